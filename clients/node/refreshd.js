@@ -13,11 +13,12 @@
  *     await shop.put('tbl_1', { input_url: 'https://example.com/feed.csv' }, { rrule: 'every day at 6 AM' });
  *     await shop.run('tbl_1');
  *
- * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Node 18 and
- * node-redis 4. What goes over the wire is told by docs/wire.md of refreshd.
+ * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set; redis-cluster://HOST:PORT,… for a cluster) and the queue in REFRESHD_QUEUE
+ * (bigtables). Needs Node 18 and node-redis 4. What goes over the wire is told by docs/wire.md of refreshd.
  */
 
 const { randomBytes, randomUUID } = require('node:crypto');
+const EventEmitter = require('node:events');
 const os = require('node:os');
 const { setTimeout: pause } = require('node:timers/promises');
 const redis = require('redis');
@@ -221,7 +222,8 @@ class Taken {
   #doubt = false; // a reply was lost: more may stand there
 
   constructor(client, part, pool) {
-    Object.assign(this, { client, part, pool, owner: pool, input: `${part}-input`, known: false }); // known: Redis has heard of the owner
+    Object.assign(this, { client, part, pool, owner: pool, input: `${part}-input` });
+    Object.assign(this, { known: false, beats: false }); // known: Redis has heard of the owner; beats: a heartbeat is under way
   }
 
   /**
@@ -273,7 +275,7 @@ class Taken {
 /**
  * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. That its promise resolves is success; Failure,
  * Postpone or any other error says otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped
- * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client of node-redis.
+ * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client of node-redis, also one of a cluster.
  *
  * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
  * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
@@ -313,11 +315,11 @@ class Worker {
     taker.on('error', (error) => this.log('redis', error));
     this.#stopping.signal.addEventListener('abort', () => { // a client without a connection waits for one, maybe for ever
       for (const client of this.#inHand.size > 0 ? [taker] : [taker, this.client]) {
-        if (!client.isReady) client.disconnect().catch(() => {});
+        if (!isReady(client)) client.disconnect().catch(() => {});
       }
     }, { once: true });
     try {
-      await Promise.all([this.client, taker].map((client) => client.isOpen || client.connect()));
+      await Promise.all([this.client, taker].map((client) => isOpen(client) || client.connect()));
       const names = await this.#patiently(() => readNames(this.client, this.queue));
       if (names === null) return;
       const owner = newOwner();
@@ -373,7 +375,8 @@ class Worker {
   }
 
   async #pop(taker, names) {
-    const taken = await taker.blPop(this.#parts.map((part) => part.input), 1);
+    const lists = this.#parts.map((part) => part.input);
+    const taken = await (taker.select ? taker.blPop(lists, 1) : taker.blPop(lists[0], 1 / lists.length)); // a cluster has no databases to select
     const attempt = taken && this.#read(taken.element, taken.key, names);
     if (attempt) this.#begin(attempt);
   }
@@ -432,7 +435,7 @@ class Worker {
       const said = await this.#patiently(async () => {
         attempt.check();
         await this.client.rPush(attempt.replyTo, message(attempt, 'ready', { metrics: attempt.metrics, reply_to: replyTo }));
-        if (!waiter.isOpen) await waiter.connect();
+        if (!isOpen(waiter)) await waiter.connect();
         while (Date.now() < end) {
           attempt.check();
           const reply = await waiter.blPop(replyTo, 1);
@@ -516,20 +519,18 @@ class Worker {
     while (await pause(this.fenceEvery * 1000, true, { signal }).catch(() => false)) {
       const ask = (attempt) => Promise.all(
         ['attempt_uid', 'deadline_at', 'processing_at'].map((field) => this.client.hGet(attempt.modelKey, field)));
-      const attempts = [...this.#inHand];
-      const told = Promise.all(attempts.map(ask)).catch((error) => this.log('comparing the attempts in hand', error));
-      const found = await Promise.race([told, gone]);
-      attempts.forEach((attempt, i) => found && this.#judge(attempt, ...found[i]));
+      const judged = [...this.#inHand].map((attempt) => ask(attempt).then((found) => this.#judge(attempt, ...found)));
+      await Promise.race([Promise.all(judged).catch((error) => this.log('comparing the attempts in hand', error)), gone]);
     }
   }
 
-  /** Gives a heartbeat a second, also while all slots work. */
+  /** Gives a heartbeat a second, also while all slots work. A part whose node does not answer holds up no other. */
   async #beat() {
-    const { signal } = this.#gone;
-    const gone = new Promise((end) => signal.addEventListener('abort', () => end(), { once: true }));
-    while (await pause(1000, true, { signal }).catch(() => false)) {
-      const beats = this.#parts.filter((part) => part.known).map((part) => this.#ask(part, 0).then(() => part.settle()));
-      await Promise.race([Promise.all(beats).catch((error) => this.log('giving a heartbeat', error)), gone]);
+    while (await pause(1000, true, { signal: this.#gone.signal }).catch(() => false)) {
+      for (const part of this.#parts.filter(({ known, beats }) => known && !beats)) {
+        part.beats = true;
+        this.#ask(part, 0).then(() => part.settle()).catch((error) => this.log('giving a heartbeat', error)).finally(() => { part.beats = false; });
+      }
     }
   }
 
@@ -616,10 +617,10 @@ class Client {
   remove(uid, { commandId } = {}) { return this.#send('remove', uid, { commandId }); }
 
   /** Closes the connections. */
-  async close() { if (this.client.isOpen) await this.client.disconnect(); }
+  async close() { if (isOpen(this.client)) await this.client.disconnect(); }
 
   async #send(type, uid, { commandId = randomUUID(), ...fields }) {
-    if (!this.client.isOpen) await this.client.connect();
+    if (!isOpen(this.client)) await this.client.connect();
     this.#names ??= await readNames(this.client, this.queue);
     const { parts } = this.#names;
     const home = parts[crc32(uid) % parts.length];
@@ -652,6 +653,87 @@ class Client {
   }
 }
 
+/**
+ * Redis Cluster, a client for each node. The cluster client of node-redis 4 keeps to a node that it has lost, though another has taken its place,
+ * and its commands wait. Here they fail, as does one without a reply for 10 s, and the next one asks any node who has the key now.
+ */
+class Cluster extends EventEmitter {
+  isOpen = false;
+  isReady = true; // nothing waits for a connection
+  #nodes = new Map(); // by address
+
+  static {
+    for (const name of ['blMove', 'blPop', 'eval', 'evalSha', 'hGet', 'rPush', 'zRem']) {
+      this.prototype[name] = function command(...args) { return this.#send(name, args); };
+    }
+  }
+
+  /** addresses: all that are known, the last one to fail at the end; homes: who has a hash tag. Duplicates share them. */
+  constructor(options, addresses, homes = new Map()) {
+    super();
+    Object.assign(this, { options, addresses, homes });
+  }
+
+  duplicate() { return new Cluster(this.options, this.addresses, this.homes); }
+
+  async connect() { this.isOpen = true; }
+
+  async disconnect() {
+    this.isOpen = false;
+    const nodes = [...this.#nodes.values()];
+    this.#nodes.clear();
+    await Promise.allSettled(nodes.map(({ client, opened }) => opened.then(() => client.disconnect())));
+  }
+
+  #node(address) {
+    if (!this.isOpen) throw new redis.ClientClosedError();
+    if (this.#nodes.has(address)) return this.#nodes.get(address);
+    const [, host, port] = /^(.*):(\d+)$/.exec(address);
+    const socket = { ...this.options.socket, host, port: Number(port), reconnectStrategy: () => new Error(`no connection to ${address}`) };
+    const client = redis.createClient({ ...this.options, socket });
+    const soon = (promise) => {
+      let late = 0; // once it may be this process that was blocked, with the reply standing in line
+      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${address} does not answer`)), 5000);
+      return promise.finally(() => clearInterval(timer));
+    };
+    client.on('error', (error) => {
+      if (this.#nodes.get(address)?.client === client) this.#nodes.delete(address);
+      client.disconnect().catch(() => {});
+      this.emit('error', error);
+    });
+    const node = { client, soon, opened: soon(client.connect()) };
+    this.#nodes.set(address, node);
+    return node;
+  }
+
+  async #send(name, args) {
+    const key = args[2]?.keys?.[0] ?? args[0];
+    const tag = /\{([^}]+)/.exec(key)?.[1] ?? key;
+    const others = this.homes.has(tag) ? [] : [...this.addresses];
+    let address = this.homes.get(tag) ?? others.shift();
+    for (let asks = false, turns = 1; ; turns++) {
+      try {
+        const { client, soon, opened } = this.#node(address);
+        await opened;
+        if (asks) client.asking().catch(() => {}); // holds for the next command
+        const reply = await soon(client[name](...args));
+        if (!asks) this.homes.set(tag, address);
+        return reply;
+      } catch (error) {
+        const [, kind, to] = /^(MOVED|ASK) \d+ (\S+)/.exec(error.message) ?? [];
+        const lost = !(error instanceof redis.ErrorReply) || /^CLUSTERDOWN/.test(error.message);
+        if (lost || kind === 'MOVED') this.homes.delete(tag);
+        if (lost) this.addresses.delete(address);
+        this.addresses.add(to ?? address);
+        if (to) others.length = 0; // if that one is lost, the others tell nothing new
+        const next = to ?? (lost && others.shift());
+        if (!next || turns > 5) throw error;
+        [address, asks] = [next, kind === 'ASK'];
+      }
+    }
+  }
+}
+
 /** What a queue is divided into, and how its messages call things. */
 async function readNames(client, queue) {
   const bare = queue.replace(/^\{|\}$/g, '');
@@ -675,9 +757,12 @@ function message(attempt, type, fields) {
  */
 async function runScript(client, digest, text, keys, args) {
   const bytes = redis.commandOptions({ returnBuffers: true });
-  return client.evalSha(bytes, digest, { keys, arguments: args }).catch((error) => {
+  const run = (command, script) => (client.getMasters // a cluster of node-redis 4 sends such a command to any node
+    ? client.sendCommand(keys[0], false, [command.toUpperCase(), script, String(keys.length), ...keys, ...args], bytes)
+    : client[command](bytes, script, { keys, arguments: args }));
+  return run('evalSha', digest).catch((error) => {
     if (!/^NOSCRIPT/.test(error.message)) throw error;
-    return client.eval(bytes, text, { keys, arguments: args }).catch((refused) => { // then the daemons will load it
+    return run('eval', text).catch((refused) => { // then the daemons will load it
       throw /^NOPERM/.test(refused.message) ? error : refused;
     });
   });
@@ -694,10 +779,23 @@ function letters() { return Array.from(randomBytes(8), (byte) => 'abcdefghijklmn
 
 function connect(where) {
   if (where && typeof where !== 'string') return where;
-  const client = redis.createClient({ url: where ?? process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' });
+  const url = where ?? process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
+  const client = /^rediss?-cluster:/.test(url) ? cluster(url) : redis.createClient({ url });
   client.on('error', (error) => console.error(`refreshd: redis: ${error.message}`));
   return client;
 }
+
+function cluster(url) {
+  const [, tls, username = '', password = '', hosts] = /^redis(s?)-cluster:\/\/(?:([^:@]*):(.+)@)?([^@/?#,]+(?:,[^@/?#,]+)*)\/?0?$/.exec(url) ?? [];
+  if (!hosts) throw new TypeError('redis: expected redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], and no database');
+  const addresses = hosts.split(',').map((host) => (/:\d+$/.test(host) ? host : `${host}:6379`).replace(/[[\]]/g, ''));
+  const options = { username: decodeURIComponent(username), password: decodeURIComponent(password), socket: { tls: tls !== '' } };
+  return new Cluster(options, new Set(addresses));
+}
+
+/** Whether a client was connected, and whether it has its connections. A cluster client of node-redis does not tell: before 4.6 neither of them. */
+function isOpen(client) { return client.isOpen ?? client.getMasters().length > 0; }
+function isReady(client) { return client.isReady ?? (isOpen(client) && client.getMasters().every((node) => node.client?.isReady)); }
 
 function time(text) { return text ? new Date(text) : null; }
 
