@@ -13,8 +13,9 @@
 # REFRESHD_SIGNS_EVERY=30 announces signs of life: each line that PROGRAM prints is one, told at most every 30 seconds. If it prints nothing for the
 # silent_after of its policy, the attempt counts as lost.
 #
-# REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, with % before what is encoded. PROGRAM does not get it, and no list of
-# processes shows the password.
+# REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, with % before what is encoded. A cluster is
+# redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], or rediss-cluster://, and its queue stands in braces. PROGRAM does not get the URL, and no
+# list of processes shows the password.
 #
 # The attempt stands in a list of the worker in Redis, and a child process gives a heartbeat a second. If it dies, others get the attempt within seconds; but
 # a program whose worker was ended by SIGKILL works on beside them, to its end, which nobody hears. With REFRESHD_PLAIN=1 the worker pops entries and gives
@@ -35,15 +36,21 @@ if ! [[ $signs =~ ^([1-9][0-9]*)?$ ]]; then
   exit 2
 fi
 unset REDIS_URL REDISCLI_AUTH
-if ! [[ $url =~ ^redis(s?)://((([^:]*):)?(.*)@)?(\[[^]]*\]|[^]:/?@[]*)(:([0-9]+))?(/([0-9]*))?(\?.*)?$ ]]; then
-  echo 'REDIS_URL: expected redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://' >&2
+node='(\[[^]]*\]|[^]:/?@,[]*)(:([0-9]+))?'
+if ! [[ $url =~ ^redis(s?)(-cluster)?://((([^:]*):)?(.*)@)?($node(,$node)*)(/([0-9]*))?(\?.*)?$ ]]; then
+  echo 'REDIS_URL: expected redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, redis-cluster:// or rediss-cluster://' >&2
   exit 2
 fi
-host=${BASH_REMATCH[6]//[][]/}
-server=(-h "${host:-127.0.0.1}" -p "${BASH_REMATCH[8]:-6379}" -n "${BASH_REMATCH[10]:-0}" ${BASH_REMATCH[1]:+--tls})
-user=${BASH_REMATCH[4]//\\/\\\\} encoded=${BASH_REMATCH[5]//\\/\\\\}
+IFS=, read -ra nodes <<<"${BASH_REMATCH[7]}"
+server=(${BASH_REMATCH[2]:+-c} -n "${BASH_REMATCH[16]:-0}" ${BASH_REMATCH[1]:+--tls})
+user=${BASH_REMATCH[5]//\\/\\\\} encoded=${BASH_REMATCH[6]//\\/\\\\}
 if [ -n "$encoded" ]; then printf -v password %b "${encoded//%/\\x}"; fi
 if [ -n "$user" ]; then printf -v user %b "${user//%/\\x}" && server+=(--user "$user"); fi
+for at in "${nodes[@]:-}"; do
+  [[ $at =~ ^$node$ ]]
+  host=${BASH_REMATCH[1]//[][]/}
+  hosts+=("${host:-127.0.0.1}") ports+=("${BASH_REMATCH[3]:-6379}")
+done
 
 # calm runs a program that a signal to the worker does not end, too: it may hold an attempt.
 calm() (
@@ -55,6 +62,10 @@ calm() (
 redis() (
   trap '' TERM INT
   if [ -n "$password" ]; then export REDISCLI_AUTH=$password; fi
+  for at in "${!hosts[@]}"; do # of a cluster the first that answers, which leads to the others
+    server+=(-h "${hosts[at]}" -p "${ports[at]}")
+    if ((${#hosts[@]} == 1)) || [ "$(redis-cli "${server[@]}" PING 2>/dev/null)" = PONG ]; then break; fi
+  done
   { said=$(redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
   code=$?
   if [ -n "$said" ]; then printf '%s\n' "$said" >&2; fi
