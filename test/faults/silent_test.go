@@ -34,10 +34,12 @@ type silentFleet struct {
 // TestWorkersThatAreKilledOrFrozenCostNoAttempt counts for each client: every model is refreshed once, by its first attempt.
 func TestWorkersThatAreKilledOrFrozenCostNoAttempt(t *testing.T) {
 	long.Only(t)
-	for _, language := range []string{"python", "node", "php", "bash", "exec"} {
+	for _, language := range []string{"python", "node", "php", "bash", "exec", "python on a cluster", "node on a cluster", "php on a cluster", "bash on a cluster"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			f := &silentFleet{fleet: newFleetFor(t, testkit.Redis(t), testkit.Limit*time.Duration(1+*silencesFlag/20))}
+			language, clustered := strings.CutSuffix(language, " on a cluster")
+			server := map[bool]func(testing.TB) *testkit.Server{true: testkit.Cluster, false: func(t testing.TB) *testkit.Server { return testkit.Redis(t) }}[clustered](t)
+			f := &silentFleet{fleet: newFleetFor(t, server, testkit.Limit*time.Duration(1+*silencesFlag/20))}
 			f.command = f.commandIn(language)
 			d := testkit.Got(dispatcher.New(f.Store, dispatcher.Config{Tick: 250 * time.Millisecond, WorkerLease: 3 * time.Second}))(t)
 			p := testkit.Got(poller.New(f.Store, poller.Config{}))(t)
@@ -183,7 +185,8 @@ func (f *silentFleet) audit(workers []*exec.Cmd) {
 	failIf(f.t, stats["success"] != f.saved || stats["start"] != f.saved, "want %d models refreshed by one attempt each, got %v", f.saved, stats)
 	failIf(f.t, stats["failure"]+stats["timeout"]+stats["interrupted"]+stats["withdrawn"] > 0, "want no other end of an attempt, got %v", stats)
 	failIf(f.t, events["success"] > f.saved, "want no success twice, got %v", events)
-	lists := f.Redis.Keys(context.Background(), f.Store.Keys.Taken("*")).Val()
-	failIf(f.t, len(lists) > 0, "want nothing left behind, got %q", lists)
+	for key := range f.Server.Dump(f.t) {
+		failIf(f.t, strings.HasPrefix(key, f.Store.Keys.Taken("")), "want nothing left behind, got %q", key)
+	}
 	f.t.Logf("%d models, %d workers killed and as many frozen: %v", f.saved, *silencesFlag, stats)
 }

@@ -23,6 +23,8 @@ import (
 
 // handlers are workers with one handler: it succeeds, or first waits for ten minutes in one call if the payload says so.
 var handlers = map[string]string{
+	"python": `import os, refreshd
+refreshd.Worker(lambda a: "wait" in a.payload and a.sleep(600), plain=os.environ.get("PLAIN") == "1", concurrency=1).run()`,
 	"node": `new (require("refreshd.js").Worker)(async (a) => { if (a.payload.wait) await a.sleep(600) }, { plain: process.env.PLAIN === "1", concurrency: 1 }).run()`,
 	"php": `require getenv("FILE");
 		(new Refreshd\Worker(fn ($a) => isset($a->payload["wait"]) && sleep(600), plain: getenv("PLAIN") === "1"))->run();`,
@@ -68,7 +70,12 @@ func push(t *testing.T, client redis.UniversalClient, uid, more string) {
 // heard is what the worker says next: type and model.
 func heard(t *testing.T, client redis.UniversalClient) string {
 	t.Helper()
-	reply, err := client.BLPop(t.Context(), testkit.Limit, "q-output").Result()
+	return heardIn(t, client, "q")
+}
+
+func heardIn(t *testing.T, client redis.UniversalClient, part string) string {
+	t.Helper()
+	reply, err := client.BLPop(t.Context(), testkit.Limit, part+"-output").Result()
 	stopIf(t, err != nil, "expected the worker to say something: %v", err)
 	var said struct{ Type, UID string }
 	must(t, json.Unmarshal([]byte(reply[1]), &said))

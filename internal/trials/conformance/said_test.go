@@ -181,12 +181,12 @@ func TestAClientGivesSignsOfLifeOnlyWhileItsHandlerDoesSomething(t *testing.T) {
 // TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld lets each of them work for a queue whose policy doubts an empty result.
 func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *testing.T) {
 	inLanguages(t, []string{"python", "node", "php", "bash"}, func(t *testing.T, language string) {
-		testkit.BothIfLong(t, func(t *testing.T, s *testkit.Server) {
+		onEachAndACluster(t, func(t *testing.T, s *testkit.Server) {
 			q := fixture.Live(t, s)
 			d := testkit.Got(dispatcher.New(q.Store, dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
 			p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
 			testkit.Run(t, d.Run, p.Run)
-			app := testkit.Got(client.New(fixture.Open(t, s.URL, store.Config{}), client.Config{}))(t)
+			app := testkit.Got(client.New(fixture.Open(t, s.URL, store.Config{Queue: q.Store.Keys.Queue}), client.Config{}))(t)
 			startHandler(t, language, publishers[language], s.URL, "REFRESHD_QUEUE="+q.Store.Keys.Queue, "REFRESHD_LOG=1")
 			for uid, rows := range map[string]int{"good": 51, "empty": 0} {
 				must(t, testkit.Only(app.Put(t.Context(), client.Definition{
