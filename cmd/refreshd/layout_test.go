@@ -13,7 +13,8 @@ func TestADispatcherAndAPollerRaiseTheLayoutOfAQueueAndNothingElseDoes(t *testin
 			c, redis := at(t, server), server.Client(t)
 			c.env["REFRESHD_QUEUE"] = daemon
 			c.save(daemon, "m", `{}`)
-			for _, command := range [][]string{{"stats"}, {"model", "run", "m"}, {"doctor", "--repair"}, {"worker", "--http", "http://127.0.0.1:1", "--for", "1ms"}, {"model", "disable", "m"}} {
+			// A model that is due for seconds misses its dispatcher, which is an error.
+			for _, command := range [][]string{{"model", "run", "m"}, {"model", "disable", "m"}, {"stats"}, {"doctor", "--repair"}, {"worker", "--http", "http://127.0.0.1:1", "--for", "1ms"}} {
 				c.do(command...)
 			}
 			expectContains(t, c.do("doctor"), "layout 1 of the keys, of 2 that this binary knows\n")

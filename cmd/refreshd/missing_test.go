@@ -72,6 +72,7 @@ func (a *absent) expectNobodyMissing(uid string) {
 func TestWhenNobodyRunsTheDispatcherIsNamed(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		a := missing(t, server, "uid: a\n")
+		a.wait("a", -time.Minute) // after its time a dispatcher has 5 s
 		a.expectNobodyMissing("a")
 		a.wait("a", time.Minute)
 		a.expectMissing("a", "dispatcher", "no dispatcher is running")

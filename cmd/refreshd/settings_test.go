@@ -135,9 +135,16 @@ func TestASchemeThatDoesNotFitTheServerIsNamed(t *testing.T) {
 	ca.Issue(t, "server")
 	server, port := testkit.TLS(t, ca)
 	c := &console{t: t}
-	expectContains(t, c.fail(exitFailed, "stats", "--redis", "rediss://"+server.Addr), "; the server does not speak TLS there: try redis://\n")
-	expectContains(t, c.fail(exitFailed, "stats", "--redis", "redis://127.0.0.1:"+port), "; the server speaks TLS there: try rediss://\n")
-	expectContains(t, c.fail(exitFailed, "dispatcher", "--strict", "--redis", "redis://127.0.0.1:"+port), "; the server speaks TLS there: try rediss://\n")
+	expect := func(hint string, args ...string) {
+		t.Helper()
+		testkit.Eventually(t, hint, func() bool { // a server that takes 3 s to answer gets no hint
+			code, _, stderr := c.run(args...)
+			return code == exitFailed && strings.Contains(stderr, hint)
+		})
+	}
+	expect("; the server does not speak TLS there: try redis://\n", "stats", "--redis", "rediss://"+server.Addr)
+	expect("; the server speaks TLS there: try rediss://\n", "stats", "--redis", "redis://127.0.0.1:"+port)
+	expect("; the server speaks TLS there: try rediss://\n", "dispatcher", "--strict", "--redis", "redis://127.0.0.1:"+port)
 }
 
 // offered are the values that a shell is offered for the last of some words.
