@@ -18,13 +18,13 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/poller"
 )
 
-const (
-	fencedModels = 100
-	fencedRounds = 10 // of each model; together a thousand
-)
+const fencedRounds = 10 // of each model; together a thousand, with the long tests
+
+var fencedModels = long.Or(10, 100)
 
 // TestAThawedWorkerLeavesNoStaleRowInPostgresAlsoWhenRedisWasRestored freezes a worker past the deadline of its attempt, lets the next one publish,
 // and thaws the first, which writes what it has read long ago. In between Redis is restored from an older copy. A table without the condition
@@ -43,7 +43,8 @@ func TestAThawedWorkerLeavesNoStaleRowInPostgresAlsoWhenRedisWasRestored(t *test
 		f.thaw(frozen[model])
 	})
 	f.inTurn(7, fencedRounds)
-	failIf(t, f.stale.Load() != fencedModels*fencedRounds, "without the condition %d of %d thawed writes replace a newer row", f.stale.Load(), fencedModels*fencedRounds)
+	want := int64(fencedModels * fencedRounds)
+	failIf(t, f.stale.Load() != want, "without the condition %d of %d thawed writes replace a newer row", f.stale.Load(), want)
 }
 
 // fenced is a queue with its daemons, and two tables of a Postgres: fenced has the condition, plain has not.
@@ -55,7 +56,7 @@ type fenced struct {
 	ended    []chan struct{} // by model: an attempt was ended by its success
 	source   atomic.Int64    // what there is to read: each reader finds more
 	stale    atomic.Int64    // rows of plain that a thawed worker has made older
-	last     [fencedModels]int64
+	last     []int64
 }
 
 type attempt struct {
@@ -73,7 +74,7 @@ type frozenWorker struct {
 }
 
 func newFenced(t *testing.T) *fenced {
-	f := &fenced{Queue: fixture.Live(t, testkit.Redis(t)), t: t, sessions: make(chan *session, 8)}
+	f := &fenced{Queue: fixture.Live(t, testkit.Redis(t)), t: t, sessions: make(chan *session, 8), last: make([]int64, fencedModels)}
 	address := startPostgres(t)
 	for i := range cap(f.sessions) {
 		s := startSession(t, address)

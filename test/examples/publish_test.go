@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 const (
@@ -61,6 +62,7 @@ for bad in (lambda: refreshd.wins(a, "m1", None), lambda: refreshd.wins(a, "m1",
 
 // TestTheSQLOfTheOtherClientsWinsAFenceOncePerFence hands Postgres what they ask for by psql, as there is no driver for them everywhere.
 func TestTheSQLOfTheOtherClientsWinsAFenceOncePerFence(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	testkit.RequireProgram(t, "psql", "postgresql-client")
 	s := startSession(t, startPostgres(t))

@@ -90,7 +90,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(15, 60))
+	report(t, bug{}, 1, long.Or(8, 60))
 }
 
 func TestSoak(t *testing.T) {
@@ -119,7 +119,7 @@ func TestASeedDecidesEverything(t *testing.T) {
 	sums := make([][]uint64, 2)
 	for i := range sums {
 		r := newServer(t, bug{})
-		for seed := range uint64(long.Or(2, 5)) {
+		for seed := range uint64(long.Or(1, 5)) {
 			w, err := r.simulate(1000+seed, bug{}, func(string) {})
 			if err != nil {
 				t.Fatalf("%v\nreplay it with: %s", err, replayCommand(1000+seed, bug{}))

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -33,85 +32,57 @@ put nonsense: refused, malformed
 
 // TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone lets each of them be application and worker.
 func TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone(t *testing.T) {
-	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
-		t.Run(language, func(t *testing.T) {
-			if language != "python" {
-				long.Only(t)
-			}
-			t.Parallel()
-			program, environ := testkit.Interpreter(t, language)
-			users := fixture.WithUsers(t, store.DefaultQueue)
-			t.Cleanup(func() { users.ExpectNoRefusal(t) })
-			startDaemons(t, users)
-			run := func(role acl.Role, script string) *exec.Cmd {
-				command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/"+script+"."+extension))
-				command.Env = append(environ, "REDIS_URL="+users.URL(t, role), "REFRESHD_CONCURRENCY=1")
-				return command
-			}
-			output, err := run(acl.Application, "application").CombinedOutput()
-			diff := cmp.Diff(told, string(output))
-			stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
-			var said testkit.Buffer
-			worker := run(acl.Worker, "conformance")
-			worker.Stdout, worker.Stderr = &said, &said
-			must(t, worker.Start())
-			awaitSuccess(t, users)
-			must(t, worker.Process.Signal(os.Interrupt))
-			err = worker.Wait()
-			failIf(t, err != nil, "%v: %s", err, said.String())
-		})
-	}
+	inLanguages(t, asking, func(t *testing.T, language string) {
+		t.Parallel()
+		users := fixture.WithUsers(t, store.DefaultQueue)
+		t.Cleanup(func() { users.ExpectNoRefusal(t) })
+		startDaemons(t, users)
+		output, err := example(t, language, "application", "REDIS_URL="+users.URL(t, acl.Application)).CombinedOutput()
+		diff := cmp.Diff(told, string(output))
+		stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
+		worker := testkit.StartCommand(t, example(t, language, "conformance", "REDIS_URL="+users.URL(t, acl.Worker), "REFRESHD_CONCURRENCY=1"))
+		awaitSuccess(t, users)
+		testkit.Equal(t, worker.Stop(), 0)
+	})
+}
+
+// example is an example of a client, with the Redis that its environment names.
+func example(t *testing.T, language, name string, environ ...string) *exec.Cmd {
+	t.Helper()
+	program, found := testkit.Interpreter(t, language)
+	extension := map[string]string{"python": "py", "node": "js", "php": "php"}[language]
+	command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/"+name+"."+extension))
+	command.Env = append(found, environ...)
+	return command
 }
 
 // TestAClientThatMayRunNoScriptPopsItsAttempts lets each of them work with the rights of a worker that knows but two lists.
 func TestAClientThatMayRunNoScriptPopsItsAttempts(t *testing.T) {
-	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
-		t.Run(language, func(t *testing.T) {
-			if language != "python" {
-				long.Only(t)
-			}
-			t.Parallel()
-			program, environ := testkit.Interpreter(t, language)
-			users := fixture.WithUsers(t, store.DefaultQueue)
-			startDaemons(t, users)
-			var said testkit.Buffer
-			worker := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/conformance."+extension))
-			worker.Env = append(environ, "REDIS_URL="+users.URL(t, acl.ForeignWorker), "REFRESHD_CONCURRENCY=1")
-			worker.Stdout, worker.Stderr = &said, &said
-			must(t, worker.Start())
-			awaitSuccess(t, users)
-			must(t, worker.Process.Signal(os.Interrupt))
-			must(t, worker.Wait())
-			failIf(t, strings.Count(said.String(), "waits for its deadline") != 1, "want one warning, got %s", said.String())
-		})
-	}
+	inLanguages(t, asking, func(t *testing.T, language string) {
+		t.Parallel()
+		users := fixture.WithUsers(t, store.DefaultQueue)
+		startDaemons(t, users)
+		worker := testkit.StartCommand(t, example(t, language, "conformance", "REDIS_URL="+users.URL(t, acl.ForeignWorker), "REFRESHD_CONCURRENCY=1"))
+		awaitSuccess(t, users)
+		testkit.Equal(t, worker.Stop(), 0)
+		failIf(t, strings.Count(worker.Output(), "waits for its deadline") != 1, "want one warning, got %s", worker.Output())
+	})
 }
 
 func TestAnApplicationThatMayNotSendCommandsIsToldSo(t *testing.T) {
 	users := fixture.WithUsers(t, store.DefaultQueue)
-	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
-		t.Run(language, func(t *testing.T) {
-			if language != "python" {
-				long.Only(t)
-			}
-			program, environ := testkit.Interpreter(t, language)
-			command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/application."+extension))
-			command.Env = append(environ, "REDIS_URL="+users.URL(t, acl.Viewer))
-			if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), "no permissions") || strings.Contains(string(output), "no reply") {
-				t.Errorf("expected that Redis refuses the user, found %v, %s", err, output)
-			}
-		})
-	}
+	inLanguages(t, asking, func(t *testing.T, language string) {
+		output, err := example(t, language, "application", "REDIS_URL="+users.URL(t, acl.Viewer)).CombinedOutput()
+		failIf(t, err == nil || !strings.Contains(string(output), "no permissions") || strings.Contains(string(output), "no reply"),
+			"expected that Redis refuses the user, found %v, %s", err, output)
+	})
 }
 
 func TestAWorkerWithoutARedisSaysWhereItLooksAndEndsWhenItIsAsked(t *testing.T) {
 	long.Only(t)
-	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
+	for _, language := range asking {
 		start := func(t *testing.T, address string) *testkit.Process {
-			program, environ := testkit.Interpreter(t, language)
-			command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/conformance."+extension))
-			command.Env = append(environ, "REDIS_URL=redis://"+address)
-			return testkit.StartCommand(t, command)
+			return testkit.StartCommand(t, example(t, language, "conformance", "REDIS_URL=redis://"+address))
 		}
 		end := func(t *testing.T, worker *testkit.Process, address string) {
 			worker.AwaitOutput(t, address)

@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"fmt"
-	"os/exec"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,19 +84,14 @@ func TestAClientGoesOnWhenAReplicaTakesOverItsQueue(t *testing.T) {
 }
 
 func TestAnApplicationSavesAndRunsModelsOnACluster(t *testing.T) {
-	long.Only(t)
-	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
-		t.Run(language, func(t *testing.T) {
-			t.Parallel()
-			program, environ := testkit.Interpreter(t, language)
-			q := fixture.Live(t, testkit.Cluster(t))
-			p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
-			testkit.Run(t, p.Run)
-			command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/application."+extension))
-			command.Env = append(environ, "REDIS_URL="+q.Server.URL, "REFRESHD_QUEUE={"+store.DefaultQueue+"}")
-			output, err := command.CombinedOutput()
-			diff := cmp.Diff(told, string(output))
-			stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
-		})
-	}
+	inLanguages(t, asking, func(t *testing.T, language string) {
+		long.Only(t)
+		t.Parallel()
+		q := fixture.Live(t, testkit.Cluster(t))
+		p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
+		testkit.Run(t, p.Run)
+		output, err := example(t, language, "application", "REDIS_URL="+q.Server.URL, "REFRESHD_QUEUE={"+store.DefaultQueue+"}").CombinedOutput()
+		diff := cmp.Diff(told, string(output))
+		stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
+	})
 }

@@ -91,6 +91,7 @@ func await(t *testing.T, client redis.UniversalClient, kind, uid string) (m said
 
 // inLanguages runs a test for clients, all but the first with the long tests only.
 func inLanguages(t *testing.T, languages []string, test func(t *testing.T, language string)) {
+	t.Parallel()
 	for i, language := range languages {
 		t.Run(language, func(t *testing.T) {
 			if i > 0 {
