@@ -12,7 +12,7 @@
     shop.run("tbl_1")
 
 Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Python 3.8
-and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, and needs redis-py 4.3. What goes over the wire is told by docs/wire.md of refreshd.
+and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, for redis-py 4.3. What goes over the wire is told by docs/wire.md of refreshd.
 """
 
 import collections
@@ -33,12 +33,13 @@ import uuid
 import zlib
 
 import redis
+import redis.backoff
+import redis.retry
 
 __version__ = "0.9.0"
 __all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish_file", "wins"]
 
 log = logging.getLogger("refreshd")
-_ERRORS = (redis.RedisError, getattr(redis.exceptions, "RedisClusterException", redis.RedisError))  # of redis-py; the latter are no RedisError
 
 
 class Failure(Exception):
@@ -186,7 +187,7 @@ class Worker:
 
     What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. grace is how many
     seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped and handed back. fence_every is how often, in seconds, it
-    is compared with Redis. redis is a URL, a redis.Redis or a redis.RedisCluster.
+    is compared with Redis. redis is a URL or a redis.Redis.
 
     The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. With plain=True it pops entries and gives no
     heartbeats: an attempt of a dead worker waits for its deadline.
@@ -199,7 +200,7 @@ class Worker:
         self.refresh, self.concurrency, self.grace, self.fence_every, self.plain = refresh, concurrency, grace, fence_every, plain
         self.signs_every = signs_every
         self.name = name or socket.gethostname()
-        self._where, self._queue = redis, queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
+        self._redis, self._queue = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
         self._stop, self._gone = threading.Event(), threading.Event()
         self._slots = threading.Semaphore(concurrency)
         self._in_hand = {}  # its id: attempt
@@ -210,12 +211,15 @@ class Worker:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.stop())
-        names = self._patiently(self._open)
+        names = self._patiently(lambda: _Names(self._redis, self._queue))
         if names is None:
             return
         owner = _owner()
         self._parts.extend(_Taken(self._redis, part, owner) for part in names.parts)
-        loops = [threading.Thread(target=loop, daemon=True) for loop in ([self._watch] if self.plain else [self._watch, self._beat])]
+        parts = list(self._parts)
+        groups = [[part] for part in parts] if isinstance(self._redis, _Cluster) else [parts]  # a silent node holds up no other
+        loops = [threading.Thread(target=loop, args=(group,), daemon=True)
+                 for group in groups for loop in ([self._watch] if self.plain else [self._watch, self._beat])]
         for loop in loops:
             loop.start()
         while not self._stop.is_set():
@@ -225,10 +229,6 @@ class Worker:
         for loop in loops:
             loop.join()
         self._leave()
-
-    def _open(self):
-        self._redis = _connect(self._where)
-        return _Names(self._redis, self._queue)
 
     def stop(self):
         """Takes no more attempts; run() returns when those in hand are finished or handed back."""
@@ -245,7 +245,7 @@ class Worker:
         attempts = []
         try:
             attempts = self._pop(names) if self.plain else self._take(self._parts[0], free, names)
-        except _ERRORS as error:
+        except redis.RedisError as error:
             log.warning("taking attempts: %s", error)
             if _refused(error) and not any(part.known for part in self._parts) and not self.plain:
                 self.plain = True
@@ -257,10 +257,10 @@ class Worker:
             threading.Thread(target=self._work, args=(attempt,), daemon=True).start()
 
     def _pop(self, names):
-        parts, seconds = list(self._parts), 1
-        if _clustered(self._redis):  # where parts stand on nodes of their own
-            parts, seconds = parts[:1], 1 / len(parts)
-        taken = self._redis.blpop([part.input for part in parts], timeout=seconds)
+        inputs, seconds = [part.input for part in self._parts], 1
+        if isinstance(self._redis, _Cluster):  # no command spans nodes
+            inputs, seconds = inputs[:1], 1 / len(inputs)
+        taken = self._redis.blpop(inputs, timeout=seconds)
         attempt = taken and self._read(taken[1], _text(taken[0]), names)
         return [attempt] if attempt else []
 
@@ -280,7 +280,7 @@ class Worker:
         elif self._empty >= len(self._parts) and not self._stop.is_set():
             try:
                 found = self._redis.blmove(part.input, part.input, 1 / len(self._parts), "LEFT", "LEFT")
-            except _ERRORS as error:  # the next take tells what is wrong
+            except redis.RedisError as error:  # the next take tells what is wrong
                 log.warning("waiting for attempts: %s", error)
                 self._stop.wait(0.2)
             else:
@@ -328,12 +328,8 @@ class Worker:
         signs = {} if self.signs_every is None else {"signs_every": self.signs_every}
         started = self._message(attempt, "started", worker=self.name, **signs)
 
-        def ask():
-            pipe = self._redis.pipeline(transaction=False)
-            pipe.rpush(attempt._reply_to, started)
-            pipe.hget(attempt._queue + ":model:" + attempt.uid, "attempt_uid")
-            return _answers(pipe)
-        said = self._patiently(ask, attempt, "started")
+        commands = [("rpush", attempt._reply_to, started), ("hget", attempt._queue + ":model:" + attempt.uid, "attempt_uid")]
+        said = self._patiently(lambda: _all(self._redis, commands), attempt, "started")
         return said is not None and said[1] == attempt.attempt_uid
 
     def _verdict(self, attempt, timeout):
@@ -405,7 +401,7 @@ class Worker:
         """Pushes a message that may be lost."""
         try:
             self._redis.rpush(attempt._reply_to, self._message(attempt, kind, **fields))
-        except _ERRORS as error:
+        except redis.RedisError as error:
             log.warning("%s of %s: %s", kind, attempt.uid, error)
 
     def _patiently(self, call, attempt=None, kind=None):
@@ -415,7 +411,7 @@ class Worker:
         while True:
             try:
                 return call()
-            except _ERRORS as error:  # most of them come without the word that Redis has put in front
+            except redis.RedisError as error:  # most of them come without the word that Redis has put in front
                 never = _refused(error) or str(error).startswith("WRONGTYPE")
                 if attempt is None and (never or isinstance(error, redis.AuthenticationError)):
                     raise
@@ -426,30 +422,28 @@ class Worker:
                 log.warning("redis: %s", error)
             pause = min(2 * pause, 5.0)
 
-    def _watch(self):
-        """Compares the attempts in hand with Redis, all of them with one round trip, and stops those that no longer count."""
+    def _watch(self, parts):
+        """Compares the attempts in hand of some parts with Redis, and stops those that no longer count."""
+        inputs = [part.input for part in parts]
         while not self._gone.wait(self.fence_every):
-            attempts = list(self._in_hand.values())
+            attempts = [attempt for attempt in list(self._in_hand.values()) if attempt._queue + "-input" in inputs]
             try:
-                pipe = self._redis.pipeline(transaction=False)
-                for attempt in attempts:
-                    for field in ("attempt_uid", "deadline_at", "processing_at"):
-                        pipe.hget(attempt._queue + ":model:" + attempt.uid, field)
-                found = _answers(pipe) if attempts else []
+                found = _all(self._redis, [("hget", attempt._queue + ":model:" + attempt.uid, field)
+                                           for attempt in attempts for field in ("attempt_uid", "deadline_at", "processing_at")])
                 for i, attempt in enumerate(attempts):
                     self._judge(attempt, *found[3 * i:3 * i + 3])
-            except _ERRORS as error:
+            except redis.RedisError as error:
                 log.warning("comparing the attempts in hand: %s", error)
 
-    def _beat(self):
-        """Gives a heartbeat a second, also while all slots work."""
+    def _beat(self, parts):
+        """Gives a heartbeat a second in some parts, also while all slots work."""
         while not self._gone.wait(1.0):
-            for part in list(self._parts):
+            for part in parts:
                 try:
                     if part.known:
                         self._ask(part, 0)
                         part.settle()
-                except _ERRORS as error:
+                except redis.RedisError as error:
                     log.warning("giving a heartbeat: %s", error)
 
     def _leave(self):
@@ -458,7 +452,7 @@ class Worker:
             try:
                 part.settle()
                 part.leave()
-            except _ERRORS as error:
+            except redis.RedisError as error:
                 log.warning("leaving: %s", error)
 
     def _judge(self, attempt, current, deadline, begun):
@@ -549,7 +543,7 @@ class _Taken:
         for place in places:
             try:
                 self.answer(*place, self._part + "-output", "")
-            except _ERRORS as error:
+            except redis.RedisError as error:
                 log.warning("removing an entry: %s", error)
                 with self._lock:
                     self._settled.append(place)
@@ -567,7 +561,7 @@ class _Taken:
         except redis.exceptions.NoScriptError as unloaded:  # no daemon of this version has loaded it
             try:
                 return self._redis.eval(text, len(keys), *keys, *arguments)
-            except _ERRORS as error:
+            except redis.RedisError as error:
                 raise unloaded if _refused(error) else error  # the user may run what the daemons load, and they will
 
 
@@ -637,7 +631,7 @@ class Client:
 
     def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
         self.by, self.timeout = by, timeout
-        self._where, self._queue, self._names = redis, queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
+        self._redis, self._queue, self._names = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
 
     def put(self, uid, payload=None, *, command_id=None, **definition):
         """Saves a model. definition: rrule, timezone, dtstart, refresh ("now" or "planned"), policy (a name or a dict), labels."""
@@ -657,9 +651,7 @@ class Client:
         return self._send("remove", uid, command_id)
 
     def _send(self, kind, uid, command_id, **fields):
-        if self._names is None:
-            self._redis = _connect(self._where)
-            self._names = _Names(self._redis, self._queue)
+        self._names = self._names or _Names(self._redis, self._queue)
         home = self._names.parts[zlib.crc32(uid.encode()) % len(self._names.parts)]
         command_id = command_id or str(uuid.uuid4())
         reply_to = home + ":reply:" + command_id
@@ -691,36 +683,106 @@ class _Names:
 
     def __init__(self, client, queue):
         bare = queue.strip("{}")
-        pipe = client.pipeline(transaction=False)
-        for field in ("parts", "model_name", "attempt_name", "payload"):
-            pipe.hget("{%s}:settings" % bare, field)
-        parts, model, attempt, payload = _answers(pipe)
+        fields = ("parts", "model_name", "attempt_name", "payload")
+        parts, model, attempt, payload = _all(client, [("hget", "{%s}:settings" % bare, field) for field in fields])
         self.parts = ["{%s:%d}" % (bare, i) for i in range(int(parts))] if parts and int(parts) > 1 else [queue]
         self.model, self.attempt, self.nested = model or "big_table_uid", attempt or "refresh_attempt_uid", payload == "nested"
 
 
+_LOST = (redis.ConnectionError, redis.TimeoutError, getattr(redis.exceptions, "ClusterDownError", redis.ConnectionError))
+
+
+class _Cluster:
+    """A Redis Cluster, with a client for each node. Those who move a key say where it is. A command to a node that is lost fails, and the next one
+    asks any node who has the key now. RedisCluster of redis-py 4.3 does not find out after some failovers, and fails where a slot moves."""
+
+    def __init__(self, addresses, options):
+        self._addresses = dict.fromkeys(addresses)  # all that are known, the last one to fail at the end
+        self._homes, self._nodes, self._options, self._lock = {}, {}, options, threading.Lock()  # who has a hash tag; its client
+
+    def __getattr__(self, command):
+        return lambda *args, **more: self._send(command, args, more)
+
+    def _send(self, command, args, more):
+        key = args[2] if command.startswith("eval") else args[0] if isinstance(args[0], str) else args[0][0]
+        tag = re.search(r"\{([^}]+)|$", key).group(1) or key
+        with self._lock:
+            home = self._homes.get(tag)
+            left, asking = [home] if home else list(self._addresses), False  # whom to ask yet
+        for _ in range(8):
+            address = left.pop(0)
+            try:
+                reply = self._ask(address, asking, command, args, more)
+                if not asking:
+                    self._homes[tag] = address
+                return reply
+            except redis.RedisError as error:
+                to, asking = self._elsewhere(error)
+                lost = isinstance(error, _LOST) or str(error).startswith("CLUSTERDOWN")
+                with self._lock:
+                    if to:
+                        self._addresses.setdefault(to)
+                    elif lost:
+                        self._homes.pop(tag, None)
+                        self._addresses[address] = self._addresses.pop(address, None)
+                left = [to] if to else left if lost else []
+                last = error
+            if not left:
+                break
+        raise last
+
+    @staticmethod
+    def _elsewhere(error):
+        """The node that has a key, if an error tells one, and whether only the next command goes there. Versions of redis-py tell it by class or by text."""
+        if isinstance(error, redis.exceptions.AskError):
+            return "%s:%s" % (error.host, error.port), not isinstance(error, redis.exceptions.MovedError)
+        told = re.match(r"(MOVED|ASK) \d+ (\S+:\d+)$", str(error))
+        return (told.group(2), told.group(1) == "ASK") if told else (None, False)
+
+    def _ask(self, address, asking, command, args, more):
+        with self._lock:
+            if address not in self._nodes:
+                host, _, port = address.rpartition(":")
+                self._nodes[address] = redis.Redis(host=host, port=int(port), **self._options)
+        node = self._nodes[address]
+        if not asking:
+            return getattr(node, command)(*args, **more)
+        pipe = node.pipeline(transaction=False)
+        pipe.execute_command("ASKING")  # holds for the next command
+        getattr(pipe, command)(*args, **more)
+        reply = pipe.execute(raise_on_error=False)[1]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
 def _connect(client):
-    """A client of Redis. That of a cluster asks it at once for its nodes."""
     if not (client is None or isinstance(client, str)):
         return client
     url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
-    options = {"socket_timeout": 10, "socket_connect_timeout": 5, "socket_keepalive": True}
-    cluster = re.fullmatch(r"redis(s?)-cluster://(?:([^:]*)(?::(.*))?@)?([^/@]+)(?:/0?)?", url)
-    if not cluster:
-        return redis.Redis.from_url(url, **options)
-    secure, user, password, hosts = cluster.groups()
-    pairs = [urllib.parse.urlsplit("//" + host) for host in hosts.split(",")]
-    nodes = [redis.cluster.ClusterNode(pair.hostname, pair.port or 6379) for pair in pairs]
-    login = {name: urllib.parse.unquote(text) for name, text in (("username", user), ("password", password)) if text}
-    return redis.RedisCluster(startup_nodes=nodes, **login, **options, **({"ssl": True} if secure else {}))
+    if not re.match("rediss?-cluster:", url):
+        return redis.Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5, socket_keepalive=True)
+    host = r"(?:\[[^]]+\]|[^][:@,/?#]+)(?::\d+)?"
+    found = re.fullmatch(r"redis(s?)-cluster://(?:([^:@]*):([^/]+)@)?(%s(?:,%s)*)(?:/0?)?" % (host, host), url)
+    if found is None:
+        raise ValueError("redis: expected redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], and no database")
+    secure, user, password, hosts = found.groups()
+    at_once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # redis-py 6 would try for longer than the lease
+    options = {"socket_timeout": 3, "socket_connect_timeout": 3, "socket_keepalive": True, "ssl": bool(secure), "retry": at_once}
+    options.update((name, urllib.parse.unquote(text)) for name, text in (("username", user), ("password", password)) if text)
+    return _Cluster([re.sub(r"[][]", "", host if re.search(r":\d+$", host) else host + ":6379") for host in hosts.split(",")], options)
 
 
-def _clustered(client):
-    return hasattr(redis, "RedisCluster") and isinstance(client, redis.RedisCluster)
-
-
-def _answers(pipe):
-    """What Redis answers to each command. An error is raised as it came: execute() would put its own words in front."""
+def _all(client, commands):
+    """What Redis answers to each command, with one round trip unless it is a cluster. An error is raised as it came: execute() would put its own words
+    in front."""
+    if isinstance(client, _Cluster):
+        return [_text(getattr(client, name)(*args)) for name, *args in commands]
+    if not commands:
+        return []
+    pipe = client.pipeline(transaction=False)
+    for name, *args in commands:
+        getattr(pipe, name)(*args)
     answers = pipe.execute(raise_on_error=False)
     for answer in answers:
         if isinstance(answer, Exception):
