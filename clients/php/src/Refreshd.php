@@ -256,22 +256,23 @@ class Attempt
  * @internal What the worker has taken. It stands in a list of its own in Redis, in each part of the queue, until it is answered. When the worker gives
  * no heartbeat for longer than its lease, a dispatcher requeues all that stands there, and forgets the name of the worker.
  *
- * A handler may keep the only thread for an hour, so a child process gives the heartbeats. It ends when its parent has ended, and when the worker was
- * forgotten: whoever finds it gone asks Redis. A place is where an entry stands: its part of the queue, the owner of the list, and the entry.
+ * A handler may keep the only thread for an hour, so a child process gives the heartbeats; on a cluster one for each part, so that a silent node holds
+ * up no other. It ends when its parent has ended, and when the worker was forgotten: whoever finds it gone asks Redis. A place is where an entry stands: its part of the queue, the owner of the list, and the entry.
  */
 class Taken
 {
     /** One that was forgotten never comes back. */
     private string $owner;
-    /** Redis has heard of the owner. */
-    private bool $known = false;
+    /** @var array<string, bool> parts that have heard of the owner */
+    private array $known = [];
     /** @var array<string, string[]> by part what stands there: each entry from its arrival until Redis has its answer */
     private array $entries;
     /** @var array<string, bool> parts of which a reply was lost: more may stand there */
     private array $doubt = [];
     /** Places of entries about which there is nothing to tell, and which Redis has not removed yet. */
     private array $settled = [];
-    private int $child = 0;
+    /** @var int[] */
+    private array $children = [];
 
     /** @param string[] $parts */
     public function __construct(private Connection $redis, private array $parts, private string $pool)
@@ -292,32 +293,40 @@ class Taken
 
     public function isKnown(): bool
     {
-        return $this->known;
+        return $this->known !== [];
     }
 
     /** Sees to the heartbeats. False: the worker was forgotten, and has another name now. */
     public function lives(): bool
     {
-        if ($this->child > 0 && pcntl_waitpid($this->child, $status, WNOHANG) === 0) {
-            return true;
-        }
-        $this->child = 0;
-        foreach ($this->parts as $part) {
-            if ($this->ask($this->redis, $part, 0)[1] === 0) {
-                return $this->forgotten();
+        $parent = getmypid(); // it may end as soon as a child is there
+        foreach ($this->redis->isCluster ? array_chunk($this->parts, 1) : [$this->parts] as $at => $parts) {
+            if (isset($this->children[$at]) && pcntl_waitpid($this->children[$at], $status, WNOHANG) === 0) {
+                continue;
+            }
+            unset($this->children[$at]);
+            try {
+                foreach ($parts as $part) {
+                    if ($this->ask($this->redis, $part, 0)[1] === 0) {
+                        return $this->forgotten();
+                    }
+                    $this->known[$part] = true;
+                }
+            } catch (RedisException $lost) {
+                if ($this->known === []) {
+                    continue; // maybe nobody answers, and the worker says why
+                }
+            }
+            $this->children[$at] = pcntl_fork();
+            if ($this->children[$at] === 0) {
+                $this->beat($parent, $parts, $this->redis->another());
             }
         }
-        $this->known = true;
-        $parent = getmypid(); // it may end as soon as the child is there
-        $this->child = pcntl_fork();
-        if ($this->child === 0) {
-            $this->beat($parent, $this->redis->another());
-        }
-        return true;
+        return $this->known !== [] ? true : throw $lost;
     }
 
-    /** The child: it gives a heartbeat a second while its parent runs. A connection that was made before the fork belongs to the parent. */
-    private function beat(int $parent, Connection $redis): never
+    /** A child: it gives a heartbeat a second while its parent runs. A connection that was made before the fork belongs to the parent. */
+    private function beat(int $parent, array $parts, Connection $redis): never
     {
         foreach ([SIGTERM, SIGINT] as $signal) {
             pcntl_signal($signal, SIG_IGN); // the parent may have its grace
@@ -328,7 +337,7 @@ class Taken
                 continue;
             }
             $next = clock() + 1;
-            foreach ($this->parts as $part) {
+            foreach ($parts as $part) {
                 try {
                     [, $follows, , $order] = $this->ask($redis, $part, 0);
                 } catch (RedisException) {
@@ -337,6 +346,7 @@ class Taken
                 if ($follows === 0) {
                     break 2;
                 }
+                $this->known[$part] = true;
                 if (self::isStop($order) && posix_getppid() === $parent) {
                     posix_kill($parent, SIGTERM);
                 }
@@ -358,7 +368,7 @@ class Taken
             $this->forgotten();
             return [null, ''];
         }
-        $this->doubt[$part] = false;
+        [$this->known[$part], $this->doubt[$part]] = [true, false];
         foreach ($follows === 2 ? $this->entries[$part] : [] as $held) {
             $at = array_search($held, $found, true);
             if ($at !== false) {
@@ -409,23 +419,23 @@ class Taken
 
     private function hush(): void
     {
-        if ($this->child > 0) {
-            posix_kill($this->child, SIGKILL);
-            pcntl_waitpid($this->child, $status);
+        foreach ($this->children as $child) {
+            posix_kill($child, SIGKILL);
+            pcntl_waitpid($child, $status);
         }
-        $this->child = 0;
+        $this->children = [];
     }
 
     /** Ends the heartbeats. What still stands there is requeued after the lease. */
     public function leave(): void
     {
         $this->hush();
-        foreach ($this->known ? $this->parts : [] as $part) {
+        foreach (array_keys($this->known) as $part) {
             if ($this->entries[$part] === [] && !($this->doubt[$part] ?? false)) {
                 try {
                     $this->redis->send('zRem', "$part:workers", $this->owner);
                 } catch (RedisException) {
-                    return;
+                    continue;
                 }
             }
         }
@@ -435,14 +445,14 @@ class Taken
     private function ask(Connection $redis, string $part, int $most, int $known = 0): array
     {
         $keys = ["$part-input", "$part:taken:$this->owner", "$part:workers", "$part:orders"];
-        return $redis->script(TAKE_DIGEST, TAKE, $keys, ['', $this->owner, $this->known ? '' : '1', $most, $known, $this->pool]);
+        return $redis->script(TAKE_DIGEST, TAKE, $keys, ['', $this->owner, isset($this->known[$part]) ? '' : '1', $most, $known, $this->pool]);
     }
 
     private function forgotten(): bool
     {
-        $this->hush(); // it may take the child a moment to find out, and only one without a child gets another
+        $this->hush(); // it may take a child a moment to find out, and only one without a child gets another
         Connection::log("forgotten as $this->owner", new Exception('it was silent for too long: its attempts were requeued'));
-        [$this->owner, $this->known] = ["$this->pool~" . self::letters(), false];
+        [$this->owner, $this->known] = ["$this->pool~" . self::letters(), []];
         [$this->entries, $this->doubt, $this->settled] = [array_fill_keys($this->parts, []), [], []];
         return false;
     }
@@ -848,10 +858,13 @@ class Connection
     /** What Redis answers to whom it does not know, or who may not. */
     public const WRONG = '/^(NOAUTH|NOPERM|WRONGPASS|WRONGTYPE)/';
     public readonly bool $isCluster;
+    /** @var string[] of a cluster, the last one to fail at the end */
+    private array $hosts = [];
     private Redis|RedisCluster|null $redis = null;
     private string $url;
 
-    public function __construct(?string $url)
+    /** @param float $patience how many seconds it waits for a connection; for a reply twice as long */
+    public function __construct(?string $url, private float $patience = 5)
     {
         $this->url = $url ?? (getenv('REDIS_URL') ?: 'redis://127.0.0.1:6379');
         $this->isCluster = preg_match('~^rediss?-cluster:~', $this->url) === 1;
@@ -931,7 +944,7 @@ class Connection
         $host = $unix ? $url['path'] : (($url['scheme'] ?? '') === 'rediss' ? 'tls://' : '') . trim($url['host'] ?? '127.0.0.1', '[]');
         $port = $unix ? -1 : $url['port'] ?? 6379;
         try {
-            $redis->connect($host, $port, 5, null, 0, 10);
+            $redis->connect($host, $port, $this->patience, null, 0, 2 * $this->patience);
         } catch (RedisException $error) {
             throw new RedisException("connecting to $host" . ($unix ? '' : ":$port") . ': ' . $error->getMessage(), 0, $error);
         }
@@ -949,21 +962,24 @@ class Connection
     /** It begins with a node that knows all slots: phpredis crashes where a raw command is for a slot that it does not know. */
     private function cluster(): RedisCluster
     {
-        preg_match('~^redis(s?)-cluster://(?:([^:@/?#]*):([^/?#]+)@)?([^@/?#]+)/?$~D', $this->url, $found)
-            || throw new InvalidArgumentException('the address of Redis: expected redis-cluster://USER:PASSWORD@HOST:PORT,HOST:PORT');
+        preg_match('~^redis(s?)-cluster://(?:([^:@/?#]*):([^/?#]+)@)?([^@/?#]+)(?:/0?)?$~D', $this->url, $found)
+            || throw new InvalidArgumentException('the address of Redis: expected redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], and no database');
         [, $tls, $user, $password, $hosts] = $found;
         $login = $password === '' ? null : self::login($user, $password);
         $context = $tls === '' ? null : []; // with any it speaks TLS
-        foreach (explode(',', $hosts) as $host) {
+        $this->hosts = $this->hosts ?: explode(',', $hosts);
+        foreach ($this->hosts as $at => $host) {
             try {
-                $ranges = (new self("redis$tls://$user:$password@$host"))->send('rawCommand', 'CLUSTER', 'SLOTS');
+                $ranges = (new self("redis$tls://$user:$password@$host", 0.5))->send('rawCommand', 'CLUSTER', 'SLOTS');
                 if (array_sum(array_map(fn (array $range) => $range[1] - $range[0] + 1, $ranges)) === 16384) {
                     $seed = str_replace(['[', ']'], '', preg_match('/:\d+$/D', $host) ? $host : "$host:6379");
-                    return new RedisCluster(null, [$seed], 5, 10, false, $login, $context);
+                    return new RedisCluster(null, [$seed], 1.5, 3, false, $login, $context); // what waits does so for a second
                 }
                 $error = new RedisException("$host does not know all slots of its cluster");
             } catch (RedisException $error) { // another node may answer
             }
+            unset($this->hosts[$at]);
+            $this->hosts[] = $host;
         }
         throw $error;
     }
