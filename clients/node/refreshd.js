@@ -512,15 +512,16 @@ class Worker {
     }
   }
 
-  /** Compares the attempts in hand with Redis, all of them with one round trip, and stops those that no longer count. */
+  /** Compares the attempts in hand with Redis, and stops those that no longer count. A node that does not answer holds up no other. */
   async #watch() {
-    const { signal } = this.#gone;
-    const gone = new Promise((end) => signal.addEventListener('abort', () => end(), { once: true }));
-    while (await pause(this.fenceEvery * 1000, true, { signal }).catch(() => false)) {
-      const ask = (attempt) => Promise.all(
-        ['attempt_uid', 'deadline_at', 'processing_at'].map((field) => this.client.hGet(attempt.modelKey, field)));
-      const judged = [...this.#inHand].map((attempt) => ask(attempt).then((found) => this.#judge(attempt, ...found)));
-      await Promise.race([Promise.all(judged).catch((error) => this.log('comparing the attempts in hand', error)), gone]);
+    while (await pause(this.fenceEvery * 1000, true, { signal: this.#gone.signal }).catch(() => false)) {
+      for (const attempt of [...this.#inHand].filter(({ asked }) => !asked)) {
+        attempt.asked = true;
+        Promise.all(['attempt_uid', 'deadline_at', 'processing_at'].map((field) => this.client.hGet(attempt.modelKey, field)))
+          .then((found) => this.#judge(attempt, ...found))
+          .catch((error) => this.log('comparing the attempts in hand', error))
+          .finally(() => { attempt.asked = false; });
+      }
     }
   }
 
@@ -655,7 +656,7 @@ class Client {
 
 /**
  * Redis Cluster, a client for each node. The cluster client of node-redis 4 keeps to a node that it has lost, though another has taken its place,
- * and its commands wait. Here they fail, as does one without a reply for 10 s, and the next one asks any node who has the key now.
+ * and its commands wait. Here they fail, as does one without a reply for 3 s, and the next one asks any node who has the key now.
  */
 class Cluster extends EventEmitter {
   isOpen = false;
@@ -689,11 +690,11 @@ class Cluster extends EventEmitter {
     if (!this.isOpen) throw new redis.ClientClosedError();
     if (this.#nodes.has(address)) return this.#nodes.get(address);
     const [, host, port] = /^(.*):(\d+)$/.exec(address);
-    const socket = { ...this.options.socket, host, port: Number(port), reconnectStrategy: () => new Error(`no connection to ${address}`) };
+    const socket = { ...this.options.socket, host, port: Number(port), connectTimeout: 2500, reconnectStrategy: () => new Error(`no connection to ${address}`) };
     const client = redis.createClient({ ...this.options, socket });
     const soon = (promise) => {
       let late = 0; // once it may be this process that was blocked, with the reply standing in line
-      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${address} does not answer`)), 5000);
+      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${address} does not answer`)), 1500); // what waits does so for a second
       return promise.finally(() => clearInterval(timer));
     };
     client.on('error', (error) => {
