@@ -41,11 +41,17 @@ if ! [[ $url =~ ^redis(s?)(-cluster)?://((([^:]*):)?(.*)@)?($node(,$node)*)(/([0
   echo 'REDIS_URL: expected redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, redis-cluster:// or rediss-cluster://' >&2
   exit 2
 fi
+cluster=${BASH_REMATCH[2]}
 IFS=, read -ra nodes <<<"${BASH_REMATCH[7]}"
+if [ -z "$cluster" ] && ((${#nodes[@]} > 1)); then
+  echo 'REDIS_URL: expected one host, or redis-cluster://' >&2
+  exit 2
+fi
 server=(${BASH_REMATCH[2]:+-c} -n "${BASH_REMATCH[16]:-0}" ${BASH_REMATCH[1]:+--tls})
 user=${BASH_REMATCH[5]//\\/\\\\} encoded=${BASH_REMATCH[6]//\\/\\\\}
 if [ -n "$encoded" ]; then printf -v password %b "${encoded//%/\\x}"; fi
 if [ -n "$user" ]; then printf -v user %b "${user//%/\\x}" && server+=(--user "$user"); fi
+hosts=() ports=()
 for at in "${nodes[@]:-}"; do
   [[ $at =~ ^$node$ ]]
   host=${BASH_REMATCH[1]//[][]/}
@@ -64,9 +70,9 @@ redis() (
   if [ -n "$password" ]; then export REDISCLI_AUTH=$password; fi
   for at in "${!hosts[@]}"; do # of a cluster the first that answers, which leads to the others
     server+=(-h "${hosts[at]}" -p "${ports[at]}")
-    if ((${#hosts[@]} == 1)) || [ "$(redis-cli "${server[@]}" PING 2>/dev/null)" = PONG ]; then break; fi
+    if ((${#hosts[@]} == 1)) || [ "$(timeout --foreground -s KILL 0.5 redis-cli "${server[@]}" PING 2>/dev/null)" = PONG ]; then break; fi
   done
-  { said=$(redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
+  { said=$(${cluster:+timeout --foreground -s KILL 3 bash -c 'trap "" TERM INT; exec "$@"' -} redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
   code=$?
   if [ -n "$said" ]; then printf '%s\n' "$said" >&2; fi
   if [[ $said == *' failed: '* ]]; then exit 1; fi # SELECT was refused: redis-cli goes on in another database
