@@ -193,6 +193,12 @@ func (s *Server) processes(t testing.TB) []*node {
 // KillNode ends a node of a cluster as kill -9 would.
 func (s *Server) KillNode(t testing.TB, address string) { t.Helper(); s.node(t, address).Kill() }
 
+// SignalNode sends a signal to a node of a cluster.
+func (s *Server) SignalNode(t testing.TB, address string, signal syscall.Signal) {
+	t.Helper()
+	s.node(t, address).Signal(signal)
+}
+
 // RestartNode starts a killed node of a cluster again, and returns when it has found its place: that of a replica if another was
 // promoted meanwhile.
 func (s *Server) RestartNode(t testing.TB, address string) {

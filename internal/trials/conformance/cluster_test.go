@@ -1,7 +1,8 @@
 package conformance_test
 
 import (
-	"fmt"
+	"context"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,58 +26,104 @@ func onEachAndACluster(t *testing.T, test func(t *testing.T, s *testkit.Server))
 	})
 }
 
-// TestAClientWorksOnAllPartsOfAQueueOnACluster lets three nodes share the queue, each with a part.
+// divided is a queue of three parts, which three nodes of a cluster share.
+type divided struct {
+	t      *testing.T
+	server *testkit.Server
+	client redis.UniversalClient
+}
+
+func divide(t *testing.T, server *testkit.Server) *divided {
+	t.Helper()
+	d := &divided{t, server, fixture.Connect(t, server.URL).Write}
+	must(t, d.client.HSet(t.Context(), "{q}:settings", "parts", 3).Err())
+	return d
+}
+
+// refresh lets the worker do one attempt in a part.
+func (d *divided) refresh(part, uid string) {
+	d.t.Helper()
+	must(d.t, d.client.HSet(d.t.Context(), part+":model:"+uid, "attempt_uid", "of-"+uid).Err())
+	must(d.t, d.client.RPush(d.t.Context(), part+"-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err())
+	testkit.Equal(d.t, heardIn(d.t, d.client, part), "started "+uid)
+	testkit.Equal(d.t, heardIn(d.t, d.client, part), "success "+uid)
+}
+
+var threeParts = []string{"{q:0}", "{q:1}", "{q:2}"}
+
 func TestAClientWorksOnAllPartsOfAQueueOnACluster(t *testing.T) {
 	inLanguages(t, asking, func(t *testing.T, language string) {
 		for how, plain := range map[string]string{"taking": "", "plain": "1"} {
 			t.Run(how, func(t *testing.T) {
 				long.Only(t)
 				t.Parallel()
-				s := testkit.Cluster(t)
-				client, ctx := s.Client(t), t.Context()
-				must(t, client.HSet(ctx, "{q}:settings", "parts", 3).Err())
-				worker := startHandler(t, language, handlers[language], s.URL, "REFRESHD_QUEUE=q", "PLAIN="+plain)
-				for range 2 {
-					for i := range 3 {
-						part, uid := fmt.Sprintf("{q:%d}", i), fmt.Sprint("m", i)
-						must(t, client.HSet(ctx, part+":model:"+uid, "attempt_uid", "of-"+uid).Err())
-						must(t, client.RPush(ctx, part+"-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err())
-						testkit.Equal(t, heardIn(t, client, part), "started "+uid)
-						testkit.Equal(t, heardIn(t, client, part), "success "+uid)
-					}
+				d := divide(t, testkit.Cluster(t))
+				worker := startHandler(t, language, handlers[language], d.server.URL, "REFRESHD_QUEUE=q", "PLAIN="+plain)
+				for _, part := range append(threeParts, threeParts...) {
+					d.refresh(part, "m")
 				}
 				testkit.Equal(t, worker.Stop(), 0)
-				for i := range 3 {
-					left := client.Exists(ctx, fmt.Sprintf("{q:%d}:workers", i)).Val()
-					failIf(t, left > 0, "expected no worker to be left in part %d", i)
+				for _, part := range threeParts {
+					left := d.client.Exists(t.Context(), part+":workers").Val()
+					failIf(t, left > 0, "expected no worker to be left in %s", part)
 				}
 			})
 		}
 	})
 }
 
-// TestAClientGoesOnWhenAReplicaTakesOverItsQueue kills the node of the queue, which stays away.
+// TestAPartWhoseNodeIsSilentHoldsUpNoOther freezes the node of a part with its replica, so that nobody takes over.
+func TestAPartWhoseNodeIsSilentHoldsUpNoOther(t *testing.T) {
+	inLanguages(t, asking, func(t *testing.T, language string) {
+		long.Only(t)
+		t.Parallel()
+		d := divide(t, testkit.ReplicatedCluster(t))
+		worker := startHandler(t, language, handlers[language], d.server.URL, "REFRESHD_QUEUE=q")
+		for _, part := range threeParts {
+			d.refresh(part, "m")
+		}
+		cluster, _ := d.client.(*redis.ClusterClient)
+		for _, find := range []func(context.Context, string) (*redis.Client, error){cluster.MasterForKey, cluster.SlaveForKey} {
+			node := testkit.Got(find(t.Context(), threeParts[0]))(t).Options().Addr
+			d.server.SignalNode(t, node, syscall.SIGSTOP)
+			t.Cleanup(func() { d.server.SignalNode(t, node, syscall.SIGCONT) })
+		}
+		last := func(part string) float64 {
+			beats := d.client.ZRangeWithScores(t.Context(), part+":workers", 0, -1).Val()
+			stopIf(t, len(beats) != 1, "expected one worker in %s, found %v", part, beats)
+			return beats[0].Score
+		}
+		for _, part := range threeParts[1:] {
+			begun := last(part)
+			testkit.Eventually(t, "heartbeats in "+part, func() bool { return last(part) > begun+3000 })
+			d.refresh(part, "n")
+		}
+		testkit.Equal(t, worker.Stop(), 0)
+	})
+}
+
+// TestAClientGoesOnWhenAReplicaTakesOverItsQueue kills the node of the queue, which stays away. It is the node that a cluster names first.
 func TestAClientGoesOnWhenAReplicaTakesOverItsQueue(t *testing.T) {
 	inLanguages(t, append(asking, "bash"), func(t *testing.T, language string) {
 		long.Only(t)
 		t.Parallel()
 		s := testkit.ReplicatedCluster(t)
-		client, ctx := fixture.Connect(t, s.URL).Write, t.Context()
-		worker := startHandler(t, language, handlers[language], s.URL, "REFRESHD_QUEUE={q}")
+		client, ctx, queue := fixture.Connect(t, s.URL).Write, t.Context(), "{bigtables}"
+		worker := startHandler(t, language, handlers[language], s.URL, "REFRESHD_QUEUE="+queue)
 		attempt := func(uid string) {
 			t.Helper()
 			testkit.Eventually(t, uid+" is handed to the worker", func() bool { // not before a replica has taken over
-				err := client.HSet(ctx, "{q}:model:"+uid, "attempt_uid", "of-"+uid).Err()
-				return err == nil && client.RPush(ctx, "{q}-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err() == nil
+				err := client.HSet(ctx, queue+":model:"+uid, "attempt_uid", "of-"+uid).Err()
+				return err == nil && client.RPush(ctx, queue+"-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err() == nil
 			})
 			for _, want := range []string{"started ", "success "} {
-				for heardIn(t, client, "{q}") != want+uid { // what the replica did not learn of the attempt before
+				for heardIn(t, client, queue) != want+uid { // what the replica did not learn of the attempt before
 				}
 			}
 		}
 		attempt("a")
 		cluster, _ := client.(*redis.ClusterClient)
-		master := testkit.Got(cluster.MasterForKey(ctx, "{q}-input"))(t)
+		master := testkit.Got(cluster.MasterForKey(ctx, queue+"-input"))(t)
 		s.KillNode(t, master.Options().Addr)
 		attempt("b")
 		testkit.Equal(t, worker.Stop(), 0)
