@@ -21,6 +21,7 @@ import json
 import logging
 import math
 import os
+import queue
 import random
 import re
 import signal
@@ -209,8 +210,10 @@ class Worker:
     def run(self):
         """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT."""
         if threading.current_thread() is threading.main_thread():
+            told = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
+            threading.Thread(target=lambda: (told.get(), self.stop()), daemon=True).start()
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: self.stop())
+                signal.signal(number, lambda *_: told.put(None))
         names = self._patiently(lambda: _Names(self._redis, self._queue))
         if names is None:
             return

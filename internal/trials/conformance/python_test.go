@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -95,4 +96,23 @@ never WRONGTYPE 1
 `
 	diff := cmp.Diff(want, string(said))
 	failIf(t, diff != "" || err != nil, "%v, how often a result was pushed (-want +got):\n%s", err, diff)
+}
+
+// signalled has SIGTERM come while the main thread holds the lock of what the handler has to set, as in the middle of a wait.
+const signalled = `import os, signal, refreshd
+worker = refreshd.Worker(lambda attempt: None)
+def wait(names):
+    with worker._stop._cond:
+        os.kill(os.getpid(), signal.SIGTERM)
+        sum(range(1000)) # the handler runs
+    worker._stop.wait(60)
+worker._take_all = wait
+worker.run()`
+
+func TestASignalAtAnyMomentEndsAPythonWorker(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	worker := startHandler(t, "python", signalled, testkit.Redis(t).URL)
+	defer time.AfterFunc(testkit.Limit, worker.Kill).Stop()
+	testkit.Equal(t, worker.Wait(), 0)
 }
