@@ -70,7 +70,7 @@ export function wins(client: { query(text: string, values: any[]): Promise<{ row
 
 export class Worker {
   constructor(refresh: (attempt: Attempt) => any, options?: {
-    /** a URL, or a client of node-redis, also one of a cluster */
+    /** a URL, or a client of node-redis */
     redis?: any;
     queue?: string;
     concurrency?: number;
@@ -111,7 +111,7 @@ export class NoReply extends Error {
 /** Commands return undefined with timeout 0, which waits for no reply. */
 export class Client {
   constructor(options?: {
-    /** a URL, or a client of node-redis, also one of a cluster */
+    /** a URL, or a client of node-redis */
     redis?: any;
     queue?: string;
     by?: string;

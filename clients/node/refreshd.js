@@ -275,7 +275,7 @@ class Taken {
 /**
  * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. That its promise resolves is success; Failure,
  * Postpone or any other error says otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped
- * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client of node-redis, also one of a cluster.
+ * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client of node-redis.
  *
  * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
  * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
@@ -315,11 +315,11 @@ class Worker {
     taker.on('error', (error) => this.log('redis', error));
     this.#stopping.signal.addEventListener('abort', () => { // a client without a connection waits for one, maybe for ever
       for (const client of this.#inHand.size > 0 ? [taker] : [taker, this.client]) {
-        if (!isReady(client)) client.disconnect().catch(() => {});
+        if (!client.isReady) client.disconnect().catch(() => {});
       }
     }, { once: true });
     try {
-      await Promise.all([this.client, taker].map((client) => isOpen(client) || client.connect()));
+      await Promise.all([this.client, taker].map((client) => client.isOpen || client.connect()));
       const names = await this.#patiently(() => readNames(this.client, this.queue));
       if (names === null) return;
       const owner = newOwner();
@@ -376,7 +376,7 @@ class Worker {
 
   async #pop(taker, names) {
     const lists = this.#parts.map((part) => part.input);
-    const taken = await (taker.select ? taker.blPop(lists, 1) : taker.blPop(lists[0], 1 / lists.length)); // a cluster has no databases to select
+    const taken = await (taker instanceof Cluster ? taker.blPop(lists[0], 1 / lists.length) : taker.blPop(lists, 1)); // no command spans nodes
     const attempt = taken && this.#read(taken.element, taken.key, names);
     if (attempt) this.#begin(attempt);
   }
@@ -435,7 +435,7 @@ class Worker {
       const said = await this.#patiently(async () => {
         attempt.check();
         await this.client.rPush(attempt.replyTo, message(attempt, 'ready', { metrics: attempt.metrics, reply_to: replyTo }));
-        if (!isOpen(waiter)) await waiter.connect();
+        if (!waiter.isOpen) await waiter.connect();
         while (Date.now() < end) {
           attempt.check();
           const reply = await waiter.blPop(replyTo, 1);
@@ -618,10 +618,10 @@ class Client {
   remove(uid, { commandId } = {}) { return this.#send('remove', uid, { commandId }); }
 
   /** Closes the connections. */
-  async close() { if (isOpen(this.client)) await this.client.disconnect(); }
+  async close() { if (this.client.isOpen) await this.client.disconnect(); }
 
   async #send(type, uid, { commandId = randomUUID(), ...fields }) {
-    if (!isOpen(this.client)) await this.client.connect();
+    if (!this.client.isOpen) await this.client.connect();
     this.#names ??= await readNames(this.client, this.queue);
     const { parts } = this.#names;
     const home = parts[crc32(uid) % parts.length];
@@ -758,12 +758,9 @@ function message(attempt, type, fields) {
  */
 async function runScript(client, digest, text, keys, args) {
   const bytes = redis.commandOptions({ returnBuffers: true });
-  const run = (command, script) => (client.getMasters // a cluster of node-redis 4 sends such a command to any node
-    ? client.sendCommand(keys[0], false, [command.toUpperCase(), script, String(keys.length), ...keys, ...args], bytes)
-    : client[command](bytes, script, { keys, arguments: args }));
-  return run('evalSha', digest).catch((error) => {
+  return client.evalSha(bytes, digest, { keys, arguments: args }).catch((error) => {
     if (!/^NOSCRIPT/.test(error.message)) throw error;
-    return run('eval', text).catch((refused) => { // then the daemons will load it
+    return client.eval(bytes, text, { keys, arguments: args }).catch((refused) => { // then the daemons will load it
       throw /^NOPERM/.test(refused.message) ? error : refused;
     });
   });
@@ -793,10 +790,6 @@ function cluster(url) {
   const options = { username: decodeURIComponent(username), password: decodeURIComponent(password), socket: { tls: tls !== '' } };
   return new Cluster(options, new Set(addresses));
 }
-
-/** Whether a client was connected, and whether it has its connections. A cluster client of node-redis does not tell: before 4.6 neither of them. */
-function isOpen(client) { return client.isOpen ?? client.getMasters().length > 0; }
-function isReady(client) { return client.isReady ?? (isOpen(client) && client.getMasters().every((node) => node.client?.isReady)); }
 
 function time(text) { return text ? new Date(text) : null; }
 
