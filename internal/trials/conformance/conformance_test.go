@@ -50,11 +50,11 @@ func self(t *testing.T, worker string) conformance.Config {
 	return conformance.Config{Command: []string{program}, Environ: []string{workerVariable + "=" + worker}}
 }
 
-// in is a worker of clients/, in a language that is installed.
-func in(t *testing.T, language, script string) conformance.Config {
+// in is the example of a client.
+func in(t *testing.T, language string) conformance.Config {
 	t.Helper()
-	program, environ := testkit.Interpreter(t, language)
-	return conformance.Config{Command: []string{program, fromRoot(t, script)}, Environ: environ}
+	command := example(t, language, "conformance")
+	return conformance.Config{Command: command.Args, Environ: command.Env}
 }
 
 func fromRoot(t *testing.T, path string) string {
@@ -71,19 +71,19 @@ func TestThePoolOfPackageWorkerDoesAllThatAWorkerShould(t *testing.T) {
 func TestThePythonClientDoesAllThatAWorkerShould(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	expectAll(t, in(t, "python", "clients/python/examples/conformance.py"))
+	expectAll(t, in(t, "python"))
 }
 
 func TestTheNodeClientDoesAllThatAWorkerShould(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	expectAll(t, in(t, "node", "clients/node/examples/conformance.js"))
+	expectAll(t, in(t, "node"))
 }
 
 func TestThePHPClientDoesAllThatAWorkerShould(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	expectAll(t, in(t, "php", "clients/php/examples/conformance.php"))
+	expectAll(t, in(t, "php"))
 }
 
 // expectAll plays all scenarios, but the one in which Redis refuses for many seconds with the long tests only.
