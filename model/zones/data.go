@@ -30,6 +30,7 @@ type Data struct {
 	Origin
 	files  fs.FS
 	links  map[string]string // name to the name of the zone that it stands for
+	count  atomic.Int64      // of loaded
 	loaded sync.Map          // name to *time.Location; only names that exist get in, so it is bounded
 }
 
@@ -84,7 +85,11 @@ func Use(d *Data) { inUse.Store(d) }
 func (o Origin) NewerThan(release string) bool { return o.Release > release }
 
 // String names release and source, such as "2026f of refreshd".
-func (o Origin) String() string { return cmp.Or(o.Release, "no release") + " of " + o.Source }
+func (o Origin) String() string { return o.named() + of + o.Source }
+
+const of = " of "
+
+func (o Origin) named() string { return cmp.Or(o.Release, noRelease) }
 
 // Load returns the zone of a name. A name that this data does not have is looked up among the links of it and of the data that this module brings, the newer
 // first, for another name of the same zone. It knows neither "" nor Local.
@@ -102,10 +107,14 @@ func (d *Data) Load(name string) (*time.Location, error) {
 			continue
 		}
 		d.loaded.Store(strings.Clone(name), zone)
+		d.count.Add(1)
 		return zone, nil
 	}
 	return nil, fmt.Errorf("expected a zone of %s, found %q", d.Origin, name)
 }
+
+// Loaded is how many names were loaded so far, or a little more.
+func (d *Data) Loaded() int64 { return d.count.Load() }
 
 // otherNames are the other names of a zone, that by which it is stored first.
 func (d *Data) otherNames(name string) (names []string) {

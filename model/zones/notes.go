@@ -1,0 +1,138 @@
+package zones
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Notes are by which zone data a queue was planned, and which data its daemons have, as fields of a hash in Redis.
+type Notes struct {
+	PlannedBy string            // the newest release that has planned it; empty: one without a name, or nobody knows
+	Known     bool              // that is noted
+	Older     bool              // daemons with older data have lived since the models were planned anew last
+	Daemons   map[string]Origin // by the names of daemons that have noted it, some of which are gone
+	Zones     map[string]Note   // of the zones in use
+	Was       map[string]Note   // what they were by the data before, of those that it has changed
+}
+
+// The fields beside those of zones.
+const (
+	fieldPlannedBy = "planned_by"
+	fieldOlder     = "older"
+	fieldDaemon    = "daemon:"
+	fieldWas       = "was:"
+)
+
+// ReadNotes reads the hash.
+func ReadNotes(hash map[string]string) *Notes {
+	n := &Notes{Older: hash[fieldOlder] != "", Daemons: map[string]Origin{}, Zones: map[string]Note{}, Was: map[string]Note{}}
+	n.PlannedBy, n.Known = hash[fieldPlannedBy]
+	n.PlannedBy = strings.TrimPrefix(n.PlannedBy, noRelease)
+	for field, value := range hash {
+		if name, is := strings.CutPrefix(field, fieldDaemon); is {
+			release, source, _ := strings.Cut(value, of)
+			n.Daemons[name] = Origin{strings.TrimPrefix(release, noRelease), source}
+		} else if name, is := strings.CutPrefix(field, fieldWas); is {
+			n.Was[name] = readNote(value)
+		} else if field != fieldPlannedBy && field != fieldOlder {
+			n.Zones[field] = readNote(value)
+		}
+	}
+	return n
+}
+
+// Moved reports whether models of a zone may have been planned by other offsets than those of the newest release, and by which; the zero Note: by ones
+// that nobody knows.
+func (n *Notes) Moved(zone string) (was Note, moved bool) {
+	if was, moved = n.Was[zone]; moved {
+		return was, true
+	}
+	noted, is := n.Zones[zone]
+	return Note{}, zone != "" && zone != "UTC" && (!is || noted.Release == n.PlannedBy)
+}
+
+// How far zones are noted, and what must be left of that.
+const (
+	notedBehind = 24 * time.Hour
+	notedAhead  = 5 * 365 * 24 * time.Hour
+	leastAhead  = notedAhead / 2
+	mostDaemons = 100
+)
+
+// Update decides what a daemon with this data notes: it sets and drops fields. replan: the models are to be planned anew, because its release is the
+// first of this or a newer one, or because no daemon with older data lives any more. living are the names of all that do.
+func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (set map[string]string, drop []string, replan bool) {
+	set = map[string]string{}
+	if n.Daemons[daemon] != d.Origin {
+		set[fieldDaemon+daemon] = d.Origin.String()
+	}
+	for name := range n.Daemons {
+		if len(n.Daemons) > mostDaemons && name != daemon && !slices.Contains(living, name) {
+			drop = append(drop, fieldDaemon+name)
+		}
+	}
+	if n.PlannedBy > d.Release { // it plans by older data
+		if !n.Older {
+			set[fieldOlder] = "1"
+		}
+		return set, drop, false
+	}
+	older := slices.ContainsFunc(living, func(name string) bool {
+		origin, noted := n.Daemons[name]
+		return name != daemon && (!noted || d.NewerThan(origin.Release))
+	})
+	if replan = !n.Known || d.NewerThan(n.PlannedBy); replan {
+		set[fieldPlannedBy] = d.named()
+		n.change(d, set, now)
+	}
+	switch {
+	case older && !n.Older:
+		set[fieldOlder] = "1"
+	case !older && n.Older:
+		drop, replan = append(drop, fieldOlder), true
+	}
+	for _, name := range d.names() {
+		noted, is := n.Zones[name]
+		if _, new := set[name]; new || is && noted.at != nil && noted.at[len(noted.at)-1].Sub(now) > leastAhead {
+			continue
+		}
+		fresh, _ := d.Note(name, now.Add(-notedBehind), now.Add(notedAhead)) // it is loaded
+		if is {
+			fresh.Release = noted.Release
+		}
+		set[name] = fresh.String()
+	}
+	return set, drop, replan
+}
+
+// change notes what the zones in use were, of those that the data changes, and what they are.
+func (n *Notes) change(d *Data, set map[string]string, now time.Time) {
+	for name, was := range n.Zones {
+		if _, differs := was.differs(name, d); differs {
+			fresh, _ := d.Note(name, now.Add(-notedBehind), now.Add(notedAhead)) // it is loaded
+			set[fieldWas+name], set[name] = was.String(), fresh.String()
+		}
+	}
+}
+
+// names are the zones that were loaded.
+func (d *Data) names() (names []string) {
+	for name := range d.loaded.Range {
+		names = append(names, name.(string))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Differences tells for zones in use from when on clocks show something else by other data, in the order of their names: "America/Vancouver from
+// 2026-11-01".
+func (n *Notes) Differences(d *Data) (texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(n.Zones)) {
+		if from, is := n.Zones[name].differs(name, d); is {
+			texts = append(texts, name+" from "+from.UTC().Format(time.DateOnly))
+		}
+	}
+	return texts
+}
