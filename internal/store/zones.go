@@ -22,7 +22,17 @@ const (
 // ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
 func (s Report) ZoneNotes(ctx context.Context) (*zones.Notes, error) {
 	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Zones).Result()
+	if _, misfit := Misfit(err); misfit || Refused(err) { // nobody knows
+		err = nil
+	}
 	return zones.ReadNotes(hash), Wrap(err, "read by which zone data the queue was planned")
+}
+
+// ZoneDoubts tells what is planned by different zone data, see zones.Notes.Doubts.
+func (s Report) ZoneDoubts(ctx context.Context, others map[string]*zones.Data) ([]string, error) {
+	notes, err := s.ZoneNotes(ctx)
+	living, failed := s.daemons(ctx)
+	return notes.Doubts(living, others), cmp.Or(err, failed)
 }
 
 // zonesEvery is how often a daemon looks whether others with older zone data are gone.

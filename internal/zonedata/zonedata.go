@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/zones"
@@ -27,8 +28,14 @@ func choose(zoneinfo string, paths []string) (*zones.Data, error) {
 	return zones.Own(), nil
 }
 
-// Host is the zone data of this machine; nil: it has none.
-func Host() *zones.Data { return firstOf(hostPaths) }
+// Here is the zone data that this program and its host have, as people call them.
+var Here = sync.OnceValue(func() map[string]*zones.Data {
+	here := map[string]*zones.Data{"this program": zones.InUse()}
+	if host := firstOf(hostPaths); host != nil {
+		here["this host"] = host
+	}
+	return here
+})
 
 func firstOf(paths []string) *zones.Data {
 	for _, path := range paths {

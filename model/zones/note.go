@@ -75,18 +75,19 @@ func (n Note) Offset(at time.Time) (ahead time.Duration, known bool) {
 	return offset(n.at[i-1]), true
 }
 
-// differs returns the first instant from which on the clocks show something else by other data; false: none that the note knows of.
-func (n Note) differs(name string, d *Data) (from time.Time, is bool) {
-	if len(n.at) == 0 {
-		return from, false
+// by is the same span of a zone by other data.
+func (n Note) by(name string, d *Data) (other Note) {
+	if len(n.at) > 0 {
+		other, _ = d.Note(name, n.at[0], n.at[len(n.at)-1]) // of a zone that is not there nobody knows
 	}
-	other, err := d.Note(name, n.at[0], n.at[len(n.at)-1])
-	if err != nil {
-		return from, false
-	}
+	return other
+}
+
+// differs returns the first instant from which on the clocks show something else by another note; false: none that both know of.
+func (n Note) differs(other Note) (from time.Time, is bool) {
 	for _, at := range slices.SortedFunc(slices.Values(slices.Concat(n.at, other.at)), time.Time.Compare) {
 		before, known := n.Offset(at)
-		if after, _ := other.Offset(at); known && before != after {
+		if after, also := other.Offset(at); known && also && before != after {
 			return at, true
 		}
 	}

@@ -77,6 +77,11 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 		if !n.Older {
 			set[fieldOlder] = "1"
 		}
+		for _, name := range d.names() { // which nobody has noted before newer data came
+			if was, moved := n.Moved(name); moved && was.at == nil {
+				set[fieldWas+name] = d.note(name, now).String()
+			}
+		}
 		return set, drop, false
 	}
 	older := slices.ContainsFunc(living, func(name string) bool {
@@ -98,7 +103,7 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 		if _, new := set[name]; new || is && noted.at != nil && noted.at[len(noted.at)-1].Sub(now) > leastAhead {
 			continue
 		}
-		fresh, _ := d.Note(name, now.Add(-notedBehind), now.Add(notedAhead)) // it is loaded
+		fresh := d.note(name, now)
 		if is {
 			fresh.Release = noted.Release
 		}
@@ -110,11 +115,16 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 // change notes what the zones in use were, of those that the data changes, and what they are.
 func (n *Notes) change(d *Data, set map[string]string, now time.Time) {
 	for name, was := range n.Zones {
-		if _, differs := was.differs(name, d); differs {
-			fresh, _ := d.Note(name, now.Add(-notedBehind), now.Add(notedAhead)) // it is loaded
-			set[fieldWas+name], set[name] = was.String(), fresh.String()
+		if _, differs := was.differs(was.by(name, d)); differs {
+			set[fieldWas+name], set[name] = was.String(), d.note(name, now).String()
 		}
 	}
+}
+
+// note notes a zone that is loaded.
+func (d *Data) note(name string, now time.Time) Note {
+	n, _ := d.Note(name, now.Add(-notedBehind), now.Add(notedAhead))
+	return n
 }
 
 // names are the zones that were loaded.
@@ -126,13 +136,47 @@ func (d *Data) names() (names []string) {
 	return names
 }
 
-// Differences tells for zones in use from when on clocks show something else by other data, in the order of their names: "America/Vancouver from
-// 2026-11-01".
-func (n *Notes) Differences(d *Data) (texts []string) {
-	for _, name := range slices.Sorted(maps.Keys(n.Zones)) {
-		if from, is := n.Zones[name].differs(name, d); is {
-			texts = append(texts, name+" from "+from.UTC().Format(time.DateOnly))
+// Doubts tells what is planned by different data: by that of daemons that live, and by others, by what they are called.
+func (n *Notes) Doubts(living []string, others map[string]*Data) (texts []string) {
+	var origins []string
+	for _, name := range living {
+		origin, noted := n.Daemons[name]
+		text := origin.String()
+		if !noted {
+			text = "an unknown release"
+		}
+		origins = append(origins, text)
+	}
+	if slices.Sort(origins); n.Older {
+		texts = append(texts, "daemons with zone data of "+strings.Join(slices.Compact(origins), " and ")+n.moves(func(name string) Note { return n.Was[name] }))
+	}
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		moved := n.moves(func(zone string) Note { return n.Zones[zone].by(zone, others[name]) })
+		if moved != noMoves {
+			texts = append(texts, name+" with zone data of "+others[name].String()+moved)
 		}
 	}
 	return texts
+}
+
+// mostNamed bounds how many zones are named.
+const mostNamed = 5
+
+const noMoves = ", which differ for no zone in use"
+
+// moves tells which zones in use differ by others, and from when on.
+func (n *Notes) moves(other func(zone string) Note) string {
+	var zones []string
+	for _, name := range slices.Sorted(maps.Keys(n.Zones)) {
+		if from, is := other(name).differs(n.Zones[name]); is {
+			zones = append(zones, name+" from "+from.UTC().Format(time.DateOnly))
+		}
+	}
+	switch {
+	case len(zones) == 0:
+		return noMoves
+	case len(zones) > mostNamed:
+		zones = append(zones[:mostNamed], "and others")
+	}
+	return ", which differ for " + strings.Join(zones, ", ")
 }

@@ -89,17 +89,22 @@ func TestNewerDataPlansAnewOnceWhenItComesAndOnceWhenTheLastDaemonWithOlderDataI
 
 func TestAQueueRemembersWhatTheClocksOfAZoneWere(t *testing.T) {
 	old, new := dataOf(t, "2025b", "America/Los_Angeles"), dataOf(t, "2026f", "America/Phoenix")
-	q := &queue{t, map[string]string{}, map[string]*zones.Data{"old": old, "new": new}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)}
+	q := &queue{t, map[string]string{}, map[string]*zones.Data{"old": old}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)}
 	q.note("old")
 	before := zones.ReadNotes(q.hash)
-	if from := before.Differences(new); !slices.Equal(from, []string{"America/Vancouver from 2026-11-27"}) {
-		t.Errorf("expected Vancouver to differ, found %v", from)
+	program := func(d *zones.Data) map[string]*zones.Data { return map[string]*zones.Data{"this program": d} }
+	if doubts := before.Doubts(nil, program(new)); !slices.Equal(doubts, []string{"this program with zone data of 2026f of 2026f/, which differ for America/Vancouver from 2026-11-27"}) {
+		t.Errorf("expected Vancouver to differ, found %v", doubts)
 	}
-	if from := before.Differences(old); from != nil {
-		t.Errorf("expected no difference, found %v", from)
+	if doubts := before.Doubts([]string{"old"}, program(old)); doubts != nil {
+		t.Errorf("expected no difference, found %v", doubts)
 	}
+	q.daemons["new"] = new
 	q.note("new")
 	notes := zones.ReadNotes(q.hash)
+	if doubts := notes.Doubts([]string{"old", "new", "?"}, program(new)); !slices.Equal(doubts, []string{"daemons with zone data of 2025b of 2025b/ and 2026f of 2026f/ and an unknown release, which differ for America/Vancouver from 2026-11-27"}) {
+		t.Errorf("expected Vancouver to differ, found %v", doubts)
+	}
 	was, moved := notes.Moved("America/Vancouver")
 	for at, want := range map[time.Time]string{
 		time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC):  "-8h0m0s true",
@@ -148,7 +153,7 @@ func TestNotesThatCannotBeReadSayNothing(t *testing.T) {
 	if _, moved := notes.Moved("UTC"); moved {
 		t.Error("expected UTC to stay")
 	}
-	if from := notes.Differences(zones.Own()); from != nil {
-		t.Errorf("expected nothing to differ, found %v", from)
+	if doubts := notes.Doubts(nil, map[string]*zones.Data{"this program": zones.Own()}); doubts != nil {
+		t.Errorf("expected nothing to differ, found %v", doubts)
 	}
 }

@@ -136,6 +136,7 @@ func TestARollingUpdateOfTheZoneDataPlansAnewWhateverTheOrderAndWhoeverIsKilled(
 			"poller first":                    {"new poller", "-old poller", "new dispatcher", "-old dispatcher"},
 			"dispatcher first":                {"new dispatcher", "-old dispatcher", "new poller", "-old poller"},
 			"both begin before the older end": {"new dispatcher", "new poller", "-old poller", "-old dispatcher"},
+			"an older poller comes back":      {"new dispatcher", "-old poller", "new poller", "old poller", "-old dispatcher", "-old poller"},
 			"the older end first":             {"-old poller", "-old dispatcher", "new poller", "new dispatcher"},
 		} {
 			t.Run(kind+"/"+name, func(t *testing.T) { // not in parallel: they share which data is in use
@@ -158,13 +159,17 @@ func (w *zoneWorld) roll(order []string, n int) (struck bool) {
 	client := w.server.Client(w.t)
 	keys := testkit.Got(store.NewKeys(w.queue))(w.t)
 	refreshAt := func(uid string) string { return client.HGet(w.t.Context(), keys.Model(uid), "refresh_at").Val() }
+	succeed := func(uid string) {
+		w.push(client, keys.Output, fixture.Result("success", uid, client.HGet(w.t.Context(), keys.Model(uid), "attempt_uid").Val()))
+		w.rounds(1)
+	}
 	w.start("old dispatcher")
 	w.start("old poller")
-	for uid, zone := range map[string]string{"west": "America/Vancouver", "berlin": "Europe/Berlin", "late": "America/Vancouver"} {
+	for uid, zone := range map[string]string{"west": "America/Vancouver", "berlin": "Europe/Berlin", "late": "America/Vancouver", "again": "America/Vancouver"} {
 		w.push(client, keys.Control, fmt.Sprintf(`{"type":"put","uid":%q,"rrule":"FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0","timezone":%q,"dtstart":"2026-01-01","policy":{"timeout":"1h"}}`, uid, zone))
 	}
 	w.push(client, keys.Control, `{"type":"put","uid":"off","rrule":"FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0","timezone":"America/Vancouver"}`, `{"type":"disable","uid":"off"}`)
-	w.push(client, keys.Control, `{"type":"run","uid":"late"}`)
+	w.push(client, keys.Control, `{"type":"run","uid":"late"}`, `{"type":"run","uid":"again"}`)
 	w.rounds(2)
 	berlin := refreshAt("berlin")
 	if got := refreshAt("west"); got != "2026-12-02T17:00:00.000Z" {
@@ -178,17 +183,20 @@ func (w *zoneWorld) roll(order []string, n int) (struck bool) {
 			w.start(change)
 		}
 		w.rounds(3)
-		if i == 0 && w.daemons["old poller"] != nil { // it plans by older data when newer data has come already
-			w.push(client, keys.Output, fixture.Result("success", "late", client.HGet(w.t.Context(), keys.Model("late"), "attempt_uid").Val()))
-			w.rounds(1)
-		} else if i == len(order)-1 {
-			w.push(client, keys.Output, fixture.Result("success", "late", client.HGet(w.t.Context(), keys.Model("late"), "attempt_uid").Val()))
+		switch { // it plans by older data when newer data has come already
+		case i == 0 && w.daemons["old poller"] != nil:
+			succeed("late")
+		case change == "old poller":
+			succeed("again")
+		case i == len(order)-1:
+			succeed("late")
+			succeed("again")
 		}
 	}
 	w.rounds(20) // older daemons that were killed are gone after a minute
 	struck = w.fault.Struck()
 	w.fault.Arm(0)
-	want := map[string]string{"west": "2026-12-02T16:00:00.000Z", "late": "2026-12-02T16:00:00.000Z", "berlin": berlin, "off": ""}
+	want := map[string]string{"west": "2026-12-02T16:00:00.000Z", "late": "2026-12-02T16:00:00.000Z", "again": "2026-12-02T16:00:00.000Z", "berlin": berlin, "off": ""}
 	for uid, want := range want {
 		if got := refreshAt(uid); got != want {
 			w.t.Errorf("call %d stopped: %s: expected %s, found %s: %v", n, uid, want, got, client.HGetAll(w.t.Context(), keys.Zones).Val())
@@ -201,4 +209,30 @@ func (w *zoneWorld) roll(order []string, n int) (struck bool) {
 		w.t.Errorf("call %d stopped: expected the older daemons to be gone, found %q", n, older)
 	}
 	return struck
+}
+
+// TestAPollerWithOlderZoneDataPlansNothingAnew leads, so it would carry out the bulk.
+func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
+	w := newZoneWorld(t, testkit.Miniredis(t), "q")
+	client := w.server.Client(t)
+	w.start("old poller")
+	w.push(client, "q-control", `{"type":"put","uid":"west","rrule":"FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0","timezone":"America/Vancouver"}`)
+	w.rounds(2)
+	w.start("new dispatcher")
+	w.rounds(5)
+	zones.Use(w.old)
+	bulk, found, err := w.daemons["old poller"].store.Fleet().ReadBulk(t.Context(), "zones-2026f")
+	if err != nil || !found || bulk.Seen != 0 || bulk.Problem != "expected zone data of 2026f or newer, found 2025b of 2025b" {
+		t.Errorf("expected a bulk that waits for a poller with newer data, found %t, %+v, %v", found, bulk, err)
+	}
+	doubts, err := w.daemons["old poller"].store.Report().ZoneDoubts(t.Context(), nil)
+	if len(doubts) != 1 || !strings.Contains(doubts[0], "2025b of 2025b and 2026f of 2026f, which differ for America/Vancouver from 2026-12-01") {
+		t.Errorf("expected daemons that differ, found %q, %v", doubts, err)
+	}
+	w.start("new poller")
+	w.stop("old poller")
+	w.rounds(10)
+	if bulk, _, err = w.daemons["new poller"].store.Fleet().ReadBulk(t.Context(), "zones-2026f"); err != nil || bulk.Done != 1 || bulk.EndedAt.IsZero() {
+		t.Errorf("expected one model planned anew, found %+v, %v", bulk, err)
+	}
 }
