@@ -28,6 +28,7 @@ type Store interface {
 	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
 	NoteBlockerChecks(ctx context.Context, checks []store.BlockerCheck, alone time.Time) error
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
+	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, blocker model.Blocker) error
 	WaitWake(ctx context.Context) (bool, error)
@@ -41,15 +42,17 @@ type Store interface {
 type Dispatcher struct {
 	store    Store
 	config   Config
-	measured time.Time // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
-	trimmed  time.Time // when the outbox was trimmed, likewise; run goroutine only
-	noted    time.Time // the last minute that was noted, likewise; run goroutine only
-	rounds   rounds    // run goroutine only
-	looked   time.Time // when dead workers were looked for, on the same clock; run goroutine only
-	barred   bool      // its user may not requeue; run goroutine only
-	sampled  time.Time // when the head of the input list was sampled, on the same clock; run goroutine only
-	window   window    // run goroutine only
-	oddTurn  bool      // urgent models got the last odd place; run goroutine only
+	measured time.Time       // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
+	trimmed  time.Time       // when the outbox was trimmed, likewise; run goroutine only
+	seen     time.Time       // when the last round was, likewise; run goroutine only
+	zones    store.ZoneWatch // run goroutine only
+	noted    time.Time       // the last minute that was noted, likewise; run goroutine only
+	rounds   rounds          // run goroutine only
+	looked   time.Time       // when dead workers were looked for, on the same clock; run goroutine only
+	barred   bool            // its user may not requeue; run goroutine only
+	sampled  time.Time       // when the head of the input list was sampled, on the same clock; run goroutine only
+	window   window          // run goroutine only
+	oddTurn  bool            // urgent models got the last odd place; run goroutine only
 	logbook  *logbook.Logbook
 	counted  bool           // models of the last round are counted by limits or circuits; run goroutine only
 	limits   map[string]int // how many may run of keys, as the last models had it that were started; run goroutine only

@@ -27,10 +27,14 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if d.notified {
 		asked.Pause = 0
 	}
+	if err := d.logbook.IgnoreMisfit(d.zones.Note(ctx, d.store, d.config.Owner, d.seen), d.seen); err != nil {
+		return Round{}, err
+	}
 	due, err := d.store.ReadDue(ctx, asked)
 	if err != nil {
 		return Round{}, err
 	}
+	d.seen = due.Now
 	for _, misfit := range due.Misfits {
 		d.logbook.Misfit(misfit, due.Now)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 // BulkAction is what a bulk does to each model that it picks.
@@ -20,21 +21,23 @@ const (
 	BulkDisable BulkAction = "disable"
 	BulkRemove  BulkAction = "remove"
 	BulkCancel  BulkAction = "cancel" // take back the attempt that is queued or running, as a hold begins
+	BulkZones   BulkAction = "zones"  // plan it anew, as newer zone data has come
 	BulkMend    BulkAction = "mend"   // write its places anew from what is stored of it, as an older release may have written others
 )
 
-var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnable), string(BulkDisable), string(BulkRemove), string(BulkCancel), string(BulkMend)}
+var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnable), string(BulkDisable), string(BulkRemove), string(BulkCancel), string(BulkZones), string(BulkMend)}
 
 // Bulk is one wish about many models, which pollers carry out little by little.
 type Bulk struct {
 	Action   BulkAction
 	Selector Selector
-	Rate     policy.Rate // at most so many models in a time; zero: as many as it can
-	Force    bool        // run: supersede an attempt that is queued or running, and enable what was disabled by hand
-	Reason   string      // disable: for the owners
-	By       string      // who wants it; empty: nobody says
-	Since    time.Time   // when it was wished for
-	Ticket   int         // of the attempt that was started last before: those that are larger were drawn since
+	Rate     policy.Rate  // at most so many models in a time; zero: as many as it can
+	Force    bool         // run: supersede an attempt that is queued or running, and enable what was disabled by hand
+	Reason   string       // disable: for the owners
+	By       string       // who wants it; empty: nobody says
+	Since    time.Time    // when it was wished for
+	Zones    *zones.Notes // zones: by which data it was planned before
+	Ticket   int          // of the attempt that was started last before: those that are larger were drawn since
 }
 
 // Validate refuses an action that this release does not know.
@@ -57,6 +60,12 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 		return Decision{}, Broken, true
 	case b.Action == BulkReplan:
 		decision, outcome = m.Replan(now)
+	case b.Action == BulkZones:
+		was, moved := b.Zones.Moved(m.Zone())
+		if !moved {
+			return Decision{}, Unchanged, true
+		}
+		decision, outcome = m.Rezone(was, now)
 	case b.Action == BulkMend && m.Fault != "": // what is read of it may not be what is meant
 		return Decision{}, Unchanged, true
 	case b.Action == BulkMend:

@@ -178,7 +178,7 @@ func (s *bulkStep) Now(context.Context) (time.Time, error) { return s.now, nil }
 // Read reads models, with their payloads where entries may have to be taken back.
 func (s *bulkStep) Read(ctx context.Context, uids []string, commands []*model.Command) (snapshot *store.Snapshot, err error) {
 	s.changes = 0
-	if action := s.bulks[0].Action; action == model.BulkReplan || action == model.BulkMend {
+	if action := s.bulks[0].Action; action == model.BulkReplan || action == model.BulkZones || action == model.BulkMend {
 		commands = nil
 	}
 	if s.bulks[0].Selector.AsksQueued() {

@@ -22,6 +22,7 @@ type Store interface {
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
 	Report() store.Report
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
+	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
 	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error
@@ -43,7 +44,9 @@ type Poller struct {
 	store   Store
 	config  Config
 	logbook *logbook.Logbook
-	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
+	zones   store.ZoneWatch // run goroutine only
+	seen    time.Time       // when Redis was asked for messages last, on its clock; run goroutine only
+	adopted time.Time       // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
 	left bool // the last batch left something; run goroutine only
 

@@ -138,6 +138,15 @@ func TestAPollerWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
 				for command, most := range map[string]int{"evalsha": 2*seconds + 10, "blmove": 2*seconds + 10, "zrangebyscore": 2 * seconds} {
 					failIf(t, counts[command] > test.pollers*most, "want at most %d of %s, got %v", test.pollers*most, command, counts)
 				}
+				notes := 0 // of its zone data, at the beginning, when zones are loaded, and once a minute
+				for _, command := range []string{"watch", "unwatch", "hgetall", "hset", "time", "zrange", "exec", "multi", "hdel", "del", "zadd"} {
+					notes += counts[command]
+					delete(counts, command)
+				}
+				if name == "a Redis that fails" { // each round begins with it
+					notes -= rounds
+				}
+				failIf(t, notes > test.pollers*40, "want at most %d calls to note the zone data, got %d", test.pollers*40, notes)
 				if len(counts) > 6 { // and eval, hello and multi
 					t.Errorf("want no other commands, got %v", counts)
 				}

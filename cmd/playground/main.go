@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall/js"
 	"time"
-	_ "time/tzdata" // a browser gives a program none
 
 	"github.com/refreshd/refreshd/internal/faces/playground"
 	"github.com/refreshd/refreshd/model/policy"

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	_ "time/tzdata" // schedules have time zones, and the host may have none
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -25,8 +24,10 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 const (
@@ -53,6 +54,12 @@ func main() {
 	setGCPercent(gcPercent)
 	setLogGlobals()
 	store.LogTo(logRedis)
+	zoneData, err := zonedata.Choose(os.Getenv("ZONEINFO"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "refreshd:", err)
+		os.Exit(exitUsage)
+	}
+	zones.Use(zoneData)
 	ctx, done := listen(context.Background())
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	done()

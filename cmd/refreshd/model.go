@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -152,7 +153,7 @@ func modelPairs(m *operate.Model) [][2]any {
 			return ""
 		}
 		text := model.FormatTime(at) + "  " + words.Distance(at, s.Now)
-		if zone, err := time.LoadLocation(r.Zone()); err == nil && r.Zone() != "" {
+		if zone, err := schedule.Zone(r.Zone()); err == nil && r.Zone() != "" {
 			text += ", " + at.In(zone).Format("Mon 15:04 MST")
 		}
 		return text

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 func TestAFlagGoesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
@@ -86,6 +87,7 @@ func TestVersionTellsTheCommitAndWhetherItWasChangedWhereTheBuildKnows(t *testin
 			{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: commit}, {Key: "vcs.modified", Value: modified},
 		}}
 	}
+	none := zones.Origin{} // a build does not tell which the program will use
 	const pseudo = "v0.0.0-20261123154324-aab99e6f57bc"
 	for name, test := range map[string]struct {
 		info    *debug.BuildInfo
@@ -93,14 +95,14 @@ func TestVersionTellsTheCommitAndWhetherItWasChangedWhereTheBuildKnows(t *testin
 		want    versionView
 		line    string
 	}{
-		"a clone": {stamped(pseudo, "false"), "", versionView{pseudo, "go1.26.1", commit, false},
+		"a clone": {stamped(pseudo, "false"), "", versionView{pseudo, "go1.26.1", commit, false, none},
 			pseudo + ", go1.26.1, commit aab99e6f57bc"},
-		"a clone with changes": {stamped(pseudo+"+dirty", "true"), "", versionView{pseudo + "+dirty", "go1.26.1", commit, true},
+		"a clone with changes": {stamped(pseudo+"+dirty", "true"), "", versionView{pseudo + "+dirty", "go1.26.1", commit, true, none},
 			pseudo + "+dirty, go1.26.1, commit aab99e6f57bc, changed since"},
-		"a release": {stamped(pseudo, "false"), "v1.2.3", versionView{"v1.2.3", "go1.26.1", commit, false}, "v1.2.3, go1.26.1, commit aab99e6f57bc"},
-		"go run": {&debug.BuildInfo{GoVersion: "go1.26.1", Main: debug.Module{Version: "(devel)"}}, "", versionView{"(devel)", "go1.26.1", "", false},
+		"a release": {stamped(pseudo, "false"), "v1.2.3", versionView{"v1.2.3", "go1.26.1", commit, false, none}, "v1.2.3, go1.26.1, commit aab99e6f57bc"},
+		"go run": {&debug.BuildInfo{GoVersion: "go1.26.1", Main: debug.Module{Version: "(devel)"}}, "", versionView{"(devel)", "go1.26.1", "", false, none},
 			"(devel), go1.26.1, commit unknown"},
-		"no module": {&debug.BuildInfo{GoVersion: "go1.26.1"}, "", versionView{"(devel)", "go1.26.1", "", false}, "(devel), go1.26.1, commit unknown"},
+		"no module": {&debug.BuildInfo{GoVersion: "go1.26.1"}, "", versionView{"(devel)", "go1.26.1", "", false, none}, "(devel), go1.26.1, commit unknown"},
 	} {
 		v := versionOf(test.info, test.release)
 		failIf(t, v != test.want || v.line() != test.line, "%s: expected %+v, %s, found %+v, %s", name, test.want, test.line, v, v.line())

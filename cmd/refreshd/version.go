@@ -15,13 +15,15 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 type versionView struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
-	Commit  string `json:"commit"`  // empty: the build was not told
-	Changed bool   `json:"changed"` // since the commit
+	Version string       `json:"version"`
+	Go      string       `json:"go"`
+	Commit  string       `json:"commit"`  // empty: the build was not told
+	Changed bool         `json:"changed"` // since the commit
+	Zones   zones.Origin `json:"zone_data"`
 }
 
 func versionCommand(a *app) *cobra.Command {
@@ -32,7 +34,7 @@ func versionCommand(a *app) *cobra.Command {
 			return a.print(v, [][2]any{
 				{"refreshd", v.Version}, {"go", v.Go},
 				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not tell")},
-				{"changed", mark(v.Changed, "since the commit")},
+				{"changed", mark(v.Changed, "since the commit")}, {"zone data", v.Zones.String()},
 			})
 		},
 	}
@@ -54,7 +56,9 @@ func readVersion() versionView {
 	if !ok {
 		info = &debug.BuildInfo{GoVersion: runtime.Version()}
 	}
-	return versionOf(info, release)
+	v := versionOf(info, release)
+	v.Zones = zones.InUse().Origin
+	return v
 }
 
 func versionOf(info *debug.BuildInfo, release string) versionView {

@@ -3,6 +3,7 @@
 package attention
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -22,6 +24,7 @@ type Queue struct {
 	Holds    []store.HoldSum
 	Circuits []store.KeyCircuit // that are open
 	Gone     []Gone
+	Zones    []string // what is planned by different zone data
 	Parts    int
 }
 
@@ -49,7 +52,13 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 		for _, gone := range liveness.Gone() {
 			parts[gone.Role] = append(parts[gone.Role], gone)
 		}
-		return err
+		doubts, failed := part.Report().ZoneDoubts(ctx, zonedata.Here())
+		for _, doubt := range doubts {
+			if !slices.Contains(q.Zones, doubt) {
+				q.Zones = append(q.Zones, doubt)
+			}
+		}
+		return cmp.Or(err, failed)
 	})
 	for _, role := range model.Roles {
 		if gone := parts[role]; gone != nil {
@@ -95,6 +104,9 @@ func (q *Queue) Findings() []Finding {
 			text += fmt.Sprintf(", in %d of %d parts", gone.Parts, q.Parts)
 		}
 		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Do: do, Command: "refreshd doctor"})
+	}
+	for _, doubt := range q.Zones {
+		found = append(found, Finding{Code: "zone-data", Text: "There are " + doubt + ".", Do: "Run the same release everywhere.", Command: "refreshd doctor"})
 	}
 	found = append(found, bounded(q.held(), "held", "more hold keeps models from starting.", "more holds keep models from starting.")...)
 	found = append(found, bounded(q.open(), "circuit-open", "more circuit is open.", "more circuits are open.")...)

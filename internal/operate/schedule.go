@@ -55,7 +55,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if err != nil {
 		return found, refusedRule(err)
 	}
-	zone, err := time.LoadLocation(read.Timezone)
+	zone, err := schedule.Zone(read.Timezone)
 	if err != nil {
 		return found, err
 	}

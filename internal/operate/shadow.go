@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // ShadowRequest says what is compared with the log of an old system.
@@ -50,8 +51,8 @@ func (r *ShadowRequest) Validate(queue string) error {
 	if r.log.Columns.Outcomes, err = shadow.ParseOutcomes(r.Outcomes); err != nil {
 		return refusedAt("outcomes", err)
 	}
-	if r.log.Zone, err = time.LoadLocation(r.Timezone); err != nil || r.Timezone == "Local" {
-		return refuse("timezone", "an IANA name such as Europe/Berlin", document.Found(r.Timezone))
+	if r.log.Zone, err = schedule.Zone(r.Timezone); err != nil {
+		return refused(err)
 	}
 	if r.options.Within, err = document.ParseDuration(r.Within); err != nil {
 		return refusedAt("within", err)

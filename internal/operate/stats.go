@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 // Stats are what a queue holds now, who serves it, and what it has counted.
@@ -27,6 +28,8 @@ type Stats struct {
 	Replanning []Replan `json:"replanning"`
 
 	Processes Processes `json:"living"`
+	// ZoneData is that of this program.
+	ZoneData zones.Origin `json:"zone_data"`
 
 	RetryStats
 }
@@ -65,6 +68,7 @@ func (o Operator) Stats(ctx context.Context) (Stats, error) {
 	}
 	v := Stats{
 		Findings: s.Findings(), Queue: o.Queue.Name, Stats: s.Stats, RetryStats: NewRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
+		ZoneData: zones.InUse().Origin,
 	}
 	if len(o.Queue.Parts) > 1 {
 		v.Parts = len(o.Queue.Parts)
@@ -126,23 +130,29 @@ type Process struct {
 	Part       string    `json:"part,omitempty"` // of a queue that has several
 	LastSignAt time.Time `json:"last_sign_at"`
 	AgeMS      int64     `json:"age_ms"` // of that sign
-	Lives      bool      `json:"lives"`  // false: it has been silent for longer than any settings allow, and is not forgotten yet
+	// ZoneData is that of a dispatcher or poller that has told it.
+	ZoneData *zones.Origin `json:"zone_data,omitempty"`
+	Lives    bool          `json:"lives"` // false: it has been silent for longer than any settings allow, and is not forgotten yet
 }
 
 // ReadProcesses reads who serves the parts of the queue, the latest heartbeat first.
 func ReadProcesses(ctx context.Context, queue *store.Queue) (v Processes, err error) {
 	err = queue.Each(func(part *store.Store) error {
-		heartbeats, now, err := part.Report().Heartbeats(ctx)
+		heartbeats, now, failed := part.Report().Heartbeats(ctx)
+		notes, err := part.Report().ZoneNotes(ctx)
 		for _, h := range heartbeats {
 			age := max(0, now.Sub(h.At))
 			member := Process{Name: h.Owner, LastSignAt: h.At, AgeMS: age.Milliseconds(), Lives: age <= model.LongestSilence}
+			if origin, noted := notes.Daemons[h.Owner]; noted {
+				member.ZoneData = &origin
+			}
 			if len(queue.Parts) > 1 {
 				member.Part = part.Keys.Queue
 			}
 			members := v.Of(h.Of)
 			*members = append(*members, member)
 		}
-		return err
+		return cmp.Or(failed, err)
 	})
 	for _, role := range model.Roles {
 		slices.SortFunc(*v.Of(role), func(a, b Process) int {

@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 var moveBulk = Load("move-bulk.lua")
@@ -116,6 +117,9 @@ func readBulk(id string, hash map[string]string) Bulk {
 		}
 	}
 	b.Cancelled = hash["ended"] == string(BulkCancelled)
+	if release, own := strings.TrimPrefix(id, ZonesID), zones.InUse(); b.Action == model.BulkZones && release > own.Release && release != noRelease {
+		b.Problem = "expected zone data of " + release + " or newer, found " + own.Origin.String()
+	}
 	var errs [5]error
 	b.Selector, errs[0] = model.ParseSelector(hash["selector"])
 	b.Rate, errs[1] = policy.ReadRate(hash["rate"])
@@ -143,6 +147,12 @@ func bulkTime(field, text string) (time.Time, error) {
 func (s *Store) Bulks(ctx context.Context) ([]Bulk, error) {
 	bulks, err := s.readBulks(ctx, s.Keys.Bulks)
 	bulks = slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() })
+	if err == nil && slices.ContainsFunc(bulks, func(b Bulk) bool { return b.Action == model.BulkZones }) {
+		notes, failed := s.Report().ZoneNotes(ctx)
+		for i := range bulks {
+			bulks[i].Zones, err = notes, failed
+		}
+	}
 	if err != nil || !slices.ContainsFunc(bulks, func(b Bulk) bool { return len(b.After) > 0 }) {
 		return bulks, err
 	}
@@ -170,14 +180,19 @@ func (s *Store) beginMend(ctx context.Context, after []string) error {
 	if b.Since, err = s.Now(ctx); err != nil {
 		return err
 	}
-	key := s.Keys.Bulk(MendID)
 	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-		pipe.Del(ctx, key)
-		pipe.HSet(ctx, key, b.wish())
-		pipe.ZAdd(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: MendID})
+		s.begin(ctx, pipe, MendID, &b)
 		return nil
 	})
 	return err
+}
+
+// begin begins a bulk, anew if there is one of its id.
+func (s *Store) begin(ctx context.Context, pipe redis.Pipeliner, id string, b *Bulk) {
+	key := s.Keys.Bulk(id)
+	pipe.Del(ctx, key)
+	pipe.HSet(ctx, key, b.wish())
+	pipe.ZAdd(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: id})
 }
 
 func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {

@@ -41,6 +41,7 @@ type Keys struct {
 	PastErrors string `key:":past_errors" type:"zset"` // fingerprint by which no model is failing any more to when the last one ceased to, for a day
 	Bulks      string `key:":bulks" type:"zset"`       // id to since when, of bulks that are not over
 	BulksEnded string `key:":bulks_ended" type:"zset"` // id to when it ended, of bulks that were over within a day
+	Zones      string `key:":zones" type:"hash"`       // zone to what its clocks show, as the queue was planned; and which data planned it, and which its daemons have
 	Settings   string `key:":settings"`                // a hash: what all daemons must agree on; the same key with and without braces around the name of the queue
 
 	QueueCircuit string `key:":circuit:queue" type:"hash"` // whether the circuit of the queue is open, and its settings. It stays.

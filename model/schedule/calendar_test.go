@@ -93,7 +93,7 @@ const localLayout = "2006-01-02 15:04:05 -0700"
 
 func parseLocal(t *testing.T, text, zone string) time.Time {
 	t.Helper()
-	loc := testkit.Got(time.LoadLocation(zone))(t)
+	loc := testkit.Got(Zone(zone))(t)
 	if at, err := time.Parse(localLayout, text); err == nil {
 		return at.In(loc)
 	}

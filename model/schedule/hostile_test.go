@@ -43,7 +43,7 @@ func listed(first, last int) string {
 // hostileIntervals step over what a rule waits for: primes, and neighbours of a day, in hours, minutes and seconds.
 var hostileIntervals = []int{2, 3, 7, 11, 13, 23, 25, 59, 61, 97, 167, 169, 366, 997, 1439, 1441, 3599, 3601, 7919, 10_079, 10_081, 86_399, 86_413, 604_801, 999_979, 999_983}
 
-var zones = []string{"", "", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Santiago"}
+var zoneNames = []string{"", "", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Santiago"}
 
 // randomRule returns a random rule of up to eight lines, with exceptions.
 func randomRule(r *rand.Rand) hostileRule {
@@ -67,7 +67,7 @@ func randomRule(r *rand.Rand) hostileRule {
 	if r.IntN(2) == 0 {
 		start = start.Truncate(24 * time.Hour)
 	}
-	return hostileRule{strings.Join(lines, "\n"), zones[r.IntN(len(zones))], start.Format("2006-01-02T15:04:05")}
+	return hostileRule{strings.Join(lines, "\n"), zoneNames[r.IntN(len(zoneNames))], start.Format("2006-01-02T15:04:05")}
 }
 
 // randomLine returns a random RRULE line without an end, and with one of these intervals if any. It may contradict itself.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-	_ "time/tzdata" // the same zones on every machine
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -16,7 +15,7 @@ func occurrences(t testing.TB, rule, timezone, dtstart, after string, n int) []s
 	t.Helper()
 	s, err := Parse(rule, timezone, dtstart)
 	stopIf(t, err != nil, "%s: %v", rule, err)
-	loc := testkit.Got(time.LoadLocation(timezone))(t)
+	loc := testkit.Got(Zone(timezone))(t)
 	at := testkit.Got(time.Parse(time.RFC3339, after))(t)
 	var found []string
 	for range n {
@@ -151,7 +150,7 @@ func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *te
 	r, rounds := rand.New(rand.NewSource(5)), long.Or(8, 16)
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
 		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
-		loc := testkit.Got(time.LoadLocation(name))(t)
+		loc := testkit.Got(Zone(name))(t)
 		moved := changes(loc)
 		for range rounds {
 			compareAround(t, r, name, loc, moved[r.Intn(len(moved))])

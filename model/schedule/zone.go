@@ -4,10 +4,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 // A wall clock is kept as "floating" seconds: what the clock shows, read as if it stood in UTC, in seconds since 1970. An
@@ -19,28 +19,24 @@ const (
 
 type zone struct{ loc *time.Location }
 
-// loadedZones caches zones by name; only names that exist get in, so it is bounded.
-var loadedZones sync.Map
-
 // loadZone refuses names of "the zone of this machine": they mean something else on the next one.
 func loadZone(name string) (zone, error) {
 	if name == "" || name == "UTC" {
 		return zone{time.UTC}, nil
 	}
-	if loc, ok := loadedZones.Load(name); ok {
-		return zone{loc.(*time.Location)}, nil
-	}
-	refused := &document.Error{Field: "timezone", Want: `an IANA time zone such as "Europe/Berlin"`, Found: document.Found(name)}
+	found := ""
 	if strings.EqualFold(name, "local") || name == "localtime" || name == "posixrules" {
-		refused.Found += " (the zone of one machine)"
-		return zone{}, refused
+		found = " (the zone of one machine)"
+	} else if loc, err := zones.InUse().Load(name); err == nil {
+		return zone{loc}, nil
 	}
-	loc, err := time.LoadLocation(name)
-	if err != nil {
-		return zone{}, refused
-	}
-	loadedZones.Store(strings.Clone(name), loc)
-	return zone{loc}, nil
+	return zone{}, &document.Error{Field: "timezone", Want: `an IANA time zone such as "Europe/Berlin"`, Found: document.Found(name) + found}
+}
+
+// Zone returns the zone of an IANA name, by the data in use; the empty name is UTC. It refuses all else with a *document.Error.
+func Zone(name string) (*time.Location, error) {
+	z, err := loadZone(name)
+	return z.loc, err
 }
 
 // CheckZone refuses what is no IANA name with a *document.Error; the empty name is UTC.
@@ -160,6 +156,17 @@ func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
 		return at, 0, false
 	}
 	return wall - before, z.changed(wall-daySeconds, wall+daySeconds) + later, true
+}
+
+// Reread returns the instant at which the clocks of a zone show, by the data in use, what other data has them show at an instant, as they are so far ahead
+// of UTC then. A zone that nobody knows changes nothing.
+func Reread(at time.Time, ahead time.Duration, timezone string) time.Time {
+	z, err := loadZone(timezone)
+	if err != nil {
+		return at
+	}
+	meant, _, _ := z.resolve(at.Unix() + int64(ahead/time.Second))
+	return at.Add(time.Duration(meant-at.Unix()) * time.Second)
 }
 
 // longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati skipped a whole day.

@@ -16,6 +16,14 @@ func raising(k scope) []grant {
 	}
 }
 
+// zoning is what a dispatcher or a poller does as long as it lives: it notes its zone data, and begins to plan anew by newer data.
+func zoning(k scope) []grant {
+	return []grant{
+		allow("watch hgetall hset hdel", both(k.Zones)), allow("zrangebyscore zrange", reading(k.Dispatchers, k.Pollers)),
+		allow("del hset", writing(k.Bulk(store.ZonesID+all))), allow("zadd", writing(k.Gates)), allow("zrange", reading(k.Gates)),
+	}
+}
+
 // models is what the Go code reads of models, beside what the scripts do.
 func models(k scope) []grant {
 	return []grant{
@@ -62,7 +70,7 @@ func dispatcher(k scope) part {
 			{commandIDs, []string{k.Commands}}, // nor carries out a command
 			{replying, []string{k.Reply(all)}},
 		},
-		direct: append(slices.Concat(models(k), numbers(k), raising(k)), opening(k),
+		direct: append(slices.Concat(models(k), numbers(k), raising(k), zoning(k)), opening(k),
 			allow("zrem", writing(k.Dispatchers)),
 			allow("blpop", both(k.Wake)),
 			allow("lrange", reading(k.Input, k.Front, k.Taken(all))),
@@ -96,7 +104,7 @@ func poller(k scope) part {
 			{[]string{"zrem"}, []string{k.BulksEnded}},
 			{[]string{"del"}, []string{k.Bulk(all)}},
 		},
-		direct: append(slices.Concat(models(k), numbers(k), raising(k)), opening(k),
+		direct: append(slices.Concat(models(k), numbers(k), raising(k), zoning(k)), opening(k),
 			allow("blmove", both(k.Output)),
 			allow("blmove", both(k.Control)),
 			allow("zrangebyscore", reading(k.Pollers)),
@@ -183,7 +191,7 @@ func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Leader, k.Notices(all), k.Told(all))
 	lists := reading(k.Input, k.Output, k.Control, k.Rejected, k.Logs, k.Undelivered, k.Wake, k.Front)
 	sets := reading(k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale, k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Failing, k.Disabled, k.Parked, k.Errors, k.PastErrors, k.Recipients(all))
-	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Orders)
+	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Orders, k.Zones)
 	streams := reading(k.Journal, k.Outbox)
 	settings := []string{k.queue.Settings}
 	if k.several {

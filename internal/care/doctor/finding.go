@@ -111,6 +111,7 @@ var (
 	undelivered = kind{"undelivered", Warning, "messages that can be delivered", "refreshd undelivered ls, and then requeue or drop"}
 	rejected    = kind{"rejected", Warning, "messages that can be handled", "refreshd rejected ls, and then requeue or drop"}
 	wakeLong    = kind{"wake-long", Warning, "at most one call", repairWake}
+	zoneData    = kind{"zone-data", Warning, "the same zone data everywhere", "run the same release of refreshd everywhere, or update tzdata of the hosts and begin again"}
 	circuitOpen = kind{"circuit-open", Warning, "a closed circuit of the queue", "look why attempts fail; then refreshd circuit close queue"}
 
 	byPut  = " with refreshd policy put; its models run under the default policy"

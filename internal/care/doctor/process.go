@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -40,6 +41,15 @@ func (c *checker) processes(ctx context.Context) error {
 		c.note(dueLate, k.Due, fmt.Sprintf("one due since %s, and %d attempts that no worker has taken", model.FormatTime(liveness.OldestDue), liveness.Queued))
 	}
 	return nil
+}
+
+// zoneData tells which daemons, or hosts, have other zone data than the queue was planned by.
+func (c *checker) zoneData(ctx context.Context) error {
+	doubts, err := c.store.Report().ZoneDoubts(ctx, zonedata.Here())
+	for _, doubt := range doubts {
+		c.note(zoneData, c.store.Keys.Zones, doubt)
+	}
+	return err
 }
 
 // heartbeats checks that no heartbeat lies in the future, as it does after the clock was set back. Others take over from its owner all

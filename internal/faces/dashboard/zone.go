@@ -22,10 +22,10 @@ const (
 
 // loadZone returns the zone of an IANA name; nil: there is none.
 func loadZone(name string) *time.Location {
-	if name == "" || len(name) > maxZone || schedule.CheckZone(name) != nil {
+	if name == "" || len(name) > maxZone {
 		return nil
 	}
-	zone, _ := time.LoadLocation(name) // which was checked
+	zone, _ := schedule.Zone(name)
 	return zone
 }
 

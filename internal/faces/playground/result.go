@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Setting is where a policy is tried.
@@ -93,7 +94,7 @@ func (r *Result) simulate(in Setting, name string, m *model.Model, answer *answe
 	if read, err := m.ReadAs(in.Now); err == nil { // else there is no rule
 		r.ReadAs = read.String()
 	}
-	zone, err := time.LoadLocation(m.Zone())
+	zone, err := schedule.Zone(m.Zone())
 	if err != nil {
 		zone = time.UTC
 	}

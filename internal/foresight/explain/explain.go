@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -67,7 +68,7 @@ func (s *Explanation) clock(at time.Time) string { return words.Clock(at, s.Now,
 
 // ZoneOf is the zone of the schedule in force, UTC if it names none.
 func ZoneOf(m *model.Model) *time.Location {
-	zone, err := time.LoadLocation(m.Zone())
+	zone, err := schedule.Zone(m.Zone())
 	if err != nil { // a model with a fault; its schedule is not in force either
 		return time.UTC
 	}

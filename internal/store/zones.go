@@ -1,0 +1,108 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/zones"
+)
+
+// ZonesID begins the ids of bulks that plan models anew by newer zone data; its release follows.
+const (
+	ZonesID   = "zones-"
+	noRelease = "0"
+)
+
+// ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
+func (s Report) ZoneNotes(ctx context.Context) (*zones.Notes, error) {
+	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Zones).Result()
+	if _, misfit := Misfit(err); misfit || Refused(err) { // nobody knows
+		err = nil
+	}
+	return zones.ReadNotes(hash), Wrap(err, "read by which zone data the queue was planned")
+}
+
+// ZoneDoubts tells what is planned by different zone data, see zones.Notes.Doubts.
+func (s Report) ZoneDoubts(ctx context.Context, others map[string]*zones.Data) ([]string, error) {
+	notes, err := s.ZoneNotes(ctx)
+	living, failed := s.daemons(ctx)
+	return notes.Doubts(living, others), cmp.Or(err, failed)
+}
+
+// zonesEvery is how often a daemon looks whether others with older zone data are gone.
+const zonesEvery = time.Minute
+
+// ZoneWatch notes the zone data of one daemon. The zero value is ready.
+type ZoneWatch struct {
+	noted  time.Time
+	loaded int64 // zones, until then
+}
+
+// Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last. A user who may not do that
+// loses nothing but that models are planned anew.
+func (w *ZoneWatch) Note(ctx context.Context, part interface {
+	NoteZones(ctx context.Context, daemon string) (time.Time, error)
+}, daemon string, seen time.Time) error {
+	loaded := zones.InUse().Loaded()
+	if w.loaded == loaded && !w.noted.IsZero() && seen.Sub(w.noted) < zonesEvery {
+		return nil
+	}
+	at, err := part.NoteZones(ctx, daemon)
+	w.loaded = loaded
+	_, misfit := Misfit(err)
+	switch {
+	case Refused(err):
+		w.noted, err = seen, nil
+	case misfit:
+		w.noted = seen
+	case err == nil:
+		w.noted = at
+	}
+	return err
+}
+
+// NoteZones notes the zone data of a daemon, and which zones are in use. It begins to plan all models anew, and has calendars looked at, if the release of
+// this data is the first one or a newer one, or if no daemon with older data lives any more. A kill leaves it undone as a whole.
+func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, err error) {
+	var set map[string]string
+	var drop, gates []string
+	replan := false
+	_, err = s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		hash, err := tx.HGetAll(ctx, s.Keys.Zones).Result()
+		if err != nil {
+			return false, err
+		}
+		living, failed := s.daemons(ctx)
+		now, err = s.Now(ctx)
+		if err = cmp.Or(failed, err); err != nil {
+			return false, err
+		}
+		if set, drop, replan = zones.ReadNotes(hash).Update(zones.InUse(), daemon, living, now); replan {
+			counters, failed := s.Clients.Read.HGetAll(ctx, s.Keys.Stats).Result()
+			gates, err = s.Clients.Read.ZRange(ctx, s.Keys.Gates, 0, -1).Result()
+			replan, err = len(counters) > 0, cmp.Or(failed, err)
+		}
+		return len(set)+len(drop) > 0, err
+	}, func(pipe redis.Pipeliner) {
+		if len(set) > 0 {
+			pipe.HSet(ctx, s.Keys.Zones, set)
+		}
+		if len(drop) > 0 {
+			pipe.HDel(ctx, s.Keys.Zones, drop...)
+		}
+		if replan {
+			b := Bulk{Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.parts())), Since: now}}
+			s.begin(ctx, pipe, ZonesID+cmp.Or(zones.InUse().Release, noRelease), &b)
+			for _, gate := range slices.DeleteFunc(gates, func(gate string) bool { return !strings.HasPrefix(gate, model.BlockerCalendar+":") }) {
+				pipe.ZAddXX(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: gate})
+			}
+		}
+	}, s.Keys.Zones)
+	return now, Wrap(err, "note the zone data of a daemon")
+}

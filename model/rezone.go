@@ -1,0 +1,79 @@
+package model
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/zones"
+)
+
+// lookBehind is how far back a missed planned refresh is looked for where nobody knows by which offsets it was planned: zones are seldom moved further.
+const lookBehind = 3 * time.Hour
+
+const whyZones = "planned anew, by newer zone data"
+
+// Rezone plans a model anew that was planned by older zone data, for which was is what the clocks of its zone showed; the zero Note: nobody knows. What
+// is past by the data in use, and may not have run, is due now: it may run twice on that day, but not never. Running and parked models are planned when
+// they next decide. To do it again changes nothing, unless models were planned by the older data since.
+func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
+	decision := Decision{Event: EventReplan, Next: m.State}
+	next, at := &decision.Next, m.RefreshAt
+	if m.Disabled || m.Running() || m.Parked() || m.Due(now) || at.IsZero() || m.Fault != "" {
+		return Decision{}, Unchanged
+	}
+	moved := at // when the clocks show, by the data in use, what was meant
+	ahead, known := was.Offset(at)
+	if known {
+		moved = schedule.Reread(at, ahead, m.Zone())
+	}
+	switch {
+	case known && moved.Equal(at):
+		return Decision{}, Unchanged
+	case m.endsWindow():
+		if decision, changed := m.planAnew(now); changed {
+			return decision, Applied
+		}
+		return Decision{}, Unchanged
+	case m.Trigger == TriggerPlanned && m.Schedule != nil && !at.Equal(m.NotBefore):
+		next.wait(latest(m.replanned(moved, known, now), m.NotBefore, now), TriggerPlanned, whyZones)
+	case m.Trigger == TriggerRetry && m.Window != nil:
+		if m.opensAt(moved) {
+			at = moved
+		}
+		next.wait(m.opens(latest(at, m.NotBefore, now)), TriggerRetry, whyWindow)
+		m.notTried(next, next.RefreshAt.Sub(m.RefreshAt))
+	default:
+		return Decision{}, Unchanged
+	}
+	m.boundWait(next, now)
+	if next.RefreshAt.Equal(m.RefreshAt) || m.RuleError != "" {
+		return Decision{}, Unchanged
+	}
+	return decision, Applied
+}
+
+// replanned is when the planned refresh comes that was planned for refresh_at; moved is what that would be. What stands there may also have been planned by the
+// data in use, or be no occurrence, as after a hold that was released little by little. When in doubt the model does not wait for longer.
+func (m *Model) replanned(moved time.Time, known bool, now time.Time) time.Time {
+	from, occurs := moved.Add(-time.Millisecond), m.occursAt(m.RefreshAt)
+	switch {
+	case occurs && !known:
+		return m.RefreshAt
+	case !known:
+		from = now.Add(-lookBehind)
+	}
+	if occurs || !known {
+		from = latest(from, m.LastSuccessAt)
+	}
+	at, found := m.planned(from)
+	if doubted := occurs || !known || !m.occursAt(moved); !found || doubted && at.After(m.RefreshAt) {
+		return m.RefreshAt
+	}
+	return at
+}
+
+func (m *Model) occursAt(at time.Time) bool { return m.Planned(at.Add(-time.Millisecond)).Equal(at) }
+
+func (m *Model) opensAt(at time.Time) bool {
+	return m.opens(at.Add(-time.Millisecond)).Equal(at) && !at.Equal(m.RefreshAt)
+}

@@ -1,0 +1,182 @@
+package zones
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Notes are by which zone data a queue was planned, and which data its daemons have, as fields of a hash in Redis.
+type Notes struct {
+	PlannedBy string            // the newest release that has planned it; empty: one without a name, or nobody knows
+	Known     bool              // that is noted
+	Older     bool              // daemons with older data have lived since the models were planned anew last
+	Daemons   map[string]Origin // by the names of daemons that have noted it, some of which are gone
+	Zones     map[string]Note   // of the zones in use
+	Was       map[string]Note   // what they were by the data before, of those that it has changed
+}
+
+// The fields beside those of zones.
+const (
+	fieldPlannedBy = "planned_by"
+	fieldOlder     = "older"
+	fieldDaemon    = "daemon:"
+	fieldWas       = "was:"
+)
+
+// ReadNotes reads the hash.
+func ReadNotes(hash map[string]string) *Notes {
+	n := &Notes{Older: hash[fieldOlder] != "", Daemons: map[string]Origin{}, Zones: map[string]Note{}, Was: map[string]Note{}}
+	n.PlannedBy, n.Known = hash[fieldPlannedBy]
+	n.PlannedBy = strings.TrimPrefix(n.PlannedBy, noRelease)
+	for field, value := range hash {
+		if name, is := strings.CutPrefix(field, fieldDaemon); is {
+			release, source, _ := strings.Cut(value, of)
+			n.Daemons[name] = Origin{strings.TrimPrefix(release, noRelease), source}
+		} else if name, is := strings.CutPrefix(field, fieldWas); is {
+			n.Was[name] = readNote(value)
+		} else if field != fieldPlannedBy && field != fieldOlder {
+			n.Zones[field] = readNote(value)
+		}
+	}
+	return n
+}
+
+// Moved reports whether models of a zone may have been planned by other offsets than those of the newest release, and by which; the zero Note: by ones
+// that nobody knows.
+func (n *Notes) Moved(zone string) (was Note, moved bool) {
+	if was, moved = n.Was[zone]; moved {
+		return was, true
+	}
+	noted, is := n.Zones[zone]
+	return Note{}, zone != "" && zone != "UTC" && (!is || noted.Release == n.PlannedBy)
+}
+
+// How far zones are noted, and what must be left of that.
+const (
+	notedBehind = 24 * time.Hour
+	notedAhead  = 5 * 365 * 24 * time.Hour
+	leastAhead  = notedAhead / 2
+	mostDaemons = 100
+)
+
+// Update decides what a daemon with this data notes: it sets and drops fields. replan: the models are to be planned anew, because its release is the
+// first of this or a newer one, or because no daemon with older data lives any more. living are the names of all that do.
+func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (set map[string]string, drop []string, replan bool) {
+	set = map[string]string{}
+	if n.Daemons[daemon] != d.Origin {
+		set[fieldDaemon+daemon] = d.Origin.String()
+	}
+	for name := range n.Daemons {
+		if len(n.Daemons) > mostDaemons && name != daemon && !slices.Contains(living, name) {
+			drop = append(drop, fieldDaemon+name)
+		}
+	}
+	if n.PlannedBy > d.Release { // it plans by older data
+		if !n.Older {
+			set[fieldOlder] = "1"
+		}
+		for _, name := range d.names() { // which nobody has noted before newer data came
+			if was, moved := n.Moved(name); moved && was.at == nil {
+				set[fieldWas+name] = d.note(name, now).String()
+			}
+		}
+		return set, drop, false
+	}
+	older := slices.ContainsFunc(living, func(name string) bool {
+		origin, noted := n.Daemons[name]
+		return name != daemon && (!noted || d.NewerThan(origin.Release))
+	})
+	if replan = !n.Known || d.NewerThan(n.PlannedBy); replan {
+		set[fieldPlannedBy] = d.named()
+		n.change(d, set, now)
+	}
+	switch {
+	case older && !n.Older:
+		set[fieldOlder] = "1"
+	case !older && n.Older:
+		drop, replan = append(drop, fieldOlder), true
+	}
+	for _, name := range d.names() {
+		noted, is := n.Zones[name]
+		if _, new := set[name]; new || is && noted.at != nil && noted.at[len(noted.at)-1].Sub(now) > leastAhead {
+			continue
+		}
+		fresh := d.note(name, now)
+		if is {
+			fresh.Release = noted.Release
+		}
+		set[name] = fresh.String()
+	}
+	return set, drop, replan
+}
+
+// change notes what the zones in use were, of those that the data changes, and what they are.
+func (n *Notes) change(d *Data, set map[string]string, now time.Time) {
+	for name, was := range n.Zones {
+		if _, differs := was.differs(was.by(name, d)); differs {
+			set[fieldWas+name], set[name] = was.String(), d.note(name, now).String()
+		}
+	}
+}
+
+// note notes a zone that is loaded.
+func (d *Data) note(name string, now time.Time) Note {
+	n, _ := d.Note(name, now.Add(-notedBehind), now.Add(notedAhead))
+	return n
+}
+
+// names are the zones that were loaded.
+func (d *Data) names() (names []string) {
+	for name := range d.loaded.Range {
+		names = append(names, name.(string))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Doubts tells what is planned by different data: by that of daemons that live, and by others, by what they are called.
+func (n *Notes) Doubts(living []string, others map[string]*Data) (texts []string) {
+	var origins []string
+	for _, name := range living {
+		origin, noted := n.Daemons[name]
+		text := origin.String()
+		if !noted {
+			text = "an unknown release"
+		}
+		origins = append(origins, text)
+	}
+	if slices.Sort(origins); n.Older {
+		texts = append(texts, "daemons with zone data of "+strings.Join(slices.Compact(origins), " and ")+n.moves(func(name string) Note { return n.Was[name] }))
+	}
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		moved := n.moves(func(zone string) Note { return n.Zones[zone].by(zone, others[name]) })
+		if moved != noMoves {
+			texts = append(texts, name+" with zone data of "+others[name].String()+moved)
+		}
+	}
+	return texts
+}
+
+// mostNamed bounds how many zones are named.
+const mostNamed = 5
+
+const noMoves = ", which differ for no zone in use"
+
+// moves tells which zones in use differ by others, and from when on.
+func (n *Notes) moves(other func(zone string) Note) string {
+	var zones []string
+	for _, name := range slices.Sorted(maps.Keys(n.Zones)) {
+		if from, is := other(name).differs(n.Zones[name]); is {
+			zones = append(zones, name+" from "+from.UTC().Format(time.DateOnly))
+		}
+	}
+	switch {
+	case len(zones) == 0:
+		return noMoves
+	case len(zones) > mostNamed:
+		zones = append(zones[:mostNamed], "and others")
+	}
+	return ", which differ for " + strings.Join(zones, ", ")
+}
