@@ -106,14 +106,9 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	}
 	at, acquires, holds := limiters.reserve(limits, held, now)
 	if at.After(now) {
-		if opens := m.opens(at); m.Trigger.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
-			at, holds = opens, nil
-			for i := range acquires {
-				acquires[i].After = acquires[i].Before
-			}
-		}
-		limiters.acquire(acquires)
-		return m.reserve(at, acquires, holds, now)
+		decision = m.reserve(at, acquires, holds, now)
+		limiters.acquire(decision.Acquires)
+		return decision
 	}
 	decision = admitted.Start(now, attemptUID)
 	limiters.start(limits, acquires, held, m.RefreshAt, now)
@@ -136,23 +131,29 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	return decision
 }
 
-// reserve lets a model wait for a slot that nobody else gets, or for its retry window. The wait does not count towards giving up.
+// reserve lets a model wait for a slot that nobody else gets. A retry whose window has closed when its turn comes waits for that, or for the planned
+// refresh. The wait does not count towards giving up.
 func (m *Model) reserve(at time.Time, acquires []Acquire, holds []string, now time.Time) Decision {
 	decision := Decision{Event: EventLimited, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
 	m.notTried(next, at.Sub(now))
+	next.wait(at, next.Trigger, document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy))
+	if m.Trigger.started() == TriggerRetry && m.opens(at).After(at) {
+		decision.PolicyError = m.rejoin(next, at, now)
+	}
+	keeps := next.RefreshAt.Equal(at) // else the slots are left to others
+	if keeps {
+		next.Reserved = strings.Join(holds, " ")
+	}
 	for _, acquire := range acquires {
+		if acquire.Limit = 0; !keeps {
+			acquire.After = acquire.Before
+		}
 		if acquire.After != (Slots{}) {
-			decision.Acquires = append(decision.Acquires, Acquire{Name: acquire.Name, Before: acquire.Before, After: acquire.After})
+			decision.Acquires = append(decision.Acquires, acquire)
 		}
 	}
-	why := whyWindow
-	if len(holds) > 0 {
-		why = document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy)
-	}
-	next.wait(at, next.Trigger, why)
-	next.Reserved = strings.Join(holds, " ")
 	return decision
 }
 
