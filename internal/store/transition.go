@@ -314,8 +314,15 @@ func (c *indexChanges) addCircuit(name string) {
 	if circuit := c.transition.circuit; circuit != nil {
 		failures, of, probe = circuit.Failures, circuit.Of, circuit.Probe
 	}
+	d := &c.transition.decision
+	switch {
+	case d.Event == model.EventPostponed:
+		probe = min(probe, max(0, d.Next.RefreshAt.Sub(c.now))) // it asked for a probe later: until then nobody else makes one
+	case d.CircuitOutcome == model.CircuitUnsettled:
+		probe = 0
+	}
 	at := c.now.Add(probe)
-	c.addList("circuit#1", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(c.transition.decision.CircuitOutcome),
+	c.addList("circuit#1", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(d.CircuitOutcome),
 		strconv.Itoa(failures), strconv.Itoa(of), model.FormatTime(at), Millis(at))
 	c.addKeys(c.queue.Circuit(name))
 }
