@@ -315,11 +315,8 @@ func (c *indexChanges) addCircuit(name string) {
 		failures, of, probe = circuit.Failures, circuit.Of, circuit.Probe
 	}
 	d := &c.transition.decision
-	switch {
-	case d.Event == model.EventPostponed:
-		probe = min(probe, max(0, d.Next.RefreshAt.Sub(c.now))) // it asked for a probe later: until then nobody else makes one
-	case d.CircuitOutcome == model.CircuitUnsettled:
-		probe = 0
+	if d.CircuitOutcome == model.CircuitUnsettled { // until its worker wants to go on, nobody else tries
+		probe = min(probe, max(0, d.Next.NotBefore.Sub(c.now)))
 	}
 	at := c.now.Add(probe)
 	c.addList("circuit#1", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(d.CircuitOutcome),

@@ -252,8 +252,8 @@ func (p *replay) settleCircuit(m *model.Model, name string, decision model.Decis
 		p.tell("circuit_closed", name, at)
 	case open && outcome == model.CircuitFailed:
 		is.probe, is.probeAt = "", at.Add(pause)
-	case open && decision.Event == model.EventPostponed: // the next one comes when it wants to, or when it would come behind a failure
-		is.probe, is.probeAt = "", at.Add(min(pause, max(0, decision.Next.RefreshAt.Sub(at))))
+	case open && decision.Event == model.EventPostponed || open && decision.Event == model.EventFailure: // postponed, perhaps too often
+		is.probe, is.probeAt = "", at.Add(min(pause, max(0, decision.Next.NotBefore.Sub(at))))
 	case open:
 		is.probe, is.probeAt = "", at
 	case outcome != model.CircuitUnsettled && strings.Count(is.recent, "1") >= failures:
