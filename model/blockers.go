@@ -208,8 +208,8 @@ func (b Blocker) Timed() bool {
 // Forecast is Model.Forecast behind what stops the model, while nothing else happens. A blocker that opens at no known time is returned; then
 // StartAt is zero, and the rest assumes that it opens at once. Attempts that fill a limit are taken to end before the model is due.
 func (b *Blockers) Forecast(m *Model, limiters *Limiters, now time.Time) (f Forecast, blocker Blocker) {
-	next, by := *m, Blocker("")
-	for at, n := now, 0; next.Waiting() && n < maxBlockers; n++ {
+	next, at, by := *m, now, Blocker("")
+	for n := 0; next.Waiting() && n < maxBlockers; n++ {
 		if !next.Parked() {
 			at = latest(at, next.RefreshAt)
 			_, decision, stops := b.stops(&next, limiters, at)
@@ -238,7 +238,7 @@ func (b *Blockers) Forecast(m *Model, limiters *Limiters, now time.Time) (f Fore
 		decision, _ := b.Pass(&next, new(Limiters), "", at) // of a hold or a calendar: it starts nothing
 		next.State = decision.Next
 	}
-	if f = next.Forecast(now); blocker != "" {
+	if f = next.Forecast(at); blocker != "" {
 		f.StartAt = time.Time{}
 	}
 	f.By = by

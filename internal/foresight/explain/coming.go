@@ -39,7 +39,7 @@ func (s *Explanation) tellNext() string {
 	case !m.Due(s.Now):
 		return s.coming(model.Branch{RefreshAt: m.RefreshAt, Why: m.Why, AttemptNo: m.AttemptNo, Trigger: m.Trigger, Ended: ended(m, s.Attempts)})
 	case f.StartAt.After(s.Now):
-		return s.coming(model.Branch{RefreshAt: f.StartAt, Why: "its retry window opens then", AttemptNo: m.AttemptNo, Trigger: m.Trigger})
+		return s.coming(model.Branch{RefreshAt: f.StartAt, Why: "its retry window opens then", AttemptNo: m.AttemptNo, Trigger: m.StartOrSkip(s.Now, "").Next.Trigger})
 	default:
 		return s.starting()
 	}
@@ -48,7 +48,8 @@ func (s *Explanation) tellNext() string {
 // GivesUpAt is when a failing model is disabled unless it succeeds before; zero: never, or it is not yet known when.
 func (s *Explanation) GivesUpAt() time.Time {
 	end, f := s.m.GivesUpAt(), &s.Forecast
-	delayed := !s.m.Running() && (f.StartAt.IsZero() || f.StartAt.After(s.m.RefreshAt) && f.StartAt.After(s.Now))
+	delayed := !s.m.Running() && (f.StartAt.IsZero() || f.StartAt.After(s.m.RefreshAt) && f.StartAt.After(s.Now)) ||
+		s.m.Due(s.Now) && s.m.StartOrSkip(s.Now, "").Event == model.EventSkipped
 	switch {
 	case f.GiveUp.Possible() && s.Gate == "":
 		return f.GiveUp.At

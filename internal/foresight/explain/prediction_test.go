@@ -19,7 +19,7 @@ func drawn(t *testing.T, rng *rand.Rand) (l *life, now time.Time, told string) {
 	pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
 	fields := `"timeout":"` + pick("10m", "1h") + `","retries":[` + pick(`"10m","10m"`, `0,"45m"`, `"2h"`, ``) + `],"on_exhausted":"` + pick("give_up", "next_planned") + `"` +
 		pick("", "", `,"give_up_after":"3h"`, `,"give_up_after":"50m"`) + pick("", "", `,"queue_timeout":"5m"`) + pick("", "", `,"misfire":"skip"`) +
-		pick("", "", `,"alignment":"until_success"`) + pick("", "", `,"retry_window":"FREQ=DAILY;BYHOUR=6,9,10,11,18"`) + pick("", `,"closed":["nightly"]`) +
+		pick("", "", `,"alignment":"until_success"`) + pick("", "", `,"retry_window":"FREQ=DAILY;BYHOUR=6,9,10,11,18"`, `,"retry_window":"FREQ=DAILY;BYHOUR=6,7,8,9;BYMINUTE=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20"`) + pick("", `,"closed":["nightly"]`) +
 		pick("", `,"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"5m"}`) +
 		pick("", `,"limits":[{"key":"{label.tenant}","rate":"1/10m"}]`, `,"limits":[{"key":"{label.tenant}","rate":"6/1h","running":3}]`)
 	definition := `"labels":{"tenant":"t1"},` + pick(atSixAnd16, atSixAnd16, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01"`, `"rrule":null`) + `,"policy":{` + fields + `}`
@@ -56,6 +56,9 @@ func drawn(t *testing.T, rng *rand.Rand) (l *life, now time.Time, told string) {
 		}
 		l.do(now, verb, extra)
 		now = now.Add(time.Duration(rng.IntN(20)) * time.Minute)
+	}
+	if l.m.Waiting() && rng.IntN(3) == 0 { // nobody was there
+		now = now.Add(time.Duration(rng.IntN(240)) * time.Minute)
 	}
 	key.Running = rng.IntN(3) // those of the steps have ended
 	if rng.IntN(3) == 0 {
@@ -176,6 +179,9 @@ func TestWhatIsForetoldIsWhatComesWhenNothingElseHappens(t *testing.T) {
 		if f := &e.Forecast; !f.StartAt.IsZero() && starts {
 			next := l.m
 			next.State = decision.Next
+			if retry := strings.Contains(tell.Next, "Next retry"); retry && next.Trigger != model.TriggerRetry || strings.Contains(tell.Next, "Next refresh") && next.Trigger == model.TriggerRetry {
+				wrong("it starts as %q", next.Trigger)
+			}
 			for name, branch := range map[string][2]model.Branch{
 				"succeeds": {f.Success, {RefreshAt: next.Succeed(at, nil).Next.RefreshAt}}, "fails": {f.Failure, {RefreshAt: next.Fail(policy.Failure{}, at).Next.RefreshAt}},
 			} {
