@@ -177,6 +177,35 @@ func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 	}
 }
 
+// A worker that postpones says nothing of the key: the circuit stays as it is, and the next probe comes when it has asked for it, at most the pause
+// of the circuit later.
+func TestAPostponedProbeNeitherClosesTheCircuitNorLetsTheNextStartAtOnce(t *testing.T) {
+	for asked, pause := range map[time.Duration]time.Duration{time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
+		t.Run(asked.String(), func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				b.probed(d, 3)
+				probe, opened := b.runs()["t1"], b.circuit("host=t1")["opened_at"]
+				records, err := b.Store.Load(t.Context(), probe)
+				stopIf(t, err != nil || len(probe) != 1, "%v, %v", probe, err)
+				r := records[probe[0]]
+				b.Commit(b.now(), r.Decide(r.Postpone(asked, b.now()), b.now()))
+				b.settle(d)
+				b.running(0, "t1")
+				if hash := b.circuit("host=t1"); hash["opened_at"] != opened || hash["probe"] != "" {
+					t.Errorf("want it open as before, and without a probe, got %v", hash)
+				}
+				b.Clock.Turn(pause - time.Second)
+				b.settle(d)
+				b.running(0, "t1")
+				b.Clock.Turn(time.Second)
+				b.settle(d)
+				b.running(1, "t1")
+				equal(t, []string{"circuit_opened"}, b.events(b.Store.Keys.Journal, "circuit_opened", "circuit_closed"))
+			})
+		})
+	}
+}
+
 func TestAFailureThatTheCircuitDoesNotCountClosesIt(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.probed(d, 2)

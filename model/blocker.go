@@ -57,8 +57,9 @@ func (m *Model) Release(at, now time.Time) Decision {
 	switch end := m.giveUpAt(next); {
 	case next.endsWindow() && !end.IsZero():
 		at = end
-	case next.Trigger == TriggerRetry:
-		at = m.opens(at)
+	case next.Trigger == TriggerRetry && m.opens(at).After(at):
+		decision.PolicyError = m.rejoin(next, at, now)
+		return decision
 	}
 	next.wait(at, next.Trigger, document.Shorten("released by "+string(m.ParkedBy), maxWhy))
 	return decision

@@ -73,48 +73,13 @@ func (b *Blockers) closed(name string, now time.Time) (until time.Time, closed b
 // StartOrPark decides what a model does at now that is due or parked: what Model.StartOrSkip decides, or it parks, or it waits for a slot.
 // limiters knows the keys that Needs has named, and learns what the model takes of them.
 func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, now time.Time) Decision {
-	if blocker, recheck := b.Stop(m, now); blocker != "" {
-		return m.Park(blocker, recheck, now)
-	}
-	probe := false
-	circuit := m.CircuitKey()
-	if state := limiters.Circuits[circuit]; circuit != "" && state != nil && state.Open() {
-		if probe = state.Probes(now); !probe {
-			recheck := state.ProbeAt
-			if !recheck.After(now) {
-				recheck = now.Add(recheckLater)
-			}
-			return m.Park(NewBlocker(BlockerCircuit, circuit), recheck, now)
-		}
-	}
-	admitted, decision, starts := m.admit(now)
-	if !starts {
+	admitted, decision, stops := b.stops(m, limiters, now)
+	if stops {
+		limiters.acquire(decision.Acquires)
 		return decision
 	}
 	limits, held := limiters.limitsOf(b, m, now), strings.Fields(m.Reserved)
-	if name := limiters.Full(limits); name != "" {
-		recheck, full := now.Add(recheckSoon), NewBlocker(BlockerLimit, name)
-		if m.ParkedBy == full {
-			recheck = now.Add(recheckLater)
-		}
-		return m.Park(full, recheck, now)
-	}
-	if name, opens := limiters.closed(limits, held, now); name != "" {
-		decision = m.Park(NewBlocker(BlockerLimit, name), opens, now)
-		decision.Acquires = []Acquire{{Name: name, Before: limiters.key(name).Slots, After: limiters.key(name).Slots}} // by a start that may be refused
-		return decision
-	}
-	at, acquires, holds := limiters.reserve(limits, held, now)
-	if at.After(now) {
-		if opens := m.opens(at); m.Trigger.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
-			at, holds = opens, nil
-			for i := range acquires {
-				acquires[i].After = acquires[i].Before
-			}
-		}
-		limiters.acquire(acquires)
-		return m.reserve(at, acquires, holds, now)
-	}
+	_, acquires, _ := limiters.reserve(limits, held, now)
 	decision = admitted.Start(now, attemptUID)
 	limiters.start(limits, acquires, held, m.RefreshAt, now)
 	limiters.acquire(acquires)
@@ -126,33 +91,75 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	if m.ParkedBy == NewBlocker(BlockerLimit, limiters.Full(limits)) { // nobody else goes before a slot is freed
 		decision.Recheck = now.Add(recheckLater)
 	}
-	if circuit != "" {
+	if circuit := m.CircuitKey(); circuit != "" {
 		counted = append(counted, string(NewBlocker(BlockerCircuit, circuit)))
-		if decision.Probe = probe; probe {
-			limiters.Circuits[circuit].Probe = m.UID
+		if state := limiters.Circuits[circuit]; state != nil && state.Open() {
+			decision.Probe, state.Probe = true, m.UID
 		}
 	}
 	decision.Next.Counted = strings.Join(counted, " ")
 	return decision
 }
 
-// reserve lets a model wait for a slot that nobody else gets, or for its retry window. The wait does not count towards giving up.
+// stops decides what keeps a model from starting at now; false: nothing does, and it starts as admitted. The limiters stay as they are.
+func (b *Blockers) stops(m *Model, limiters *Limiters, now time.Time) (admitted *Model, decision Decision, stops bool) {
+	if blocker, recheck := b.Stop(m, now); blocker != "" {
+		return m, m.Park(blocker, recheck, now), true
+	}
+	circuit := m.CircuitKey()
+	if state := limiters.Circuits[circuit]; circuit != "" && state != nil && state.Open() && !state.Probes(now) {
+		recheck := state.ProbeAt
+		if !recheck.After(now) {
+			recheck = now.Add(recheckLater)
+		}
+		return m, m.Park(NewBlocker(BlockerCircuit, circuit), recheck, now), true
+	}
+	admitted, decision, starts := m.admit(now)
+	if !starts {
+		return admitted, decision, true
+	}
+	limits, held := limiters.limitsOf(b, m, now), strings.Fields(m.Reserved)
+	if name := limiters.Full(limits); name != "" {
+		recheck, full := now.Add(recheckSoon), NewBlocker(BlockerLimit, name)
+		if m.ParkedBy == full {
+			recheck = now.Add(recheckLater)
+		}
+		return m, m.Park(full, recheck, now), true
+	}
+	if name, opens := limiters.closed(limits, held, now); name != "" {
+		decision = m.Park(NewBlocker(BlockerLimit, name), opens, now)
+		decision.Acquires = []Acquire{{Name: name, Before: limiters.key(name).Slots, After: limiters.key(name).Slots}} // by a start that may be refused
+		return m, decision, true
+	}
+	if at, acquires, holds := limiters.reserve(limits, held, now); at.After(now) {
+		return m, m.reserve(at, acquires, holds, now), true
+	}
+	return admitted, decision, false
+}
+
+// reserve lets a model wait for a slot that nobody else gets. A retry whose window has closed when its turn comes waits for that, or for the planned
+// refresh. The wait does not count towards giving up.
 func (m *Model) reserve(at time.Time, acquires []Acquire, holds []string, now time.Time) Decision {
 	decision := Decision{Event: EventLimited, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
 	m.notTried(next, at.Sub(now))
+	next.wait(at, next.Trigger, document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy))
+	if m.Trigger.started() == TriggerRetry && m.opens(at).After(at) {
+		decision.PolicyError = m.rejoin(next, at, now)
+	}
+	keeps := next.RefreshAt.Equal(at) // else the slots are left to others
+	if keeps {
+		next.Reserved = strings.Join(holds, " ")
+	}
 	for _, acquire := range acquires {
+		if acquire.Limit = 0; !keeps {
+			acquire.After = acquire.Before
+		}
 		if acquire.After != (Slots{}) {
-			decision.Acquires = append(decision.Acquires, Acquire{Name: acquire.Name, Before: acquire.Before, After: acquire.After})
+			decision.Acquires = append(decision.Acquires, acquire)
 		}
 	}
-	why := whyWindow
-	if len(holds) > 0 {
-		why = document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy)
-	}
-	next.wait(at, next.Trigger, why)
-	next.Reserved = strings.Join(holds, " ")
 	return decision
 }
 
@@ -198,24 +205,30 @@ func (b Blocker) Timed() bool {
 	return kind == BlockerHold || kind == BlockerCalendar
 }
 
-// Forecast is Model.Forecast behind the holds and calendars that stop the model. A blocker that opens at no known time is returned; then StartAt is
-// zero, and the rest assumes that it opens at once.
-func (b *Blockers) Forecast(m *Model, now time.Time) (f Forecast, blocker Blocker) {
-	next := *m
-	for at, n := now, 0; next.Waiting() && n < maxBlockers; n++ {
+// Forecast is Model.Forecast behind what stops the model, while nothing else happens. A blocker that opens at no known time is returned; then
+// StartAt is zero, and the rest assumes that it opens at once. Attempts that fill a limit are taken to end before the model is due.
+func (b *Blockers) Forecast(m *Model, limiters *Limiters, now time.Time) (f Forecast, blocker Blocker) {
+	next, at, by := *m, now, Blocker("")
+	for n := 0; next.Waiting() && n < maxBlockers; n++ {
 		if !next.Parked() {
-			if next.RefreshAt.After(at) {
-				at = next.RefreshAt
-			}
-			by, recheck := b.Stop(&next, at)
-			if by == "" {
+			at = latest(at, next.RefreshAt)
+			_, decision, stops := b.stops(&next, limiters, at)
+			full := decision.Next.ParkedBy == NewBlocker(BlockerLimit, limiters.Full(limiters.limitsOf(b, &next, at)))
+			if !stops || decision.Event == EventGiveUp || full && at.After(now) {
 				break
 			}
-			next.State = next.Park(by, recheck, at).Next
+			next.State = decision.Next
+			if held := strings.Fields(next.Reserved); len(held) > 0 {
+				by = NewBlocker(BlockerLimit, held[0])
+			}
+			if !next.Parked() {
+				continue
+			}
 		}
-		opens, recheck := b.Opens(next.ParkedBy, at)
-		if !next.ParkedBy.Timed() || recheck.Equal(Never) {
-			blocker = next.ParkedBy
+		by = next.ParkedBy
+		opens, recheck := b.Opens(by, at)
+		if !by.Timed() || recheck.Equal(Never) {
+			blocker = by
 			next.State = next.Release(at, at).Next
 			break
 		}
@@ -225,8 +238,9 @@ func (b *Blockers) Forecast(m *Model, now time.Time) (f Forecast, blocker Blocke
 		decision, _ := b.Pass(&next, new(Limiters), "", at) // of a hold or a calendar: it starts nothing
 		next.State = decision.Next
 	}
-	if f = next.Forecast(now); blocker != "" {
+	if f = next.Forecast(at); blocker != "" {
 		f.StartAt = time.Time{}
 	}
+	f.By = by
 	return f, blocker
 }

@@ -120,7 +120,8 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 	before := &m.State
 	d.Next.endAttempt()
 	d.Next.Why = document.Shorten(d.Next.Why, maxWhy)
-	if m.Policy.Circuit != nil && (d.Event == EventSuccess || d.Event == EventSuspect || d.Event == EventFailure || d.Event == EventTimeout) {
+	tried := failure.ErrorType != "" || !failure.Ours // else it was deferred too often
+	if m.Policy.Circuit != nil && tried && (d.Event == EventSuccess || d.Event == EventSuspect || d.Event == EventFailure || d.Event == EventTimeout) {
 		d.CircuitOutcome = CircuitAnswered
 		if d.Event != EventSuccess && d.Event != EventSuspect && m.Policy.Circuit.Counts(failure.ErrorType) {
 			d.CircuitOutcome = CircuitFailed

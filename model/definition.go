@@ -160,7 +160,6 @@ func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	if !stopped && (changed || m.Disabled || start && m.windowEnded(&m.State, now)) {
 		decision.Next.enable(now)
 	}
-	decision.Next.FailingSince, decision.Next.FingerprintID = m.FailingSince, m.FingerprintID // the cure is still to come
 	switch {
 	case stopped:
 		decision.Next.AttemptNo = 0

@@ -164,6 +164,22 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 	}
 }
 
+func TestOnlyASuccessEndsTheFailingOfAModelWhoeverEnablesIt(t *testing.T) {
+	const failed = `06:00 start | 06:10 failure "retryable":false | `
+	for _, steps := range []string{
+		"09:00 enable", "09:00 run", `09:00 run "force":true`, `09:00 put "payload":{"size":2}`, `09:00 put "refresh":"now"`,
+		`07:00 disable | 09:00 enable`, `07:00 disable | 09:00 run "force":true`, "09:00 enable | 16:00 start | 16:10 failure",
+	} {
+		s := tell(t, daily, failed+steps)
+		if got, want := s.m.FailingSince, clock("06:10"); got != want || s.m.FingerprintID == "" || s.m.Disabled {
+			t.Errorf("%s: failing since %s, want %s: %s", steps, clockText(got), clockText(want), s)
+		}
+		s.do(clock("17:00"), "run", `"force":true`)
+		s.then("17:00 start | 17:10 success")
+		failIf(t, !s.m.FailingSince.IsZero() || s.m.FingerprintID != "", "%s, and a success: failing since %s", steps, clockText(s.m.FailingSince))
+	}
+}
+
 func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 	const failing = "06:00 start | 06:10 failure | 06:10 start | 06:20 failure | "
 	const disabled = `06:00 start | 06:10 failure "retryable":false | `

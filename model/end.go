@@ -111,6 +111,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	next.FingerprintID = decision.Fingerprint.ID()
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
+	m.notTried(next, v.waits)
 	next.wait(v.at, v.cause, v.why.behind(""))
 	decision.Exhausted, decision.Held, decision.PolicyError = v.exhausted, v.why.held > 0, v.policyError
 	decision.why = v.why
@@ -246,8 +247,8 @@ func (m *Model) windowEnded(s *State, now time.Time) bool {
 
 // notTried extends the give-up window by a time in which nobody could try.
 func (m *Model) notTried(next *State, length time.Duration) {
-	if since := next.failingSince(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
-		next.TryingSince = since.Add(max(0, length))
+	if since := next.failingSince(); m.Policy.GiveUpAfter > 0 && !since.IsZero() && length > 0 {
+		next.TryingSince = since.Add(length)
 	}
 }
 

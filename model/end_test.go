@@ -325,3 +325,18 @@ func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) {
 		{sixDaily + waits, "06:00 wake", "#1 a1 until 07:00, next never: on timeout: disabled, no success for 1h"},
 	})
 }
+
+// A worker that postpones its attempt again and again fails at last, but says nothing of the host.
+func TestTooManyDeferralsSayNothingOfACircuit(t *testing.T) {
+	for _, on := range []string{"", `,"on":["http_5xx"]`} {
+		s := tell(t, `"policy":{"timeout":"1h","retries":["1m"],"circuit":{"key":"{policy}","open_after":"1 of 1"`+on+`}}`, "")
+		now := monday
+		for range maxDeferrals + 1 {
+			s.do(now, "wake", "")
+			s.do(now, "postponed", `"retry_after":60`)
+			now = s.m.RefreshAt
+			failIf(t, s.decision.CircuitOutcome != CircuitUnsettled, "%s says %q of the circuit", s.decision.Event, s.decision.CircuitOutcome)
+		}
+		failIf(t, s.decision.Event != EventFailure, "want the last one failed, got %s", s.decision.Event)
+	}
+}

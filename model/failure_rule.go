@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -14,9 +13,10 @@ type verdict struct {
 	cause       Trigger
 	notBefore   time.Time // the floor that the worker has set; zero: none
 	attemptNo   int
-	final       bool   // no further attempt
-	exhausted   bool   // the failure came after the last retry
-	policyError string // what went wrong in the expression of the policy
+	final       bool          // no further attempt
+	exhausted   bool          // the failure came after the last retry
+	policyError string        // what went wrong in the expression of the policy
+	waits       time.Duration // by how much the retry window delays it: that does not count towards giving up
 	why         why
 }
 
@@ -34,6 +34,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	}
 	planned, anyPlanned, moved := m.plannedFrom(now, floor)
 	v.why.moved = moved
+	j := policy.AlignInput{PlannedAt: planned, Now: now, K: k, ErrorType: failure.ErrorType, Reason: failure.Reason}
 	// Without a timeout the deadline is the planned refresh, which then takes the place of the attempt.
 	replaced := p.Timeout == 0 && failure.Ours && failure.Reason == policy.ReasonTimeout
 	takesPlanned := false // the planned refresh comes in place of a retry
@@ -65,16 +66,16 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 		takesPlanned = true
 
 	default:
-		v.why.plannedAt, v.policyError = planned, policyError
-		takesPlanned = m.retryAfter(&v, s, failure, delay, now)
+		v.policyError = policyError
+		takesPlanned = m.retryAfter(&v, s, j, delay, failure.RetryAfter)
 	}
 
 	if takesPlanned && p.Alignment == policy.BetweenPlanned {
 		v.attemptNo = 0
 	}
 	// StartOrSkip at the end of the give-up window, not at the next failure.
-	if !v.final && !windowEnd.IsZero() && !v.at.Before(windowEnd) {
-		v.at, v.cause, v.why.basis = windowEnd, TriggerGiveUp, windowEnds
+	if !v.final && !windowEnd.IsZero() && !v.at.Before(windowEnd.Add(v.waits)) {
+		v.at, v.cause, v.waits, v.why.basis = windowEnd, TriggerGiveUp, 0, windowEnds
 		if !v.exhausted {
 			v.attemptNo = k
 		}
@@ -83,7 +84,10 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	// the first failure after it has closed is final if it still would be.
 	if v.final && m.QueueCircuit.Open {
 		v.why.held = max(policy.Vary(heldDelay, heldSpread, s.AttemptUID), failure.RetryAfter)
-		v.at, v.cause, v.attemptNo, v.final = m.opens(now.Add(v.why.held)), TriggerRetry, max(0, k-1), false
+		v.attemptNo, v.final = max(0, k-1), false
+		j.RetryAt = now.Add(v.why.held)
+		m.join(&v, j, floor)
+		v.why.retryAt, v.why.plannedAt, v.why.overlap = time.Time{}, time.Time{}, "" // the circuit says when, not the retries
 	}
 	if !v.final { // also while it waits for the end of its window: a save may plan it anew
 		v.notBefore = floor
@@ -91,10 +95,9 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	return v
 }
 
-// retryAfter lets a retry follow after a delay, joined with the planned refresh of v.why, of which a zero time says that there is none. It
-// reports whether that one takes the place of the retry.
-func (m *Model) retryAfter(v *verdict, s *State, failure policy.Failure, delay time.Duration, now time.Time) (takesPlanned bool) {
-	p, planned := &m.Policy, v.why.plannedAt
+// retryAfter lets a retry follow after a delay, or after what its worker has asked for. It reports whether the planned refresh takes its place.
+func (m *Model) retryAfter(v *verdict, s *State, j policy.AlignInput, delay, wish time.Duration) (takesPlanned bool) {
+	p := &m.Policy
 	if m.QueueCircuit.Open {
 		delay = max(delay, heldDelay)
 	}
@@ -103,25 +106,14 @@ func (m *Model) retryAfter(v *verdict, s *State, failure policy.Failure, delay t
 	if backoff, ok := p.Retries.(policy.Backoff); ok && backoff.Cap > 0 && delay <= backoff.Cap {
 		varied = min(varied, backoff.Cap)
 	}
-	asked := failure.RetryAfter > varied
+	asked := wish > varied
 	if asked {
-		delay, varied = failure.RetryAfter, failure.RetryAfter
-	}
-	retryAt, overlap := m.opens(now.Add(varied)), policy.NonePlanned
-	if !planned.IsZero() {
-		overlap = policy.OverlapOf(retryAt, planned, p.Timeout)
-	}
-	at, takesPlanned, policyError := m.align(policy.AlignInput{RetryAt: retryAt, PlannedAt: planned, Now: now, Timeout: p.Timeout, K: v.why.k,
-		ErrorType: failure.ErrorType, Reason: failure.Reason}, overlap, failure.RetryAfter)
-	v.at, v.policyError = at, cmp.Or(v.policyError, policyError)
-	if !takesPlanned {
-		v.cause = TriggerRetry
+		delay, varied = wish, wish
 	}
 	v.why.basis, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
-	v.why.inWindow, v.why.policyError = !retryAt.Equal(now.Add(varied)), v.policyError != ""
-	v.why.retryAt, v.why.overlap, v.why.plannedFirst = retryAt, overlap, takesPlanned
-	v.why.ownTime = !takesPlanned && !at.Equal(retryAt)
-	return takesPlanned
+	j.RetryAt = j.Now.Add(varied)
+	m.join(v, j, j.Now.Add(wish))
+	return v.why.plannedFirst
 }
 
 // safeDelay is the delay of a policy that failed to say one, so that the model is never lost by it.

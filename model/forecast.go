@@ -12,6 +12,8 @@ type Forecast struct {
 	StartAt time.Time
 	// Jitter is the share by which a delay may still vary. It follows from the uid of the attempt, which nobody knows before the start.
 	Jitter float64
+	// By is what delays the next attempt last, beyond its time; empty: nothing does.
+	By Blocker
 	// The attempt succeeds or fails as soon as it can, or it is lost: nobody answers before its deadline.
 	Success, Failure, TimedOut Branch
 	// GiveUp: no attempt comes before the end of the give-up window.

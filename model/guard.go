@@ -201,9 +201,12 @@ func (m *Model) accept(now time.Time) (decision Decision, outcome Outcome) {
 			decision.Ended = &ended
 		}
 	case m.Held():
-		decision = m.released(ended, now).Succeed(now, ended.Changed)
-		decision.Next.LastSuccessAt = m.ParkedSince
+		decision = m.released(ended, now).Succeed(m.ParkedSince, ended.Changed)
 		decision.settle(ended)
+		if next := &decision.Next; !next.RefreshAt.IsZero() && next.RefreshAt.Before(now) { // as behind a hold: once, and on time
+			next.wait(now, TriggerPlanned, "accepted: was planned while it was held")
+			decision.Ended.RefreshAt, decision.Ended.Why = next.RefreshAt, next.Why
+		}
 	case known && ended.Outcome == EventSuccess:
 		decision = Decision{Event: EventAccept, Next: m.State, Ended: &ended}
 	default:

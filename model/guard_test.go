@@ -153,6 +153,30 @@ func TestAHeldModelLeavesByAcceptRejectRunOrSaveOnly(t *testing.T) {
 	failIf(t, accepted != Unchanged || rejected != Unchanged, "what is not held is accepted or rejected: %q, %q", accepted, rejected)
 }
 
+func TestAHeldModelThatIsAcceptedAfterItsPlannedTimeIsDueAtOnceAndOnce(t *testing.T) {
+	for clockTime, want := range map[string]string{"03:00": "06:00", "06:00": "06:00", "07:00": "07:00", "09:00+3": "09:00+3"} {
+		now := clock(clockTime)
+		m := held(t)
+		m.Policy.Misfire = policy.Misfire{Limited: true} // held time is no delay
+		d, outcome := m.accept(now)
+		got := clockText(d.Next.RefreshAt)
+		failIf(t, outcome != Applied || got != want || !d.Ended.RefreshAt.Equal(d.Next.RefreshAt) || !d.Next.LastSuccessAt.Equal(m.ParkedSince),
+			"accepted at %s: %s, due at %s, want %s", clockTime, outcome, got, want)
+		if m.State = d.Next; !m.Due(now) {
+			continue
+		}
+		d = m.StartOrSkip(now, "a2")
+		stopIf(t, d.Event != EventStart, "accepted at %s: %s, want a start", clockTime, d.Event)
+		m.State = d.Next
+		after, planned := m.Succeed(now, nil).Next.RefreshAt, m.Planned(now)
+		failIf(t, !after.Equal(planned), "accepted at %s: the next one is at %s, want %s", clockTime, clockText(after), clockText(planned))
+	}
+	m := held(t)
+	m.Rule, m.Schedule = "", nil // a one-shot has nothing planned
+	d, _ := m.accept(clock("09:00"))
+	failIf(t, !d.Next.RefreshAt.IsZero(), "a one-shot is due at %s, want it finished", clockText(d.Next.RefreshAt))
+}
+
 func TestASaveOfAHeldModelReleasesItAndNewLabelsDoNot(t *testing.T) {
 	m, at := held(t), monday.Add(3*time.Hour)
 	save := func(change string) Decision {

@@ -32,10 +32,10 @@ func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 		decision.Next.wait(m.NotBefore, TriggerRetry, "queue circuit open: waits as the worker asked")
 		return decision, true
 	}
-	if opens := m.opens(now); m.Trigger.started() == TriggerRetry && opens.After(now) {
+	if m.Trigger.started() == TriggerRetry && m.opens(now).After(now) {
 		decision := Decision{Event: EventSkipped, Next: m.State}
-		m.notTried(&decision.Next, opens.Sub(m.RefreshAt))
-		decision.Next.wait(opens, TriggerRetry, whyWindow)
+		m.notTried(&decision.Next, now.Sub(m.RefreshAt))
+		decision.PolicyError = m.rejoin(&decision.Next, now, now)
 		m.boundWait(&decision.Next, now)
 		return decision, true
 	}
@@ -53,8 +53,6 @@ func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 	m.boundWait(&decision.Next, now)
 	return decision, true
 }
-
-const whyWindow = "retry window closed: waits until it opens"
 
 func (m *Model) isPlanned() bool {
 	if m.Trigger != TriggerPlanned {
@@ -77,7 +75,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	if next.Trigger = m.Trigger.started(); m.Policy.Misfire.Limited && m.isPlanned() {
 		next.PlannedFor = m.plannedFor()
 	}
-	if next.failingSince().IsZero() {
+	if next.failingSince().IsZero() || next.TryingSince.After(now) { // a wait that did not count was cut short
 		next.TryingSince = now
 	}
 	next.DeadlineAt = m.deadline(&next, now)

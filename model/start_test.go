@@ -170,22 +170,24 @@ func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
 // A retry starts inside its window, whoever held it up: a dispatcher that was away, workers, or the circuit of the queue.
 func TestARetryThatWasHeldUpWaitsForItsWindowAgain(t *testing.T) {
 	const inOffice = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"30m","retries":["10m","10m"],"on_exhausted":"next_planned","retry_window":"` + officeHours + `"`
+	const untilSuccess = `,"alignment":"until_success"}`
 	const failed = "06:00 wake | 06:10 failure | "
 	runStories(t, []storyTest{
 		{inOffice + `}`, failed + "16:59:59.999 wake", "#2 a2 until 17:29:59.999, next 06:00+1: on timeout: retry 2 of 2 waits for planned"},
-		{inOffice + `}`, failed + "17:00 wake", "#1, next 09:00+1: retry window closed: waits until it opens"},
-		{inOffice + `}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: on timeout: retry 2 of 2 after 10m, ends before planned"},
-		{inOffice + `}`, failed + "16:50 wake | 17:20 withdraw | 17:20 wake", "#1, next 09:00+1: retry window closed: waits until it opens"},
+		{inOffice + `}`, failed + "17:00 wake", "#1, next 06:00+1: retry window closed: waits for planned"},
+		{inOffice + untilSuccess, failed + "17:00 wake", "#1, next 09:00+1: retry window closed: waits until it opens"},
+		{inOffice + untilSuccess, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: on timeout: retry 2 of 2 after 10m, ends before planned"},
+		{inOffice + `}`, failed + "16:50 wake | 17:20 withdraw | 17:20 wake", "#1, next 06:00+1: retry window closed: waits for planned"},
 
 		// For so long nobody could try, so that it does not count towards giving up
-		{inOffice + `,"give_up_after":"20h"}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: on timeout: retry 2 of 2 after 10m, ends before planned"},
+		{inOffice + `,"give_up_after":"20h"` + untilSuccess, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: on timeout: retry 2 of 2 after 10m, ends before planned"},
 		{inOffice + `}`, "17:00 wake", "#1 a1 until 17:30, next 06:00+1: on timeout: retry 1 of 2 waits for planned"},
 
 		// What is planned or wanted by a hand, and what a worker has put off, needs no window
 		{inOffice + `}`, failed + "17:00 run | 17:00 wake", "#2 a2 until 17:30, next 06:00+1: on timeout: retry 2 of 2 waits for planned"},
 		{inOffice + `}`, failed + `09:00 wake | 09:01 postponed "retry_after":"9h" | 18:01 wake`, "#2 a3 until 18:31 deferred 1, next 06:00+1: on timeout: retry 2 of 2 waits for planned"},
 	})
-	s := tell(t, inOffice+`}`, failed+"17:00 wake")
+	s := tell(t, inOffice+untilSuccess, failed+"17:00 wake")
 	failIf(t, s.decision.Event != EventSkipped || s.m.Trigger != TriggerRetry,
 		"found %s as %q: want it skipped, and a retry still", s.decision.Event, s.m.Trigger)
 }

@@ -218,10 +218,10 @@ func (s *State) endAttempt() {
 	s.Counted = ""
 }
 
-// enable begins the cycle of attempts and the give-up window anew.
+// enable begins the cycle of attempts and the give-up window anew. The model is failing until a success, whoever enables it.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
-	s.AttemptNo, s.Deferrals, s.FailingSince, s.FingerprintID, s.Unpublished = 0, 0, time.Time{}, "", false
+	s.AttemptNo, s.Deferrals, s.Unpublished = 0, 0, false
 	if !s.failingSince().IsZero() {
 		s.TryingSince = now
 	}

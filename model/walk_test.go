@@ -220,7 +220,8 @@ func (w *walker) keepsPromises(before *Model) {
 			w.r.Fatalf("%s after %s: %s: %s", clockText(now), w.decision.Event, broken, w)
 		}
 	}
-	if w.failed() && m.Waiting() && !before.Again && w.decision.PolicyError == "" {
+	joins := w.failed() || w.decision.Event == EventSkipped
+	if joins && m.Waiting() && !before.Again && w.decision.PolicyError == "" {
 		w.aligned()
 	}
 }

@@ -58,7 +58,7 @@ const (
 // long one it leaves out what says least.
 func (w why) behind(condition string) string {
 	if w.held > 0 {
-		return addFitting(condition+"queue circuit open: retry after "+words.Roughly(w.held.Round(time.Second)), ", not disabled")
+		return addFitting(condition+"queue circuit open: "+w.heldUntil(), ", not disabled")
 	}
 	retry, after, moved := "retry "+strconv.Itoa(w.k), afterText(w.delay), ""
 	if w.jitter != 0 {
@@ -93,6 +93,17 @@ func (w why) behind(condition string) string {
 		return condition + disabledBecause + "nothing planned to wait for"
 	default:
 		return addFitting(condition+retry, w.timing(after, moved)...)
+	}
+}
+
+func (w why) heldUntil() string {
+	switch {
+	case w.plannedFirst:
+		return "waits for planned"
+	case w.inWindow:
+		return "retry in its window"
+	default:
+		return "retry after " + words.Roughly(w.held.Round(time.Second))
 	}
 }
 
@@ -163,27 +174,3 @@ func givesUpText(window time.Duration) string {
 }
 
 const givesUpWords = "gives up then: "
-
-// align joins a retry with the schedule. When the expression of the policy fails, policyError says why, and the named alignment decides.
-func (m *Model) align(j policy.AlignInput, overlap policy.Overlap, asked time.Duration) (at time.Time, plannedFirst bool, policyError string) {
-	if aligner := m.Policy.AlignBy; aligner != nil && overlap != policy.NonePlanned {
-		j.ErrorType, j.Reason = document.Shorten(j.ErrorType, document.MaxText), document.Shorten(j.Reason, document.MaxText) // as the history keeps them
-		chosen, err := aligner.At(j)
-		switch floor := j.Now.Add(asked); {
-		case err != nil:
-			policyError = document.Shorten(err.Error(), document.MaxText)
-		case chosen.Equal(j.PlannedAt):
-			return j.PlannedAt, true, ""
-		case chosen.Equal(j.RetryAt):
-			return j.RetryAt, false, ""
-		case chosen.Before(floor):
-			return m.opens(floor), false, ""
-		default:
-			return m.opens(chosen), false, ""
-		}
-	}
-	if m.Policy.Alignment.PrefersPlanned(overlap) {
-		return j.PlannedAt, true, policyError
-	}
-	return j.RetryAt, false, policyError
-}

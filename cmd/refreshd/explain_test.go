@@ -198,7 +198,7 @@ func TestAHoldWithoutAnEndForetellsNoTime(t *testing.T) {
 	s.put("{uid: a, refresh: now, policy: {timeout: 1h, retries: [10m]}}")
 	s.do("hold", "--id", "h1", "--reason", "maintenance")
 	s.round("05:00:00")
-	s.told("a", "maintenance", "when somebody releases hold h1", "for a start and an answer now")
+	s.told("a", "maintenance", "when somebody releases hold h1", "for a start once due, and an answer at once")
 	got := s.object("explain", "a")
 	failIf(t, got["waits_for"] != "hold:h1" || got["next"].(map[string]any)["start_at"] != nil, "expected no time foretold, found %v", got)
 }

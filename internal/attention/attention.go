@@ -110,7 +110,7 @@ func (q *Queue) Findings() []Finding {
 	}
 	found = append(found, bounded(q.held(), "held", "more hold keeps models from starting.", "more holds keep models from starting.")...)
 	found = append(found, bounded(q.open(), "circuit-open", "more circuit is open.", "more circuits are open.")...)
-	if q.Due > 0 && q.At.Sub(q.OldestDue) > lateness {
+	if q.Due > 0 && !q.OldestDue.IsZero() && q.At.Sub(q.OldestDue) > lateness { // both are read one after the other
 		text := words.Count(int(q.Due), "model is due", "models are due") + ", since " + explain.UTC(q.OldestDue) + " at the longest."
 		do := "Look whether workers and dispatchers keep up."
 		found = append(found, Finding{"due", text, do, "refreshd model ls --sort due", "models", []string{"sort", "due"}})

@@ -54,6 +54,7 @@ func situations(t *testing.T) map[string]Queue {
 	return map[string]Queue{
 		"":                      with(Queue{}),
 		"due just now":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
+		"nothing due any more":  stats(func(g *store.Stats) { g.Due = 1 }), // it was started in between
 		"a hold that has ended": with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", now, 3)}}),
 		"all models are held":   with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
 		"a tenant is held":      with(Queue{Holds: []store.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
@@ -76,7 +77,7 @@ func situations(t *testing.T) map[string]Queue {
 
 func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 	want := map[string][]string{
-		"": nil, "due just now": nil, "a hold that has ended": nil,
+		"": nil, "due just now": nil, "nothing due any more": nil, "a hold that has ended": nil,
 		"all models are held":    {`all-held: All models are held by ann since 2026-11-21 05:00:00 UTC (hold h1). Reason: "deploy". 1 model waits for it.`},
 		"a tenant is held":       {`held: Models are held by ann since 2026-11-21 05:00:00 UTC until 2026-11-21 08:00:00 UTC (hold h2). Reason: "deploy". 40 models wait for it.`},
 		"a circuit is open":      {"circuit-open: The circuit of host=a.example is open. It was opened by bob at 2026-11-21 05:00:00 UTC. 0 models wait for it."},

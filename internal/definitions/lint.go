@@ -18,7 +18,7 @@ func LintPolicy(doc Document, p policy.Policy, now time.Time) (warnings []policy
 		warnings = append(warnings, policy.Warning{Field: "timeout", Text: missing})
 	}
 	said := fields["retries"] != nil || fields["retry_intervals"] != nil
-	if said && fields["on_exhausted"] == nil && p.MaxRetries() > 0 && p.OnExhausted == policy.GiveUp {
+	if said && fields["on_exhausted"] == nil && p.OnExhausted == policy.GiveUp {
 		warnings = append(warnings, policy.Warning{Field: "on_exhausted",
 			Text: "is missing: give_up, so that a model is disabled after its last retry; next_planned lets it go on with its rule"})
 	}

@@ -264,7 +264,7 @@ func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (E
 	}
 	r, f := e.Record, &e.Forecast
 	told := Explanation{
-		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: r.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.Gate,
+		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: e.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.Gate,
 		Telling: e.Tell(), Story: e.Story(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
 		Heading: e.Heading(), Follows: e.Next(),
 	}

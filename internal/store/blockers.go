@@ -229,7 +229,7 @@ func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w
 			return w, fmt.Errorf("read a circuit: %w", err)
 		}
 		circuit := newKeyCircuit(key, fields)
-		w.Circuit = &circuit
+		w.Circuit, w.Rooms.Circuits[key] = &circuit, &circuit.CircuitState
 	}
 	if !m.Parked() {
 		return w, nil

@@ -122,10 +122,10 @@ func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
 
 func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		now := float64(b.now.UnixMilli())
+		now, ahead := float64(b.now.UnixMilli()), float64(model.RunAhead.Milliseconds())
 		b.seed(keys{
 			":due": scores{"now": now, "past": now - 1, "soon": now + 1}, ":running": scores{"r": now},
-			":stale_at": scores{"a": now, "b": now, "c": now}, ":late": scores{"b": now, "c": float64(model.Never.UnixMilli())}, ":urgent": scores{"u": now}, ":stale": scores{"d": now, "e": now},
+			":stale_at": scores{"a": now, "b": now, "c": now}, ":late": scores{"b": now, "c": float64(model.Never.UnixMilli())}, ":urgent": scores{"u": now, "its slot": now + 1, "run": now - ahead, "run's slot": now - ahead + 1}, ":stale": scores{"d": now, "e": now},
 			"-input": list{"1", "2"}, "-output": list{"1", "2", "3"}, "-control": list{"1"},
 			":pollers": scores{"p1": now, "p2": now, "idle": now}, ":claimed:p1": list{"o1"}, ":claimed:p2": list{"o1", "c2"},
 			":rejected": list{"x"}, ":stats": hash{"start": "7", "broken": "many"},
@@ -138,10 +138,22 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 			t.Error("expected a journal of another type to be told, found nothing")
 		}
 		expectEqual(t, "stats", Stats{
-			At: b.now, Due: 4, OldestDue: b.now.Add(-time.Millisecond), Urgent: 1, Waiting: 1, Running: 1,
+			At: b.now, Due: 5, OldestDue: b.now.Add(-time.Millisecond), Urgent: 2, Waiting: 3, Running: 1,
 			ParkedBy: map[string]int64{}, Living: map[model.Role]int64{model.RoleDispatcher: 0, model.RolePoller: 3, model.RoleWorker: 0}, Freshness: FreshnessCounts{"fresh": 1, "never": 1, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Errors: map[string]int64{}, Rejected: 1, Journal: 1,
 			Counters: map[string]int64{"start": 7, "create": 1},
 		}, stats)
+	})
+}
+
+// What somebody wants at once may wait for a slot of its limits: it is not due.
+func TestWhatWaitsForASlotIsNotCountedAsDue(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		later := float64(b.now.Add(time.Minute).UnixMilli())
+		b.seed(keys{":urgent": scores{"a": later, "b": later - float64(model.RunAhead.Milliseconds())}})
+		stats, err := b.Report().Stats(t.Context())
+		if err != nil || stats.Due != 0 || stats.Urgent != 0 || stats.Waiting != 2 || !stats.OldestDue.IsZero() {
+			t.Errorf("got %d due since %s, %d urgent, %d waiting, %v, want 2 waiting alone", stats.Due, stats.OldestDue, stats.Urgent, stats.Waiting, err)
+		}
 	})
 }
 

@@ -118,9 +118,11 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 // askCounts asks for the sizes of keys; the function that it returns notes them.
 func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stats) func() {
 	k, now, alive := s.Keys, Millis(stats.At), Millis(stats.At.Add(-model.LongestSilence))
-	var idle, ages, late, stale, never int64
+	run := Millis(stats.At.Add(-model.RunAhead))
+	var idle, urgent, runs, ages, late, stale, never int64
 	counts := map[*int64]*redis.IntCmd{
-		&stats.Due: pipe.ZCount(ctx, k.Due, "-inf", now), &idle: pipe.ZCard(ctx, k.Due), &stats.Urgent: pipe.ZCard(ctx, k.Urgent),
+		&stats.Due: pipe.ZCount(ctx, k.Due, "-inf", now), &idle: pipe.ZCard(ctx, k.Due), &urgent: pipe.ZCard(ctx, k.Urgent),
+		&stats.Urgent: pipe.ZCount(ctx, k.Urgent, "0", now), &runs: pipe.ZCount(ctx, k.Urgent, "-inf", run), // others wait for their slot
 		&stats.Running: pipe.ZCard(ctx, k.Running), &stats.Failing: pipe.ZCard(ctx, k.Failing), &stats.Disabled: pipe.ZCard(ctx, k.Disabled),
 		&stats.Parked: pipe.ZCard(ctx, k.Parked), &stats.Input: pipe.LLen(ctx, k.Input), &stats.Output: pipe.LLen(ctx, k.Output),
 		&stats.Control: pipe.LLen(ctx, k.Control), &stats.Rejected: pipe.LLen(ctx, k.Rejected),
@@ -133,7 +135,8 @@ func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stat
 		for to, count := range counts {
 			*to = count.Val()
 		}
-		stats.Waiting, stats.Due = max(0, idle-stats.Due), stats.Due+stats.Urgent
+		stats.Urgent += runs
+		stats.Waiting, stats.Due = max(0, idle+urgent-stats.Due-stats.Urgent), stats.Due+stats.Urgent
 		stats.Freshness = FreshnessCounts{
 			model.Fresh: max(0, ages-late), model.FreshnessNever: never, model.FreshnessLate: max(0, late-never), model.FreshnessStale: stale,
 		}

@@ -314,8 +314,12 @@ func (c *indexChanges) addCircuit(name string) {
 	if circuit := c.transition.circuit; circuit != nil {
 		failures, of, probe = circuit.Failures, circuit.Of, circuit.Probe
 	}
+	d := &c.transition.decision
+	if d.CircuitOutcome == model.CircuitUnsettled { // until its worker wants to go on, nobody else tries
+		probe = min(probe, max(0, d.Next.NotBefore.Sub(c.now)))
+	}
 	at := c.now.Add(probe)
-	c.addList("circuit#1", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(c.transition.decision.CircuitOutcome),
+	c.addList("circuit#1", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(d.CircuitOutcome),
 		strconv.Itoa(failures), strconv.Itoa(of), model.FormatTime(at), Millis(at))
 	c.addKeys(c.queue.Circuit(name))
 }

@@ -119,7 +119,7 @@ func resolveAliases(value any) any {
 	if fields["never_retry"] == nil && fields["retry_on"] == nil {
 		fields["never_retry"] = permanentErrors
 	}
-	if count, _ := document.ScalarText(defaults["count"]); fields["on_exhausted"] == nil && count != "0" {
+	if fields["on_exhausted"] == nil {
 		fields["on_exhausted"] = string(GiveUp)
 	}
 	return fields

@@ -43,9 +43,11 @@ const (
 	After         Overlap = "after"          // starts when planned would have ended
 )
 
-// OverlapOf compares a retry with the planned refresh. A timeout of zero is an unknown length: only the starts count.
+// OverlapOf compares a retry with the planned refresh; a zero time: there is none. A timeout of zero is an unknown length: only the starts count.
 func OverlapOf(retryAt, planned time.Time, timeout time.Duration) Overlap {
 	switch {
+	case planned.IsZero():
+		return NonePlanned
 	case retryAt.Equal(planned):
 		return Same
 	case retryAt.Before(planned) && retryAt.Add(timeout).After(planned):

@@ -57,7 +57,7 @@ func TestTheShortFormOfABackoffIsReadToTheLetter(t *testing.T) {
 		failIf(t, policy.Retries != want || policy.Jitter != 0, "%s: %+v with jitter %g", text, policy.Retries, policy.Jitter)
 	}
 	p := policyOf(t, `{"retries":"0 5s"}`)
-	failIf(t, p.Retries != nil || p.OnExhausted != NextPlanned, "no retries became %+v", p)
+	failIf(t, p.Retries != nil || p.OnExhausted != GiveUp, "no retries became %+v", p)
 }
 
 func TestABadBackoffIsRefusedWithTheField(t *testing.T) {

@@ -40,7 +40,9 @@ func Read(value any) (Draft, error) {
 			return Draft{}, doc.Err()
 		}
 	}
-	if p.OnExhausted == "" && p.MaxRetries() > 0 && ofSource(value) {
+	strategy, _, _ := parseRetries(doc.Fields["retries"])
+	_, counted := strategy.(Backoff) // also to 0: then the first failure is the last
+	if p.OnExhausted == "" && (p.MaxRetries() > 0 || counted && p.Retries == nil) && ofSource(value) {
 		p.OnExhausted = GiveUp
 	}
 	d.named["alignment"], d.named["on_exhausted"] = p.Alignment != "", p.OnExhausted != ""

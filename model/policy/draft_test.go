@@ -248,8 +248,15 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 		`{"retries":{"strategy":"simple","max_retries":3,"max_delay":"5m"}}`: GiveUp,
 		`{"retries":"10 5s"}`:                 GiveUp,
 		`{"retries":"//ftl:retry 10 5s 10m"}`: GiveUp,
-		`{"retries":"5s 10m"}`:                NextPlanned, // it has no end
-		`{"retries":"none"}`:                  NextPlanned,
+		`{"retries":"0 5s"}`:                  GiveUp, // the first failure is the last: they say so
+		`{"retries":"//ftl:retry 0 5s 10m"}`:  GiveUp,
+		`{"retry_intervals":"0 5s"}`:          GiveUp,
+		`{"maxRetries":0}`:                    GiveUp,
+		`{"retries":{"strategy":"simple","max_retries":0,"max_delay":"5m"}}`: GiveUp,
+		`{"retries":{"strategy":"fixed","base":"5m","count":0}}`:             NextPlanned, // our own shape
+		`{"retries":"0 5s","on_exhausted":"next_planned"}`:                   NextPlanned,
+		`{"retries":"5s 10m"}`: NextPlanned, // it has no end
+		`{"retries":"none"}`:   NextPlanned,
 		`{"rrule":"RRULE:FREQ=HOURLY;INTERVAL=2","timeout":"1 hour","retries":[0,"1 minute","5 minute","10 minutes","15 minutes"]}`: GiveUp,
 
 		// Our own shape

@@ -35,10 +35,11 @@ local write_circuit = each_key('circuit', 'hash', function(state, item)
   local opens = not is[2] and outcome ~= '' and failed >= tonumber(failures)
   if is[2] then
     redis.call('HDEL', state, 'probe') --@ probe anew
-    redis.call('ZADD', gates, 'XX', outcome == '1' and probe_ms or now, blocker)
-    wakes = wakes or outcome ~= '1'
+    local recheck = outcome == '0' and now or tonumber(probe_ms)
+    redis.call('ZADD', gates, 'XX', recheck, blocker)
+    wakes = wakes or recheck <= now
   end
-  if opens or is[2] and outcome == '1' then
+  if opens or is[2] and outcome ~= '0' then
     redis.call('HSET', state, 'probe_at', probe_at) --@ stay open
   end
   if opens then

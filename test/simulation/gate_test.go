@@ -229,12 +229,13 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 		}
 	}
 	for _, name := range model.CountedBy(m.Counted, model.BlockerCircuit) {
-		p.settleCircuit(m, name, decision.CircuitOutcome, at)
+		p.settleCircuit(m, name, decision, at)
 	}
 }
 
 // settleCircuit counts what the end of an attempt says of its key: an open circuit is settled by its probe alone.
-func (p *replay) settleCircuit(m *model.Model, name string, outcome model.CircuitOutcome, at time.Time) {
+func (p *replay) settleCircuit(m *model.Model, name string, decision model.Decision, at time.Time) {
+	outcome := decision.CircuitOutcome
 	failures, of, pause := 1, 1, time.Minute
 	if c := m.Policy.Circuit; c != nil {
 		failures, of, pause = c.Failures, c.Of, c.Probe
@@ -251,8 +252,10 @@ func (p *replay) settleCircuit(m *model.Model, name string, outcome model.Circui
 		p.tell("circuit_closed", name, at)
 	case open && outcome == model.CircuitFailed:
 		is.probe, is.probeAt = "", at.Add(pause)
+	case open && decision.Event == model.EventPostponed || open && decision.Event == model.EventFailure: // postponed, perhaps too often
+		is.probe, is.probeAt = "", at.Add(min(pause, max(0, decision.Next.NotBefore.Sub(at))))
 	case open:
-		is.probe = ""
+		is.probe, is.probeAt = "", at
 	case outcome != model.CircuitUnsettled && strings.Count(is.recent, "1") >= failures:
 		is.opened, is.probeAt = at, at.Add(pause)
 		p.tell("circuit_opened", name, at)

@@ -38,7 +38,7 @@ var timedSaves = []string{
 	`"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["0s","25m"],"alignment":"planned_only","misfire":"run_if_younger_than 3m"}`,
 	`"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["15m","25m"],"alignment":"whichever_first","give_up_after":"1h"}`,
 	`"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["1m","8m"],"alignment":"between_planned","misfire":"skip"}`,
-	`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["1m","1m","1m"],"retry_window":"` + windowRule + `"}`,
+	`"rrule":"FREQ=MINUTELY;INTERVAL=7","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["1m","1m","1m"],"retry_window":"` + windowRule + `"}`,
 	`"policy":{"timeout":"1m","retries":["1m","2m","1m","1m"],"give_up_after":"30m","retry_window":"` + windowRule + `"},"refresh":"now"`,
 	`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["2m","1h"],"alignment":"until_success"}`,
 }
@@ -66,12 +66,23 @@ func (p *replay) timely(m *model.Model, decision model.Decision, floor, at time.
 	case model.EventStart:
 		failIf(next.Trigger == model.TriggerRetry && said.RetryWindow != "" && !windowOpen(at), "a retry starts outside of its window")
 		moved := !floor.IsZero() && m.Trigger == model.TriggerPlanned && m.RefreshAt.Equal(floor) && !m.Parked() && m.Schedule != nil
-		if late := at.Sub(floor); moved && said.Misfire.Limited && late > said.Misfire.Younger {
+		if late := at.Sub(floor); moved && said.Misfire.Limited && late > said.Misfire.Younger && m.Planned(at.Add(-said.Misfire.Younger-time.Millisecond)).After(at) {
 			fail("a planned refresh that its worker has moved starts %s late: it is to be skipped", late)
 		}
 	case model.EventFailure:
 		p.moves(m, &said, decision, p.asked(at), at)
+	case model.EventSkipped, model.EventReleased, model.EventLimited:
+		p.rejoins(m, &said, next, at)
 	}
+}
+
+// rejoins checks that a retry which waits for its window again leaves no planned refresh out that comes before, unless the alignment lets it win.
+func (p *replay) rejoins(m *model.Model, said *policy.Policy, next *model.State, at time.Time) {
+	if m.Schedule == nil || said.RetryWindow == "" || said.Alignment == policy.UntilSuccess || next.Trigger != model.TriggerRetry || windowOpen(at) {
+		return
+	}
+	planned, found := m.Schedule.Next(at)
+	failIf(found && next.Reserved == "" && planned.Before(next.RefreshAt), "the planned refresh of %s is dropped: a retry waits until %s for its window", planned, next.RefreshAt)
 }
 
 // moves checks that a planned refresh that comes before the floor of a worker moves there and is not dropped: nothing later follows, but a
@@ -95,6 +106,11 @@ var timedBugs = []bug{
 	{name: "a retry forgets its window when it is held up", first: 79, timed: true, believed: func(r *model.Model) {
 		if r.Due(r.RefreshAt) || r.Parked() { // it waits: the window is heeded when it begins to
 			r.Window = nil
+		}
+	}},
+	{name: "a retry that is held past its window drops planned refreshes", first: 470, timed: true, believed: func(r *model.Model) {
+		if r.Waiting() && r.Trigger == model.TriggerRetry {
+			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
 	{name: "a retry forgets its window behind a limit or a circuit", first: 102, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {

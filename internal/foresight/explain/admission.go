@@ -15,7 +15,7 @@ import (
 
 // blocked is what keeps a model that waits from starting in time, and until when; zero: nobody knows.
 func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
-	gates, circuit := &s.admission.Gates, s.admission.Circuit
+	gates, start := &s.admission.Gates, s.Now
 	switch {
 	case !s.m.Waiting():
 		return "", until
@@ -23,14 +23,10 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 		_, until = gates.Opens(s.m.ParkedBy, s.Now)
 		return s.m.ParkedBy, until
 	case s.m.RefreshAt.After(s.Now):
-		return gates.Stop(s.m, s.m.RefreshAt)
+		start = s.m.RefreshAt
 	}
-	gate, until = gates.Stop(s.m, s.Now)
-	switch full := s.admission.Rooms.Full(s.admission.Limits); {
-	case gate == "" && circuit != nil && circuit.Open():
-		gate = model.NewBlocker(model.BlockerCircuit, circuit.Key)
-	case gate == "" && full != "" && !s.Forecast.StartAt.After(s.Now) && !s.Forecast.GiveUp.Possible(): // else that is decided first
-		gate = model.NewBlocker(model.BlockerLimit, full)
+	if gate, until = gates.Stop(s.m, start); gate == "" {
+		gate = s.Forecast.By
 	}
 	return gate, until
 }
@@ -51,19 +47,25 @@ func (s *Explanation) opened(gate model.Blocker) bool {
 // released tells when a model starts that something blocks.
 func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	kind, name := gate.Split()
-	room, start := cmp.Or(s.admission.Rooms.Keys[name], new(model.LimiterState)), "It starts"
+	room, start, least := cmp.Or(s.admission.Rooms.Keys[name], new(model.LimiterState)), "It starts", ""
 	if s.Forecast.GiveUp.Possible() {
 		start = "It will be disabled"
 	} else if s.m.RefreshAt.After(s.Now) {
 		start = "Due at " + s.clock(s.m.RefreshAt) + ", it starts"
 	}
+	if s.Gate != "" && s.Gate != gate {
+		least = " at the earliest"
+	}
+	opens := cmp.Or(s.Forecast.StartAt, room.Closed)
 	switch {
 	case s.opened(gate) && !s.Forecast.StartAt.After(s.Now):
 		return start + " " + s.soon() + ": " + kind + " " + name + " no longer stops it."
-	case kind == model.BlockerLimit && room.Closed.After(s.Now) && s.admission.Rooms.Full(s.admission.Limits) == "":
-		return join(start+" "+s.at(room.Closed)+", when the limit allows the next start.", s.turn())
+	case kind == model.BlockerLimit && opens.After(s.Now) && s.admission.Rooms.Full(s.admission.Limits) == "":
+		return join(start+" "+s.at(opens)+", when the limit allows the next start.", s.turn())
 	case kind == model.BlockerLimit:
 		return join(start+" when a running model of "+name+" ends.", s.turn())
+	case kind == model.BlockerCircuit && !s.opened(gate) && s.m.RefreshAt.After(s.Now):
+		return "Due " + s.at(s.m.RefreshAt) + ". " + s.tested()
 	case kind == model.BlockerCircuit && !s.opened(gate):
 		return s.tested()
 	case until.Equal(model.Never):
@@ -71,11 +73,12 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	}
 	if s.Forecast.StartAt.After(until) {
 		until = s.Forecast.StartAt
+		kind, name = s.Forecast.By.Split()
 	}
 	if kind == model.BlockerCalendar {
-		return start + " " + s.at(until) + ", when the calendar " + name + " opens."
+		return start + " " + s.at(until) + least + ", when the calendar " + name + " opens."
 	}
-	return start + " " + s.at(until) + ", after " + kind + " " + name + "."
+	return start + " " + s.at(until) + least + ", after " + kind + " " + name + "."
 }
 
 // tested tells which model tests the open circuit that blocks this one, and what follows.

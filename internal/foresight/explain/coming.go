@@ -39,17 +39,32 @@ func (s *Explanation) tellNext() string {
 	case !m.Due(s.Now):
 		return s.coming(model.Branch{RefreshAt: m.RefreshAt, Why: m.Why, AttemptNo: m.AttemptNo, Trigger: m.Trigger, Ended: ended(m, s.Attempts)})
 	case f.StartAt.After(s.Now):
-		return s.coming(model.Branch{RefreshAt: f.StartAt, Why: "its retry window opens then", AttemptNo: m.AttemptNo, Trigger: m.Trigger})
+		return s.coming(model.Branch{RefreshAt: f.StartAt, Why: "its retry window opens then", AttemptNo: m.AttemptNo, Trigger: m.StartOrSkip(s.Now, "").Next.Trigger})
 	default:
 		return s.starting()
 	}
 }
 
-// ends tells when a failing model is disabled if nothing changes; empty: it is not, or that is what comes next.
+// GivesUpAt is when a failing model is disabled unless it succeeds before; zero: never, or it is not yet known when.
+func (s *Explanation) GivesUpAt() time.Time {
+	end, f := s.m.GivesUpAt(), &s.Forecast
+	delayed := !s.m.Running() && (f.StartAt.IsZero() || f.StartAt.After(s.m.RefreshAt) && f.StartAt.After(s.Now)) ||
+		s.m.Due(s.Now) && s.m.StartOrSkip(s.Now, "").Event == model.EventSkipped
+	switch {
+	case f.GiveUp.Possible() && s.Gate == "":
+		return f.GiveUp.At
+	case s.m.Disabled || s.m.QueueCircuit.Open || delayed || !end.After(cmp.Or(s.m.DeadlineAt, f.StartAt)):
+		return time.Time{}
+	default:
+		return end
+	}
+}
+
+// ends tells when a failing model is disabled if nothing changes; empty: that is not known, or it is what comes next.
 func (s *Explanation) ends() string {
-	end := s.m.GivesUpAt()
-	if end.IsZero() || s.m.Disabled || s.m.Parked() || s.m.QueueCircuit.Open || s.Forecast.GiveUp.Possible() || !end.After(cmp.Or(s.m.DeadlineAt, s.Now)) {
-		return "" // or it is not yet known when
+	end := s.GivesUpAt()
+	if end.IsZero() || s.Forecast.GiveUp.Possible() {
+		return ""
 	}
 	return "It will be disabled at " + s.clock(end) + " unless it succeeds before."
 }
@@ -66,7 +81,7 @@ func (s *Explanation) coming(b model.Branch) string {
 		return "Next try " + at + ": the circuit of the queue holds giving up back."
 	case b.Trigger == model.TriggerGiveUp:
 		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. Its next start would come after that."
-	case b.Trigger == model.TriggerDeferred:
+	case b.Trigger == model.TriggerDeferred, b.Ended != nil && b.Ended.Outcome == model.EventQueueTimeout:
 		return "It starts again " + at + ". That does not count as a failure."
 	case b.Trigger == model.TriggerRetry:
 		text := "Next retry " + at

@@ -26,6 +26,10 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 	rate := parkedBy(limited, full)
 	rate.admission.Rooms.Keys["tenant=t1"] = &model.LimiterState{Slots: model.Slots{Closed: at("06:40")}}
 	explained := func(s situation) *Explanation { return s.explanation(t) }
+	opened := explained(situation{definition: cut, steps: once, now: "06:06"})
+	opened.admission.Circuit = &store.KeyCircuit{Key: "tenant=t1", CircuitState: model.CircuitState{OpenedAt: at("06:05"), ProbeAt: at("07:00")}, Recent: "011"}
+	opened.admission.Rooms.Learn(model.Limiters{Circuits: map[string]*model.CircuitState{"tenant=t1": &opened.admission.Circuit.CircuitState}})
+	opened.Forecast, opened.Gate = opened.admission.Gates.Forecast(opened.m, &opened.admission.Rooms, opened.Now)
 	for name, row := range map[string]struct {
 		e     *Explanation
 		never []string
@@ -39,6 +43,16 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 			definition: atSixAnd16 + `,"policy":{"timeout":"1h","retries":["110m"],"give_up_after":"2h"}`,
 			steps:      once + ` | 07:55 start | 07:55 taken`, now: "08:30",
 		}), []string{"disabled at 08:00"}},
+		"a circuit that is open when the retry is due": {opened, []string{"Next retry"}},
+		"a rate that is used up when the retry is due": {explained(situation{
+			definition: tenant + `,"policy":{"timeout":"1h","retries":["10m"],"limits":[{"key":"{label.tenant}","rate":"1/30m"}]}`, steps: once, now: "06:06",
+		}), []string{"Next retry", "is full"}},
+		"a hold keeps it beyond the end of its window": {explained(situation{
+			definition: atSixAnd16 + `,"policy":{"timeout":"1h","retries":["10m"],"give_up_after":"3h"}`, steps: once, now: "06:06", world: func(w *world) {
+				w.gates.Holds = []model.Hold{{ID: "h1", Since: at("06:05"), Until: at("12:00"), By: "ann", Reason: "moving"}}
+				w.gates.Holds[0].Selector, _ = model.ParseSelector("status=failing")
+			},
+		}), []string{"disabled at 09:00"}},
 		"another rule moves what is planned": {explained(situation{
 			definition: atSixAnd16 + `,"policy":{"timeout":"none","retries":["10m"]}`,
 			steps:      `06:00 start | 06:00 taken | 06:10 put "rrule":"FREQ=DAILY;BYHOUR=20","refresh":"planned","policy":{"timeout":"none","retries":["10m"]}`, now: "07:00",

@@ -46,7 +46,7 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 	if s.admission, err = store.Report().Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
-	s.Forecast, s.Gate = s.admission.Gates.Forecast(s.m, s.Now)
+	s.Forecast, s.Gate = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
 		if s.place, err = store.Report().QueuePosition(ctx, record); err != nil {
 			return nil, err

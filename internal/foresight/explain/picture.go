@@ -38,10 +38,12 @@ func (s *Explanation) Tree() chart.Tree {
 	f := &s.Forecast
 	tree := chart.Tree{Title: s.m.UID, Location: s.zone, Now: s.Now, Start: f.StartAt, Begins: "starts at " + s.clock(f.StartAt)}
 	switch {
-	case f.StartAt.IsZero():
+	case s.m.Running():
 		tree.Start, tree.Begins = s.m.StartedAt, "runs since "+s.clock(s.m.StartedAt)
 	case s.Gate != "":
-		tree.Begins = "starts when " + string(s.Gate) + " lets it go"
+		tree.Start, tree.Begins = s.Now, "starts when "+string(s.Gate)+" lets it go"
+	case f.StartAt.IsZero():
+		tree.Start, tree.Begins = s.Now, "starts no more"
 	}
 	add := func(kind chart.Kind, ends string, b model.Branch) {
 		if b.Possible() && b.At.Sub(s.Now) < forever {
@@ -64,7 +66,7 @@ func (s *Explanation) Next() (told []string) {
 	case told == nil:
 		return nil
 	case s.Gate != "":
-		told = append(told, "These times are for a start and an answer now.")
+		told = append(told, "These times are for a start once due, and an answer at once.")
 	case !s.Forecast.StartAt.IsZero():
 		told = append(told, "These times are for an answer at once.")
 	}

@@ -256,7 +256,7 @@ func (l *life) explain(now time.Time) *Explanation {
 		place: l.w.place, alike: store.FailureGroup{Models: l.w.alike},
 	}
 	e.admission = store.Admission{Gates: l.w.gates, Limits: l.w.gates.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}
-	e.Forecast, e.Gate = l.w.gates.Forecast(m, now)
+	e.Forecast, e.Gate = l.w.gates.Forecast(m, &e.admission.Rooms, now)
 	return e
 }
 

@@ -28,7 +28,7 @@ func (s *Explanation) Tell() Telling {
 		blocker = kind + " " + name + " held it back"
 	}
 	state := s.state(s.clock, s.Attempts, blocker)
-	if gate != "" && kind != model.BlockerCalendar && !s.m.Parked() {
+	if gate != "" && (kind == model.BlockerHold || s.Gate == gate) && !s.m.Parked() {
 		state = join(state, words.Sentence(blocker))
 	}
 	return Telling{State: state, Next: join(s.tellNext(), s.ends()), Last: FreshnessText(s.m, s.clock), Act: act}
