@@ -79,6 +79,9 @@ func elapsedRule(every time.Duration) (rule string, ok bool) {
 func cronLines(c [5]cronSet, fields []string) (string, error) {
 	minutes, hours, days, months, onWeekdays := c[0], c[1], c[2], c[3], c[4]
 	base := rrule.ROption{Bymonth: months.list(), Byhour: hours.list(), Byminute: minutes.list(), Bysecond: midnight}
+	if !hours.star && hours.full() { // 0-23 names each hour, * leaves it free
+		base.Byhour = hours.members()
+	}
 	byMonthDay, byWeekday := base, base
 	byMonthDay.Bymonthday = days.list()
 	for i, day := range weekdays { // from Monday on; none when all are allowed
@@ -162,14 +165,17 @@ func (s cronSet) has(n int) bool { return s.bits>>n&1 == 1 }
 func (s cronSet) full() bool { return len(s.list()) == 0 }
 
 func (s cronSet) list() []int {
-	var list []int
+	if list := s.members(); len(list) <= s.field.last-s.field.first {
+		return list
+	}
+	return nil
+}
+
+func (s cronSet) members() (list []int) {
 	for n := s.field.first; n <= s.field.last; n++ {
 		if s.has(n) {
 			list = append(list, n)
 		}
-	}
-	if len(list) == s.field.last-s.field.first+1 {
-		return nil
 	}
 	return list
 }

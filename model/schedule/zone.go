@@ -165,6 +165,9 @@ func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
 // longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati skipped a whole day.
 const longestChange = 25 * hourSeconds
 
+// smallestChange divides all changes of clocks since 1972.
+const smallestChange = 15 * 60
+
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
