@@ -8,7 +8,7 @@ import (
 
 // Note tells why an occurrence is not simply at the wall clock that the rule names: that wall clock does not exist on the
 // day ("02:30 does not exist on that day, runs at 03:30"), or it exists twice ("02:30 occurs twice, runs at the first"). It
-// is empty for every other instant. Elapsed time has no notes, and RDATE lines have none: they are kept as instants.
+// is empty for every other instant. Elapsed time and free hours have no notes, and RDATE lines have none: they are kept as instants.
 func (s *Schedule) Note(at time.Time) string {
 	instant := at.Unix()
 	if _, excluded := slices.BinarySearch(s.except, instant); excluded || at.Nanosecond() != 0 {
@@ -19,18 +19,23 @@ func (s *Schedule) Note(at time.Time) string {
 	var notes []string
 	standIn, _, gap := s.zone.resolve(skipped)
 	if skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
-		note := timeOfDay(skipped) + " does not exist on that day, runs at " + timeOfDay(shown)
-		if floorDiv(skipped, daySeconds) != floorDiv(shown, daySeconds) {
-			note = dateText(skipped) + " " + timeOfDay(skipped) + " does not exist, runs at " + dateText(shown) + " " + timeOfDay(shown)
-		}
-		notes = append(notes, note)
+		notes = append(notes, noteOfGap(skipped, shown))
 	}
 	later := s.zone.offset(shown + daySeconds)
 	if again := shown - later; again > instant && s.zone.offset(again) == later && s.names(shown, instant) {
-		notes = append(notes, timeOfDay(shown)+" occurs twice, runs at the first")
+		notes = append(notes, noteOfTwo(shown))
 	}
 	return strings.Join(notes, "; ")
 }
+
+func noteOfGap(skipped, shown int64) string {
+	if floorDiv(skipped, daySeconds) != floorDiv(shown, daySeconds) {
+		return dateText(skipped) + " " + timeOfDay(skipped) + " does not exist, runs at " + dateText(shown) + " " + timeOfDay(shown)
+	}
+	return timeOfDay(skipped) + " does not exist on that day, runs at " + timeOfDay(shown)
+}
+
+func noteOfTwo(shown int64) string { return timeOfDay(shown) + " occurs twice, runs at the first" }
 
 func (s *Schedule) names(wall, at int64) bool {
 	b := budget(maxSteps)
@@ -75,18 +80,11 @@ type ClockChange struct {
 	Note string // what becomes of the occurrence, see Note
 }
 
-// ClockChanges returns the first occurrence that each change of the clocks within some days moves or doubles, of what does not run in each hour.
+// ClockChanges returns the first occurrence that each change of the clocks within some days moves or doubles.
 func (s *Schedule) ClockChanges(after time.Time, days int64) (changes []ClockChange) {
-	if s.zone.loc == time.UTC {
-		return nil
-	}
-	from := after.Unix()
-	for to := from + daySeconds; to < from+days*daySeconds; to += daySeconds {
-		if s.zone.offset(to-daySeconds) == s.zone.offset(to) {
-			continue
-		}
-		if change, found := s.around(s.zone.changed(to-daySeconds, to)); found {
-			changes = append(changes, change)
+	for change := range s.zone.changes(after.Unix(), days) {
+		if found, ok := s.around(change); ok {
+			changes = append(changes, found)
 		}
 	}
 	return changes
@@ -104,8 +102,7 @@ func (s *Schedule) around(change int64) (ClockChange, bool) {
 		if !found || !next.Before(end) {
 			break
 		}
-		shown, skipped := next.Unix()+s.zone.offset(next.Unix()), next.Unix()+s.zone.offset(next.Unix()-longestChange)
-		if note := s.Note(next); note != "" && !s.hourly(shown, next.Unix()) && !s.hourly(skipped, next.Unix()) {
+		if note := s.Note(next); note != "" {
 			return ClockChange{next.In(s.zone.loc).Format(time.DateOnly), note}, true
 		}
 		at = next
@@ -113,12 +110,51 @@ func (s *Schedule) around(change int64) (ClockChange, bool) {
 	return ClockChange{}, false
 }
 
-func (s *Schedule) hourly(wall, at int64) bool {
-	first := wall - floorMod(wall, daySeconds) + floorMod(wall, hourSeconds)
-	for hour := range int64(24) {
-		if !s.names(first+hour*hourSeconds, at) {
-			return false
-		}
+// NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25: clocks go back from 02:00 to 01:00; the hour is free,
+// runs in both". It is empty if they are not changed within some days of the next occurrence, or if no line lasts until then.
+func (s *Schedule) NextChange(after time.Time, days int64) string {
+	first, found := s.Next(after)
+	if !found {
+		return ""
 	}
-	return true
+	for change := range s.zone.changes(max(after.Unix(), first.Unix()-longestChange), days) {
+		before, behind := change+s.zone.offset(change-1), change+s.zone.offset(change)
+		var told []string
+		for _, rule := range s.rules {
+			if fate := rule.atChange(before, behind); rule.ends() >= change && !slices.Contains(told, fate) {
+				told = append(told, fate)
+			}
+		}
+		if len(told) == 0 {
+			return ""
+		}
+		way := "forward"
+		if behind < before {
+			way = "back"
+		}
+		return dateText(before) + ": clocks go " + way + " from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(told, "; ")
+	}
+	return ""
+}
+
+func (*elapsed) atChange(int64, int64) string { return "elapsed time goes on" }
+
+func (c *calendar) atChange(before, behind int64) string {
+	b := budget(maxSteps)
+	from, to := min(before, behind), max(before, behind)
+	wall, found := c.wallAfter(from-1, floorDiv(to, daySeconds), &c.clock, &b)
+	switch {
+	case c.pace.every > 1:
+		return (*elapsed)(nil).atChange(before, behind)
+	case !found || wall >= to:
+		return "names no time that is moved"
+	case c.free && behind < before:
+		return "the hour is free, runs in both"
+	case c.free:
+		return "the hour is free, runs at what clocks show"
+	case behind < before:
+		return noteOfTwo(wall)
+	default:
+		return noteOfGap(wall, wall+behind-before)
+	}
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -133,6 +134,17 @@ func (z zone) steps() int {
 func (z zone) changed(from, to int64) int64 {
 	old := z.offset(from)
 	return firstThat(from, to, func(at int64) bool { return z.offset(at) != old })
+}
+
+// changes yields when the clocks are changed within some days after an instant.
+func (z zone) changes(after, days int64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for from := after; from < after+days*daySeconds; from += daySeconds {
+			if to := from + daySeconds; z.offset(from) != z.offset(to) && !yield(z.changed(from, to)) {
+				return
+			}
+		}
+	}
 }
 
 // firstThat returns the first number from which on something holds. It must not hold at from, and it must hold at to.
