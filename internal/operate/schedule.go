@@ -25,10 +25,14 @@ type Occurrences struct {
 	Sentence string // empty: English has no words for the rule
 	Times    []time.Time
 	Notes    []string // of each, where clocks that are changed move it; empty: none does
+	Clocks   string   // what becomes of the rule when clocks are changed next; empty: nothing
 	Ended    bool     // there are fewer than asked for
 }
 
 const maxOccurrences = 1000
+
+// changeWithin is how many days after its next occurrence a rule is asked what becomes of it when clocks are changed.
+const changeWithin = 366
 
 // NextOccurrences walks a schedule.
 func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, err error) {
@@ -64,6 +68,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if found.Sentence != "" && read.Spread > 0 {
 		found.Sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
 	}
+	found.Clocks = compiled.NextChange(after, changeWithin, r.Rule)
 	for len(found.Times) < r.Count && !found.Ended {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil {

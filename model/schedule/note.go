@@ -111,22 +111,26 @@ func (s *Schedule) around(change int64) (ClockChange, bool) {
 }
 
 // NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25: clocks go back from 02:00 to 01:00; the hour is free,
-// runs in both". It is empty if they are not changed within some days of the next occurrence, or if no line lasts until then.
-func (s *Schedule) NextChange(after time.Time, days int64) string {
+// runs in both". Of a text that is a cron expression, it adds what cron(8) does otherwise. It is empty if clocks are not changed within some days of
+// the next occurrence, or if no line lasts until then.
+func (s *Schedule) NextChange(after time.Time, days int64, text string) string {
 	first, found := s.Next(after)
 	if !found {
 		return ""
 	}
 	for change := range s.zone.changes(max(after.Unix(), first.Unix()-longestChange), days) {
 		before, behind := change+s.zone.offset(change-1), change+s.zone.offset(change)
-		var told []string
+		told, moved := []string{}, false
 		for _, rule := range s.rules {
-			if fate := rule.atChange(before, behind); rule.ends() >= change && !slices.Contains(told, fate) {
-				told = append(told, fate)
+			if fate, moves := rule.atChange(before, behind); rule.ends() >= change && !slices.Contains(told, fate) {
+				told, moved = append(told, fate), moved || moves
 			}
 		}
 		if len(told) == 0 {
 			return ""
+		}
+		if others := cronFate(text, before, behind); moved && others != "" {
+			told = append(told, others)
 		}
 		way := "forward"
 		if behind < before {
@@ -137,9 +141,9 @@ func (s *Schedule) NextChange(after time.Time, days int64) string {
 	return ""
 }
 
-func (*elapsed) atChange(int64, int64) string { return "elapsed time goes on" }
+func (*elapsed) atChange(int64, int64) (string, bool) { return "elapsed time goes on", false }
 
-func (c *calendar) atChange(before, behind int64) string {
+func (c *calendar) atChange(before, behind int64) (fate string, moves bool) {
 	b := budget(maxSteps)
 	from, to := min(before, behind), max(before, behind)
 	wall, found := c.wallAfter(from-1, floorDiv(to, daySeconds), &c.clock, &b)
@@ -147,14 +151,14 @@ func (c *calendar) atChange(before, behind int64) string {
 	case c.pace.every > 1:
 		return (*elapsed)(nil).atChange(before, behind)
 	case !found || wall >= to:
-		return "names no time that is moved"
+		return "names no time that is moved", false
 	case c.free && behind < before:
-		return "the hour is free, runs in both"
+		return "the hour is free, runs in both", false
 	case c.free:
-		return "the hour is free, runs at what clocks show"
+		return "the hour is free, nothing is made up", false
 	case behind < before:
-		return noteOfTwo(wall)
+		return noteOfTwo(wall), true
 	default:
-		return noteOfGap(wall, wall+behind-before)
+		return noteOfGap(wall, wall+behind-before), true
 	}
 }

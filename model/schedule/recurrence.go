@@ -21,8 +21,9 @@ type recurrence interface {
 	// names tells whether a wall time is among those that the rule names, which elapsed time and a free hour have none of.
 	names(wall int64, b *budget) bool
 
-	// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time.
-	atChange(before, behind int64) string
+	// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time, and whether that moves or drops
+	// something.
+	atChange(before, behind int64) (fate string, moves bool)
 
 	// ends returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
 	ends() int64

@@ -57,6 +57,28 @@ func cronRule(text string) (string, error) {
 	return cronLines(c, fields)
 }
 
+// cronFate says what cron(8) makes of the named hours of an expression when clocks are set; empty: what we do, or the text is no cron expression.
+// The crons of Debian and cronie leave a minute or an hour that begins with * to the clock, and run what was skipped as soon as that is over.
+func cronFate(text string, before, behind int64) string {
+	fields := strings.Fields(text)
+	if len(fields) == 1 {
+		fields = strings.Fields(cronNicknames[strings.ToLower(fields[0])])
+	}
+	if len(fields) != len(cronFields) || !onlyCron(fields[0]) || !onlyCron(fields[1]) {
+		return ""
+	}
+	switch free := fields[0][0] == '*' || fields[1][0] == '*'; {
+	case free && behind < before:
+		return "cron(8) runs it in both"
+	case free:
+		return "cron(8) does not run it"
+	case behind > before:
+		return "cron(8) runs it at " + timeOfDay(behind)
+	default:
+		return ""
+	}
+}
+
 func refuseRule(want, found string) error { return document.Refuse("rrule", want, found) }
 
 var cronNicknames = map[string]string{

@@ -314,9 +314,15 @@ func TestWhatBecomesOfEachLineAtTheNextChangeOfTheClocksIsTold(t *testing.T) {
 	)
 	for _, c := range []struct{ zone, rule, after, want string }{
 		{"Europe/London", "*/15 * * * *", summer, back + free},
-		{"Europe/London", "*/15 * * * *", winter, forward + "the hour is free, runs at what clocks show"},
-		{"Europe/London", "*/15 1-5 * * *", summer, back + "01:00 occurs twice, runs at the first"},
-		{"Europe/London", "15 1-5 * * *", winter, forward + "01:15 does not exist on that day, runs at 02:15"},
+		{"Europe/London", "*/15 * * * *", winter, forward + "the hour is free, nothing is made up"},
+		{"Europe/London", "*/15 1-5 * * *", summer, back + "01:00 occurs twice, runs at the first; cron(8) runs it in both"},
+		{"Europe/London", "*/15 1-5 * * *", winter, forward + "01:00 does not exist on that day, runs at 02:00; cron(8) does not run it"},
+		{"Europe/London", "30 *,5 * * *", summer, back + "01:30 occurs twice, runs at the first; cron(8) runs it in both"},
+		{"Europe/London", "0 */2 * * *", summer, back + "names no time that is moved"},
+		{"Europe/London", "15 1-5 * * *", winter, forward + "01:15 does not exist on that day, runs at 02:15; cron(8) runs it at 02:00"},
+		{"Europe/London", "FREQ=DAILY;BYHOUR=1;BYMINUTE=15", winter, forward + "01:15 does not exist on that day, runs at 02:15"},
+		{"Europe/London", "every day at 1:15", winter, forward + "01:15 does not exist on that day, runs at 02:15"},
+		{"America/Santiago", "@daily", summer, "2026-09-06: clocks go forward from 00:00 to 01:00; 00:00 does not exist on that day, runs at 01:00; cron(8) runs it at 01:00"},
 		{"Europe/London", "15 0-23 * * *", summer, back + "01:15 occurs twice, runs at the first"},
 		{"Europe/London", "0 6 * * *", summer, back + "names no time that is moved"},
 		{"Europe/London", "0 * * * MON", summer, back + "names no time that is moved"},
@@ -332,11 +338,11 @@ func TestWhatBecomesOfEachLineAtTheNextChangeOfTheClocksIsTold(t *testing.T) {
 		{"", "0 * * * *", summer, ""},
 	} {
 		s := testkit.Got(Parse(testkit.Got(RuleText(c.rule))(t), c.zone, "2026-01-01"))(t)
-		got := s.NextChange(testkit.Got(time.Parse(time.RFC3339, c.after))(t), 400)
+		got := s.NextChange(testkit.Got(time.Parse(time.RFC3339, c.after))(t), 400, c.rule)
 		failIf(t, got != c.want, "%s in %s after %s:\ngot  %s\nwant %s", c.rule, c.zone, c.after, got, c.want)
 	}
 	s := testkit.Got(Parse("FREQ=HOURLY;BYMINUTE=0", "Europe/London", "2027-01-01"))(t)
-	if got := s.NextChange(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), 400); got != forward+"the hour is free, runs at what clocks show" {
+	if got := s.NextChange(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), 400, ""); got != forward+"the hour is free, nothing is made up" {
 		t.Errorf("expected the first change after the start, found %s", got)
 	}
 }
