@@ -72,73 +72,56 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 	return time.Unix(end, 0).UTC(), true
 }
 
-const maxSampled = 500
-
-// ClockChange is an occurrence that a change of the clocks moves, or that comes twice on the clock.
-type ClockChange struct {
-	Day  string // on which it happens, as 2006-01-02
-	Note string // what becomes of the occurrence, see Note
-}
-
-// ClockChanges returns the first occurrence that each change of the clocks within some days moves or doubles.
-func (s *Schedule) ClockChanges(after time.Time, days int64) (changes []ClockChange) {
+// ClockChanges tells what becomes of the first time that each change of the clocks within some days moves or doubles: "2026-10-25: 01:30 occurs
+// twice, runs at the first". It leaves out the changes that move nothing.
+func (s *Schedule) ClockChanges(after time.Time, days int64) (told []string) {
 	for change := range s.zone.changes(after.Unix(), days) {
-		if found, ok := s.around(change); ok {
-			changes = append(changes, found)
+		if _, moved := s.fates(change); moved != "" {
+			told = append(told, dateText(min(s.zone.shownAt(change)))+": "+moved)
 		}
 	}
-	return changes
-}
-
-// around finds the first occurrence that a change of the clocks moves. Skipped times run in the hour after it, doubled ones in the hour before.
-func (s *Schedule) around(change int64) (ClockChange, bool) {
-	from, to := change, change+s.zone.offset(change)-s.zone.offset(change-1)
-	if to < from {
-		from, to = to, from
-	}
-	at, end := time.Unix(from-1, 0), time.Unix(to, 0)
-	for range maxSampled {
-		next, found := s.Next(at)
-		if !found || !next.Before(end) {
-			break
-		}
-		if note := s.Note(next); note != "" {
-			return ClockChange{next.In(s.zone.loc).Format(time.DateOnly), note}, true
-		}
-		at = next
-	}
-	return ClockChange{}, false
+	return told
 }
 
 // NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25: clocks go back from 02:00 to 01:00; the hour is free,
 // runs in both". Of a text that is a cron expression, it adds what cron(8) does otherwise. It is empty if clocks are not changed within some days of
 // the next occurrence, or if no line lasts until then.
 func (s *Schedule) NextChange(after time.Time, days int64, text string) string {
-	first, found := s.Next(after)
-	if !found {
-		return ""
-	}
+	first, _ := s.Next(after)
 	for change := range s.zone.changes(max(after.Unix(), first.Unix()-longestChange), days) {
-		before, behind := change+s.zone.offset(change-1), change+s.zone.offset(change)
-		told, moved := []string{}, false
-		for _, rule := range s.rules {
-			if fate, moves := rule.atChange(before, behind); rule.ends() >= change && !slices.Contains(told, fate) {
-				told, moved = append(told, fate), moved || moves
-			}
+		fates, moved := s.fates(change)
+		if len(fates) == 0 {
+			break
 		}
-		if len(told) == 0 {
-			return ""
-		}
-		if others := cronFate(text, before, behind); moved && others != "" {
-			told = append(told, others)
+		before, behind := s.zone.shownAt(change)
+		if others := cronFate(text, before, behind); moved != "" && others != "" {
+			fates = append(fates, others)
 		}
 		way := "forward"
 		if behind < before {
 			way = "back"
 		}
-		return dateText(before) + ": clocks go " + way + " from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(told, "; ")
+		return dateText(before) + ": clocks go " + way + " from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(fates, "; ")
 	}
 	return ""
+}
+
+// fates tells what becomes of the lines that last until a change of the clocks, and of the first that this moves.
+func (s *Schedule) fates(change int64) (all []string, moved string) {
+	before, behind := s.zone.shownAt(change)
+	for _, rule := range s.rules {
+		if rule.ends() < change {
+			continue
+		}
+		fate, moves := rule.atChange(before, behind)
+		if !slices.Contains(all, fate) {
+			all = append(all, fate)
+		}
+		if moves && moved == "" {
+			moved = fate
+		}
+	}
+	return all, moved
 }
 
 func (*elapsed) atChange(int64, int64) (string, bool) { return "elapsed time goes on", false }

@@ -21,8 +21,7 @@ type recurrence interface {
 	// names tells whether a wall time is among those that the rule names, which elapsed time and a free hour have none of.
 	names(wall int64, b *budget) bool
 
-	// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time, and whether that moves or drops
-	// something.
+	// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time.
 	atChange(before, behind int64) (fate string, moves bool)
 
 	// ends returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
@@ -262,8 +261,7 @@ func (c *calendar) shown(after, last int64, b *budget) int64 {
 	for at := max(after+1, c.start); b.take(c.zone.steps()); {
 		at = c.pace.from(at)
 		offset, end := c.zone.offset(at), at+longestChange
-		changes := c.zone.offset(end) != offset
-		if changes {
+		if c.zone.offset(end) != offset {
 			end = c.zone.changed(at, end)
 		}
 		clock := c.clock
@@ -272,14 +270,10 @@ func (c *calendar) shown(after, last int64, b *budget) int64 {
 		if ok && wall < end+offset {
 			return wall - offset
 		}
-		if changes {
-			at = end
-			continue
-		}
-		// Whatever the clocks do until then, they show none of the times before that one.
+		// However clocks are changed, up to a day before the next time of any slot they show none.
 		clock.pace.every = 1
-		if wall, ok = c.wallAfter(at+offset-1, last, &clock, b); !ok {
-			return endless
+		if wall, ok = c.wallAfter(at+offset-longestChange-1, last, &clock, b); !ok {
+			break
 		}
 		at = max(end, wall-offset-longestChange)
 	}

@@ -60,11 +60,11 @@ func cronRule(text string) (string, error) {
 // cronFate says what cron(8) makes of the named hours of an expression when clocks are set; empty: what we do, or the text is no cron expression.
 // The crons of Debian and cronie leave a minute or an hour that begins with * to the clock, and run what was skipped as soon as that is over.
 func cronFate(text string, before, behind int64) string {
-	fields := strings.Fields(text)
-	if len(fields) == 1 {
-		fields = strings.Fields(cronNicknames[strings.ToLower(fields[0])])
+	if expression, ok := cronNicknames[strings.ToLower(text)]; ok {
+		text = expression
 	}
-	if len(fields) != len(cronFields) || !onlyCron(fields[0]) || !onlyCron(fields[1]) {
+	fields := strings.Fields(text)
+	if len(fields) != len(cronFields) || !onlyCron(fields[0]+fields[1]) {
 		return ""
 	}
 	switch free := fields[0][0] == '*' || fields[1][0] == '*'; {
@@ -74,9 +74,8 @@ func cronFate(text string, before, behind int64) string {
 		return "cron(8) does not run it"
 	case behind > before:
 		return "cron(8) runs it at " + timeOfDay(behind)
-	default:
-		return ""
 	}
+	return ""
 }
 
 func refuseRule(want, found string) error { return document.Refuse("rrule", want, found) }
@@ -101,9 +100,6 @@ func elapsedRule(every time.Duration) (rule string, ok bool) {
 func cronLines(c [5]cronSet, fields []string) (string, error) {
 	minutes, hours, days, months, onWeekdays := c[0], c[1], c[2], c[3], c[4]
 	base := rrule.ROption{Bymonth: months.list(), Byhour: hours.list(), Byminute: minutes.list(), Bysecond: midnight}
-	if !hours.star && hours.full() { // 0-23 names each hour, * leaves it free
-		base.Byhour = hours.members()
-	}
 	byMonthDay, byWeekday := base, base
 	byMonthDay.Bymonthday = days.list()
 	for i, day := range weekdays { // from Monday on; none when all are allowed
@@ -186,18 +182,16 @@ func (s cronSet) has(n int) bool { return s.bits>>n&1 == 1 }
 
 func (s cronSet) full() bool { return len(s.list()) == 0 }
 
+// list is empty when all are allowed. But 0-23 names each hour, where * leaves it free.
 func (s cronSet) list() []int {
-	if list := s.members(); len(list) <= s.field.last-s.field.first {
-		return list
-	}
-	return nil
-}
-
-func (s cronSet) members() (list []int) {
+	var list []int
 	for n := s.field.first; n <= s.field.last; n++ {
 		if s.has(n) {
 			list = append(list, n)
 		}
+	}
+	if len(list) == s.field.last-s.field.first+1 && (s.star || s.field.place != 2) {
+		return nil
 	}
 	return list
 }

@@ -147,6 +147,11 @@ func (z zone) changes(after, days int64) iter.Seq[int64] {
 	}
 }
 
+// shownAt returns what the clocks showed and what they show at an instant at which they are changed.
+func (z zone) shownAt(change int64) (before, behind int64) {
+	return change + z.offset(change-1), change + z.offset(change)
+}
+
 // firstThat returns the first number from which on something holds. It must not hold at from, and it must hold at to.
 func firstThat(from, to int64, holds func(int64) bool) int64 {
 	for from+1 < to {
