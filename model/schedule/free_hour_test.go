@@ -62,7 +62,8 @@ func (f *freeRule) oneByOne(loc *time.Location, dtstart, from, to int64) (found 
 	if f.slot > 1 {
 		step = 60
 	}
-	for at := max(from, start+floorMod(-start, step)); at < to; at += step {
+	from = max(from, start)
+	for at := from + floorMod(-from, step); at < to; at += step {
 		if floorDiv(at-begun, f.slot)%f.every == 0 && f.shows(time.Unix(at, 0).In(loc)) {
 			found = append(found, at)
 		}
@@ -98,6 +99,32 @@ func TestAFreeHourRunsAtEachInstantWhoseClockShowsTheMinute(t *testing.T) {
 				after = at
 			}
 		}
+	}
+}
+
+// Whatever the clocks do in the months between.
+func TestAFreeHourOfSeldomDaysIsFoundAcrossChanges(t *testing.T) {
+	r, rounds := rand.New(rand.NewPCG(31, 0)), long.Or(60, 300)
+	seldom := []freeRule{
+		{"FREQ=HOURLY;INTERVAL=2;BYMONTHDAY=31;BYMINUTE=30;BYSECOND=0", func(at time.Time) bool { return minuteIn(30)(at) && at.Day() == 31 }, 3600, 2},
+		{"FREQ=HOURLY;INTERVAL=49;BYDAY=SU;BYMINUTE=0,30;BYSECOND=0", func(at time.Time) bool { return minuteIn(0, 30)(at) && at.Weekday() == time.Sunday }, 3600, 49},
+		{"FREQ=HOURLY;BYMONTH=3,11;BYDAY=SU;BYMINUTE=0,30;BYSECOND=0", func(at time.Time) bool {
+			return minuteIn(0, 30)(at) && at.Weekday() == time.Sunday && (at.Month() == time.March || at.Month() == time.November)
+		}, 60, 1},
+		{"FREQ=MINUTELY;INTERVAL=1441;BYMONTH=4;BYSECOND=0", func(at time.Time) bool { return at.Second() == 0 && at.Month() == time.April }, 60, 1441},
+		{"* * 29 2 *", func(at time.Time) bool { return at.Second() == 0 && at.Day() == 29 && at.Month() == time.February }, 60, 1},
+	}
+	for range rounds {
+		name, f := changingZones[r.IntN(len(changingZones))], seldom[r.IntN(len(seldom))]
+		loc := testkit.Got(time.LoadLocation(name))(t)
+		dtstart := time.Date(1996+r.IntN(30), 12, 15, r.IntN(24), 0, 0, 0, time.UTC).Unix()
+		after := dtstart + r.Int64N(300*daySeconds)
+		s, err := Parse(testkit.Got(RuleText(f.rule))(t), name, time.Unix(dtstart, 0).UTC().Format(dtstartLayout))
+		stopIf(t, err != nil, "%s in %s from %s: %v", f.rule, name, time.Unix(dtstart, 0).UTC(), err)
+		want := f.oneByOne(loc, dtstart, after+1, after+250*daySeconds)
+		got, _ := s.Next(time.Unix(after, 0))
+		failIf(t, len(want) > 0 && got.Unix() != want[0] || len(want) == 0 && got.Unix() < after+250*daySeconds,
+			"%s in %s from %s: after %s found %s, expected the first of %d", f.rule, name, time.Unix(dtstart, 0).UTC(), time.Unix(after, 0).In(loc), got.In(loc), len(want))
 	}
 }
 
