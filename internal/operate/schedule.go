@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -44,10 +45,14 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if doc.Err() != nil {
 		return found, refusedRule(doc.Err())
 	}
+	zone, err := time.LoadLocation(read.Timezone)
+	if err != nil {
+		return found, refusedRule(schedule.CheckZone(read.Timezone))
+	}
 	after, dtstart := now, read.Dtstart
 	if r.After != "" {
-		if after, err = readAfter(r.After, read.Timezone); err != nil {
-			return found, err
+		if after, err = simulate.ParseTime(r.After, zone); err != nil {
+			return found, refusedAt("after", err)
 		}
 	}
 	if dtstart == "" {
@@ -58,10 +63,6 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	compiled, err := schedule.Parse(read.Rule, read.Timezone, dtstart)
 	if err != nil {
 		return found, refusedRule(err)
-	}
-	zone, err := time.LoadLocation(read.Timezone)
-	if err != nil {
-		return found, err
 	}
 	found.Rule = read.Rule
 	found.Sentence, _ = schedule.RuleEnglish(read.Rule)
@@ -80,17 +81,6 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 		}
 	}
 	return found, nil
-}
-
-func readAfter(text, timezone string) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil && at.Year() >= 1970 && at.Year() <= 2200 {
-		return at, nil
-	}
-	at, err := schedule.Instant(text, timezone)
-	if field, ok := errors.AsType[*document.Error](err); ok && field.Field == "dtstart" {
-		err = document.Refuse("after", "a time such as 2026-01-31T06:00:00Z or a wall clock such as 2026-01-31T06:00:00, from 1970 to 2200", field.Found)
-	}
-	return at, refusedRule(err)
 }
 
 // refusedRule calls the field of a refused rule as it is asked for.

@@ -21,8 +21,7 @@ func (s *Schedule) Note(at time.Time) string {
 	if skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
 		notes = append(notes, noteOfGap(skipped, shown))
 	}
-	later := s.zone.offset(shown + daySeconds)
-	if again := shown - later; again > instant && s.zone.offset(again) == later && s.names(shown, instant) {
+	if s.zone.again(instant) > 0 && s.names(shown, instant) {
 		notes = append(notes, noteOfTwo(shown))
 	}
 	return strings.Join(notes, "; ")

@@ -151,19 +151,16 @@ func Midnight(now time.Time, timezone string) (dtstart string, err error) {
 	return CanonicalDtstart(now.In(z.loc).Format(time.DateOnly))
 }
 
-// Instant returns the instant at which the clocks of a zone show a wall clock, which may have the forms of a dtstart. One that clocks skip is
-// read with the offset before the gap, and one that occurs twice is the first. The errors are those of Midnight.
-func Instant(wall, timezone string) (time.Time, error) {
-	z, err := loadZone(timezone)
-	if err != nil {
-		return time.Time{}, err
-	}
-	seconds, err := parseDtstart(wall)
-	if err != nil {
-		return time.Time{}, err
-	}
-	at, _, _ := z.resolve(seconds)
-	return time.Unix(at, 0).UTC(), nil
+// Shown returns the instant at which the clocks of a zone show a wall clock, which is given as if it were UTC. One that clocks skip is read with the
+// offset before the gap, and one that occurs twice is the first.
+func Shown(wall time.Time, in *time.Location) time.Time {
+	at, _, _ := zone{in}.resolve(wall.Unix())
+	return time.Unix(at, int64(wall.Nanosecond())).UTC()
+}
+
+// Again returns after how long the clocks of a zone show what they show at an instant for the second time; 0: they do not.
+func Again(at time.Time, in *time.Location) time.Duration {
+	return time.Duration(zone{in}.again(at.Unix())) * time.Second
 }
 
 const dtstartLayout = "2006-01-02T15:04:05"
