@@ -30,9 +30,10 @@ type Schedule struct {
 // or "2006-01-02", from 1970 to 2200. It is an occurrence only if the rule says so. A part that the rule leaves open (the
 // minute of a daily rule) is that of dtstart.
 //
-// Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. One that clocks skip runs at the offset before the gap (02:30
-// becomes 03:30); one that occurs twice runs once, at the first. That holds for rules finer than a day as well, once they have a BY part:
-// HOURLY;BYHOUR=1 is DAILY;BYHOUR=1. Without one they are elapsed time from dtstart: no holes, no doubles. UNTIL is inclusive; COUNT counts
+// Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. A named hour that clocks skip runs at the offset before the gap
+// (02:30 becomes 03:30); one that occurs twice runs once, at the first. The hour of a rule finer than a day with BY parts but without BYHOUR is
+// free: it runs at every instant whose clock shows what they name, in both of two equal hours, never in a gap. Its INTERVAL, and a rule finer
+// than a day without BY parts, are elapsed time from dtstart; beside BYHOUR an INTERVAL counts on the wall clock. UNTIL is inclusive; COUNT counts
 // distinct instants, before EXDATE. Every schedule ends at the year 2300.
 //
 // A rule that cannot be read, that never occurs, or that takes too many steps to evaluate is refused with a *document.Error. One
