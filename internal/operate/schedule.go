@@ -32,9 +32,6 @@ type Occurrences struct {
 
 const maxOccurrences = 1000
 
-// changeWithin is how many days after its next occurrence a rule is asked what becomes of it when clocks are changed.
-const changeWithin = 366
-
 // NextOccurrences walks a schedule.
 func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, err error) {
 	if r.Count < 1 || r.Count > maxOccurrences {
@@ -69,7 +66,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if found.Sentence != "" && read.Spread > 0 {
 		found.Sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
 	}
-	found.Clocks = compiled.NextChange(after, changeWithin, r.Rule)
+	found.Clocks = compiled.NextChange(after, r.Rule)
 	for len(found.Times) < r.Count && !found.Ended {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil {

@@ -21,7 +21,7 @@ func (s *Schedule) Note(at time.Time) string {
 	if skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
 		notes = append(notes, noteOfGap(skipped, shown))
 	}
-	if s.zone.again(instant) > 0 && s.names(shown, instant) {
+	if Again(at, s.zone.loc) > 0 && s.names(shown, instant) {
 		notes = append(notes, noteOfTwo(shown))
 	}
 	return strings.Join(notes, "; ")
@@ -83,11 +83,11 @@ func (s *Schedule) ClockChanges(after time.Time, days int64) (told []string) {
 }
 
 // NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25: clocks go from 02:00 to 01:00; the hour is free,
-// runs in both". Of a text that is a cron expression, it adds what cron(8) does otherwise. It is empty if clocks are not changed within some days of
+// runs in both". Of a text that is a cron expression, it adds what cron(8) does otherwise. It is empty if clocks are not changed within a year of
 // the next occurrence, or if no line lasts until then.
-func (s *Schedule) NextChange(after time.Time, days int64, text string) string {
+func (s *Schedule) NextChange(after time.Time, text string) string {
 	first, _ := s.Next(after)
-	for change := range s.zone.changes(max(after.Unix(), first.Unix()-longestChange), days) {
+	for change := range s.zone.changes(max(after.Unix(), first.Unix()-longestChange), 366) {
 		fates, moved := s.fates(change)
 		if len(fates) == 0 {
 			break

@@ -161,7 +161,13 @@ func Shown(wall time.Time, in *time.Location) time.Time {
 
 // Again returns after how long the clocks of a zone show what they show at an instant for the second time; 0: they do not.
 func Again(at time.Time, in *time.Location) time.Duration {
-	return time.Duration(zone{in}.again(at.Unix())) * time.Second
+	z, instant := zone{in}, at.Unix()
+	now := z.offset(instant)
+	later := z.offset(instant + now + daySeconds)
+	if z.offset(instant+now-later) != later {
+		return 0
+	}
+	return time.Duration(max(0, now-later)) * time.Second
 }
 
 const dtstartLayout = "2006-01-02T15:04:05"

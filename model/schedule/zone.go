@@ -179,16 +179,6 @@ func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
 	return wall - before, z.changed(wall-daySeconds, wall+daySeconds) + later, true
 }
 
-// again returns after how many seconds clocks show for the second time what they show at an instant; 0: they do not.
-func (z zone) again(at int64) int64 {
-	now := z.offset(at)
-	later := z.offset(at + now + daySeconds)
-	if z.offset(at+now-later) != later {
-		return 0
-	}
-	return max(0, now-later)
-}
-
 // longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati skipped a whole day.
 const longestChange = 25 * hourSeconds
 
