@@ -107,10 +107,10 @@ func differenceText(d shadow.Difference, zone *time.Location) string {
 		parts = append(parts, fmt.Sprintf("line %d", d.Line))
 	}
 	if !d.Old.IsZero() {
-		parts = append(parts, d.Old.In(zone).Format("old 2006-01-02 15:04:05"))
+		parts = append(parts, d.Old.In(zone).Format("old 2006-01-02 15:04:05Z07:00"))
 	}
 	if !d.Ours.IsZero() {
-		parts = append(parts, d.Ours.In(zone).Format("ours 2006-01-02 15:04:05"))
+		parts = append(parts, d.Ours.In(zone).Format("ours 2006-01-02 15:04:05Z07:00"))
 	}
 	if d.By > 0 {
 		parts = append(parts, "by "+document.FormatDuration(d.By))
@@ -148,7 +148,7 @@ func (a *app) showShadow(s *operate.Shadow) (err error) {
 func (a *app) tableShadow(s *operate.Shadow) error {
 	fmt.Fprintf(a.stdout, "%s of %s", words.Count(s.Runs, "run", "runs"), words.Count(s.Models, "model", "models"))
 	if !s.From.IsZero() {
-		fmt.Fprintf(a.stdout, ", %s to %s", s.From.In(s.Zone).Format("2006-01-02 15:04 MST"), s.To.In(s.Zone).Format("2006-01-02 15:04 MST"))
+		fmt.Fprintf(a.stdout, ", %s to %s", s.From.In(s.Zone).Format("2006-01-02 15:04Z07:00"), s.To.In(s.Zone).Format("2006-01-02 15:04Z07:00"))
 	}
 	fmt.Fprintf(a.stdout, "; %d agree within %s", s.Agreed, document.FormatDuration(s.Within))
 	if s.Unjudged > 0 {

@@ -23,11 +23,11 @@ func (c *console) differs(args ...string) string {
 func TestTheExportOfAnOldCronIsComparedWithoutRedis(t *testing.T) {
 	c := nowhere(t)
 	text := c.differs(exported...)
-	expectContains(t, text, "57 runs of 3 models, 2026-10-22 00:00 CEST to 2026-10-28 18:00 CET; 39 agree within 1m")
+	expectContains(t, text, "57 runs of 3 models, 2026-10-22 00:00+02:00 to 2026-10-28 18:00+01:00; 39 agree within 1m")
 	for _, line := range []string{
-		"later    16     2       we would have started later       tbl_1 line 27 old 2026-10-25 05:00:03 ours 2026-10-25 06:00:00 by 59m57s (planned)",
-		"missed   1      1       planned, and not started          tbl_2 ours 2026-10-23 16:00:00 (planned)",
-		"twice    1      1       it ran again beside its last run  tbl_2 line 37 old 2026-10-26 05:00:54 by 31s (planned)",
+		"later    16     2       we would have started later       tbl_1 line 27 old 2026-10-25 05:00:03+01:00 ours 2026-10-25 06:00:00+01:00 by 59m57s (planned)",
+		"missed   1      1       planned, and not started          tbl_2 ours 2026-10-23 16:00:00+02:00 (planned)",
+		"twice    1      1       it ran again beside its last run  tbl_2 line 37 old 2026-10-26 05:00:54+01:00 by 31s (planned)",
 		"earlier  1      1       we would have started earlier     tbl_1 line 24",
 		"tbl_2  14    5      later 8, missed 1, twice 1",
 	} {
@@ -55,7 +55,7 @@ func TestAShadowThatAgreesEndsWell(t *testing.T) {
 	c := nowhere(t)
 	c.in = `{"uid":"tbl_1","started_at":"2026-10-05T04:00:00Z"}` + "\n" + `{"uid":"tbl_1","started_at":"2026-10-05T14:00:30Z"}` + "\n"
 	models := file(t, "m.yaml", "{uid: tbl_1, timezone: Europe/Berlin, rrule: \"FREQ=DAILY;BYHOUR=6,16\"}")
-	expectContains(t, c.do("shadow", "-", "-f", models), "2 runs of 1 model, 2026-10-05 04:00 UTC to 2026-10-05 14:00 UTC; 2 agree within 1m")
+	expectContains(t, c.do("shadow", "-", "-f", models), "2 runs of 1 model, 2026-10-05 04:00Z to 2026-10-05 14:00Z; 2 agree within 1m")
 }
 
 func TestAShadowOfAQueueWritesNothing(t *testing.T) {
@@ -86,5 +86,19 @@ func TestAShadowRefusesWhatItCannotCompareAndALogWithoutARunProvesNothing(t *tes
 	} {
 		c.in = test.log
 		expectContains(t, c.fail(exitFailed, line("shadow "+test.flags)...), test.want)
+	}
+}
+
+func TestTheLogOfAnHourlyCronAgreesWhereTheClocksShowAnHourTwice(t *testing.T) {
+	c := nowhere(t)
+	models := file(t, "m.yaml", "{uid: m, timezone: Europe/London, rrule: \"*/30 * * * *\"}")
+	for _, log := range []string{
+		"2026-10-25 00:30,2026-10-25 00:35\n2026-10-25 01:00,2026-10-25 01:05\n2026-10-25 01:30,2026-10-25 01:35\n2026-10-25 01:00,2026-10-25 01:05\n" +
+			"2026-10-25 01:30,2026-10-25 01:35\n2026-10-25 02:00,2026-10-25 02:05\n",
+		"2026-03-29 00:00,2026-03-29 00:05\n2026-03-29 00:30,2026-03-29 00:35\n2026-03-29 02:00,2026-03-29 02:05\n2026-03-29 02:30,2026-03-29 02:35\n",
+	} {
+		c.in = "uid,started_at,ended_at\n" + "m," + strings.ReplaceAll(strings.TrimSpace(log), "\n", "\nm,") + "\n"
+		runs := strings.Count(log, "\n")
+		expectContains(t, c.do("shadow", "-", "-f", models, "--timezone", "Europe/London"), fmt.Sprintf("; %d agree within 1m", runs))
 	}
 }

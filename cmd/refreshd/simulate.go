@@ -88,7 +88,7 @@ func scheduleCommand(a *app) *cobra.Command {
 	var r operate.OccurrencesRequest
 	next := &cobra.Command{
 		Use: "next [RULE]", Short: "Show the next occurrences of a rule", Args: cobra.MaximumNArgs(1),
-		Long: `Show when a rule occurs, and where clocks that are changed move it. Needs no Redis.
+		Long: `Show when a rule occurs, where clocks that are changed move it, and what becomes of it when they are changed next. Needs no Redis.
 
 The rule is an RRULE set (several lines, with RDATE and EXDATE), a cron expression or English; the line "read:" says how it was
 understood. -o json prints an array of times in UTC.`,
@@ -145,6 +145,9 @@ func (a *app) printOccurrences(found *operate.Occurrences) error {
 	}
 	if found.Ended {
 		fmt.Fprintln(a.stdout, "no more")
+	}
+	if found.Clocks != "" {
+		fmt.Fprintln(a.stdout, "clocks:", found.Clocks)
 	}
 	return nil
 }

@@ -171,3 +171,18 @@ func TestThePictureOfTheREADMEIsWhatItsCommandPrints(t *testing.T) {
 		"--start", "2026-01-05T14:05:00+01:00", "-o", "svg")
 	failIf(t, got != string(want), "docs/twice-daily.svg is not what the command prints: print it anew, and look at it")
 }
+
+func TestASimulationOfAFreeHourDoesNotPauseWhereTheClocksShowItTwice(t *testing.T) {
+	c := nowhere(t)
+	for rule, want := range map[string]string{"30 * * * *": "[00:30 01:30 02:30]", "30 0-23 * * *": "[00:30 02:30]"} {
+		policy := file(t, "p.yaml", "{rrule: \""+rule+"\", timezone: Europe/London, timeout: 10m, dtstart: 2026-01-01}")
+		events, _ := told(c, "--policy", policy, "--start", "2026-10-25 01:30", "--until", "2026-10-25T03:00:00Z", "--outcomes", file(t, "o", strings.Repeat("success 1m\n", 9)))
+		var starts []string
+		for _, event := range events {
+			if at, _, is := strings.Cut(event, ":00.000Z start"); is {
+				starts = append(starts, at[len("2026-10-25T"):])
+			}
+		}
+		failIf(t, fmt.Sprint(starts) != want, "%s: expected starts at %s, found %v", rule, want, starts)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -25,6 +26,7 @@ type Occurrences struct {
 	Sentence string // empty: English has no words for the rule
 	Times    []time.Time
 	Notes    []string // of each, where clocks that are changed move it; empty: none does
+	Clocks   string   // what becomes of the rule when clocks are changed next; empty: nothing
 	Ended    bool     // there are fewer than asked for
 }
 
@@ -40,10 +42,14 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if doc.Err() != nil {
 		return found, refusedRule(doc.Err())
 	}
+	zone, err := schedule.Zone(read.Timezone)
+	if err != nil {
+		return found, refusedRule(err)
+	}
 	after, dtstart := now, read.Dtstart
 	if r.After != "" {
-		if after, err = readAfter(r.After, read.Timezone); err != nil {
-			return found, err
+		if after, err = simulate.ParseTime(r.After, zone); err != nil {
+			return found, refusedAt("after", err)
 		}
 	}
 	if dtstart == "" {
@@ -55,15 +61,12 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if err != nil {
 		return found, refusedRule(err)
 	}
-	zone, err := schedule.Zone(read.Timezone)
-	if err != nil {
-		return found, err
-	}
 	found.Rule = read.Rule
 	found.Sentence, _ = schedule.RuleEnglish(read.Rule)
 	if found.Sentence != "" && read.Spread > 0 {
 		found.Sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
 	}
+	found.Clocks = compiled.NextChange(after, r.Rule)
 	for len(found.Times) < r.Count && !found.Ended {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil {
@@ -75,17 +78,6 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 		}
 	}
 	return found, nil
-}
-
-func readAfter(text, timezone string) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil && at.Year() >= 1970 && at.Year() <= 2200 {
-		return at, nil
-	}
-	at, err := schedule.Instant(text, timezone)
-	if field, ok := errors.AsType[*document.Error](err); ok && field.Field == "dtstart" {
-		err = document.Refuse("after", "a time such as 2026-01-31T06:00:00Z or a wall clock such as 2026-01-31T06:00:00, from 1970 to 2200", field.Found)
-	}
-	return at, refusedRule(err)
 }
 
 // refusedRule calls the field of a refused rule as it is asked for.

@@ -52,11 +52,7 @@ func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 	}
 	l.gaps()
 	l.phase(anchored)
-	var notes []string
-	for _, change := range s.Schedule.ClockChanges(now, lintedDays) {
-		notes = append(notes, change.Day+": "+change.Note)
-	}
-	if len(notes) > 0 {
+	if notes := s.Schedule.ClockChanges(now, lintedDays); len(notes) > 0 {
 		l.warn("rrule", "meets changes of the clocks: %s", strings.Join(notes, "; "))
 	}
 	return l.warnings

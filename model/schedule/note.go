@@ -8,7 +8,7 @@ import (
 
 // Note tells why an occurrence is not simply at the wall clock that the rule names: that wall clock does not exist on the
 // day ("02:30 does not exist on that day, runs at 03:30"), or it exists twice ("02:30 occurs twice, runs at the first"). It
-// is empty for every other instant. Elapsed time has no notes, and RDATE lines have none: they are kept as instants.
+// is empty for every other instant. Elapsed time and free hours have no notes, and RDATE lines have none: they are kept as instants.
 func (s *Schedule) Note(at time.Time) string {
 	instant := at.Unix()
 	if _, excluded := slices.BinarySearch(s.except, instant); excluded || at.Nanosecond() != 0 {
@@ -19,18 +19,22 @@ func (s *Schedule) Note(at time.Time) string {
 	var notes []string
 	standIn, _, gap := s.zone.resolve(skipped)
 	if skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
-		note := timeOfDay(skipped) + " does not exist on that day, runs at " + timeOfDay(shown)
-		if floorDiv(skipped, daySeconds) != floorDiv(shown, daySeconds) {
-			note = dateText(skipped) + " " + timeOfDay(skipped) + " does not exist, runs at " + dateText(shown) + " " + timeOfDay(shown)
-		}
-		notes = append(notes, note)
+		notes = append(notes, noteOfGap(skipped, shown))
 	}
-	later := s.zone.offset(shown + daySeconds)
-	if again := shown - later; again > instant && s.zone.offset(again) == later && s.names(shown, instant) {
-		notes = append(notes, timeOfDay(shown)+" occurs twice, runs at the first")
+	if Again(at, s.zone.loc) > 0 && s.names(shown, instant) {
+		notes = append(notes, noteOfTwo(shown))
 	}
 	return strings.Join(notes, "; ")
 }
+
+func noteOfGap(skipped, shown int64) string {
+	if floorDiv(skipped, daySeconds) != floorDiv(shown, daySeconds) {
+		return dateText(skipped) + " " + timeOfDay(skipped) + " does not exist, runs at " + dateText(shown) + " " + timeOfDay(shown)
+	}
+	return timeOfDay(skipped) + " does not exist on that day, runs at " + timeOfDay(shown)
+}
+
+func noteOfTwo(shown int64) string { return timeOfDay(shown) + " occurs twice, runs at the first" }
 
 func (s *Schedule) names(wall, at int64) bool {
 	b := budget(maxSteps)
@@ -67,58 +71,72 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 	return time.Unix(end, 0).UTC(), true
 }
 
-const maxSampled = 500
-
-// ClockChange is an occurrence that a change of the clocks moves, or that comes twice on the clock.
-type ClockChange struct {
-	Day  string // on which it happens, as 2006-01-02
-	Note string // what becomes of the occurrence, see Note
-}
-
-// ClockChanges returns the first occurrence that each change of the clocks within some days moves or doubles, of what does not run in each hour.
-func (s *Schedule) ClockChanges(after time.Time, days int64) (changes []ClockChange) {
-	if s.zone.loc == time.UTC {
-		return nil
-	}
-	from := after.Unix()
-	for to := from + daySeconds; to < from+days*daySeconds; to += daySeconds {
-		if s.zone.offset(to-daySeconds) == s.zone.offset(to) {
-			continue
-		}
-		if change, found := s.around(s.zone.changed(to-daySeconds, to)); found {
-			changes = append(changes, change)
+// ClockChanges tells what becomes of the first time that each change of the clocks within some days moves or doubles: "2026-10-25: 01:30 occurs
+// twice, runs at the first". It leaves out the changes that move nothing.
+func (s *Schedule) ClockChanges(after time.Time, days int64) (told []string) {
+	for change := range s.zone.changes(after.Unix(), days) {
+		if _, moved := s.fates(change); moved != "" {
+			told = append(told, dateText(min(s.zone.shownAt(change)))+": "+moved)
 		}
 	}
-	return changes
+	return told
 }
 
-// around finds the first occurrence that a change of the clocks moves. Skipped times run in the hour after it, doubled ones in the hour before.
-func (s *Schedule) around(change int64) (ClockChange, bool) {
-	from, to := change, change+s.zone.offset(change)-s.zone.offset(change-1)
-	if to < from {
-		from, to = to, from
-	}
-	at, end := time.Unix(from-1, 0), time.Unix(to, 0)
-	for range maxSampled {
-		next, found := s.Next(at)
-		if !found || !next.Before(end) {
+// NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25: clocks go from 02:00 to 01:00; the hour is free,
+// runs in both". Of a text that is a cron expression, it adds what cron(8) does otherwise. It is empty if clocks are not changed within a year of
+// the next occurrence, or if no line lasts until then.
+func (s *Schedule) NextChange(after time.Time, text string) string {
+	first, _ := s.Next(after)
+	for change := range s.zone.changes(max(after.Unix(), first.Unix()-longestChange), 366) {
+		fates, moved := s.fates(change)
+		if len(fates) == 0 {
 			break
 		}
-		shown, skipped := next.Unix()+s.zone.offset(next.Unix()), next.Unix()+s.zone.offset(next.Unix()-longestChange)
-		if note := s.Note(next); note != "" && !s.hourly(shown, next.Unix()) && !s.hourly(skipped, next.Unix()) {
-			return ClockChange{next.In(s.zone.loc).Format(time.DateOnly), note}, true
+		before, behind := s.zone.shownAt(change)
+		if others := cronFate(text, before, behind); moved != "" && others != "" {
+			fates = append(fates, others)
 		}
-		at = next
+		return dateText(before) + ": clocks go from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(fates, "; ")
 	}
-	return ClockChange{}, false
+	return ""
 }
 
-func (s *Schedule) hourly(wall, at int64) bool {
-	first := wall - floorMod(wall, daySeconds) + floorMod(wall, hourSeconds)
-	for hour := range int64(24) {
-		if !s.names(first+hour*hourSeconds, at) {
-			return false
+// fates tells what becomes of the lines that last until a change of the clocks, and of the first that this moves.
+func (s *Schedule) fates(change int64) (all []string, moved string) {
+	before, behind := s.zone.shownAt(change)
+	for _, rule := range s.rules {
+		if rule.ends() < change {
+			continue
+		}
+		fate, moves := rule.atChange(before, behind)
+		if !slices.Contains(all, fate) {
+			all = append(all, fate)
+		}
+		if moves && moved == "" {
+			moved = fate
 		}
 	}
-	return true
+	return all, moved
+}
+
+func (*elapsed) atChange(int64, int64) (string, bool) { return "elapsed time goes on", false }
+
+func (c *calendar) atChange(before, behind int64) (fate string, moves bool) {
+	b := budget(maxSteps)
+	from, to := min(before, behind), max(before, behind)
+	wall, found := c.wallAfter(from-1, floorDiv(to, daySeconds), &c.clock, &b)
+	switch {
+	case c.pace.every > 1:
+		return (*elapsed)(nil).atChange(before, behind)
+	case !found || wall >= to:
+		return "names no time that is moved", false
+	case c.free && behind < before:
+		return "the hour is free, runs in both", false
+	case c.free:
+		return "the hour is free, nothing is made up", false
+	case behind < before:
+		return noteOfTwo(wall), true
+	default:
+		return noteOfGap(wall, wall+behind-before), true
+	}
 }

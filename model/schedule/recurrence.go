@@ -18,8 +18,11 @@ type recurrence interface {
 	// the next occurrence of what the set has besides. It means nothing when the budget is cut.
 	next(after, before int64, b *budget) int64
 
-	// names tells whether a wall time is among those that the rule names, which elapsed time has none of.
+	// names tells whether a wall time is among those that the rule names, which elapsed time and a free hour have none of.
 	names(wall int64, b *budget) bool
+
+	// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time.
+	atChange(before, behind int64) (fate string, moves bool)
 
 	// ends returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
 	ends() int64
@@ -33,8 +36,8 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 	if r.hasUntil {
 		until = min(until, r.until)
 	}
+	start, _, _ := z.resolve(dtstart)
 	if r.Freq > rrule.DAILY && !filtersDays(&r.ROption) && !filtersTimes(&r.ROption) {
-		start, _, _ := z.resolve(dtstart)
 		step := slotSeconds(r.Freq) * int64(r.Interval)
 		if r.Count > 0 {
 			until = min(until, start+int64(r.Count-1)*step)
@@ -46,7 +49,15 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 		lasting: lasting{until}, zone: z, dtstart: dtstart,
 		clock: newDayClock(&option, dtstart), days: newDayRule(&option, dtstart), chosen: option.Bysetpos,
 	}
-	if !c.clock.meets(b) && !b.cut() {
+	length := int64(daySeconds)
+	if r.Freq > rrule.DAILY && len(r.Byhour) == 0 {
+		c.free, c.start, c.pace, c.dtstart = true, start, c.clock.pace, -endless
+		c.pace.start -= dtstart - start
+		if z.loc != time.UTC {
+			length = smallestChange
+		}
+	}
+	if !c.clock.meets(length, b) && !b.cut() {
 		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
 	}
 	most := c.clock.count() // no period has more of times
@@ -148,14 +159,19 @@ func (e *elapsed) next(after, before int64, _ *budget) int64 {
 
 func (*elapsed) names(int64, *budget) bool { return false }
 
-// calendar is every other rule: it names wall times, and the zone says when those are.
+// calendar is every other rule: it names wall times, and the zone says when those are. One with a free hour runs whenever clocks show them.
 type calendar struct {
 	lasting
 	zone    zone
-	dtstart int64 // wall time
+	dtstart int64 // wall time; long ago for a free hour
 	clock   dayClock
 	days    dayRule
 	chosen  positions // BYSETPOS
+
+	// Of a free hour alone, in instants:
+	free  bool
+	start int64
+	pace  pace
 
 	known atomic.Pointer[stretch] // the last one that took many steps to find; nil: none
 }
@@ -186,7 +202,11 @@ func (c *calendar) next(after, before int64, b *budget) int64 {
 		return min(before, known.end)
 	}
 	spent := *b
-	at := c.search(after, lastDay(min(c.until, before, known.after)), b)
+	search := c.search
+	if c.free {
+		search = c.shown
+	}
+	at := search(after, lastDay(min(c.until, before, known.after)), b)
 	if at > known.after { // what comes behind is known
 		at = known.end
 	}
@@ -212,13 +232,13 @@ func (c *calendar) search(after, last int64, b *budget) int64 {
 		change := c.zone.changed(from-longestChange, from)
 		seen = max(seen, change+before-1)                   // all wall times of an overlap ran the first time round
 		if resumed := change + now; from+before < resumed { // those of a gap run behind it
-			if wall, ok := c.wallAfter(from+before, last, b); ok && wall < resumed {
+			if wall, ok := c.wallAfter(from+before, last, &c.clock, b); ok && wall < resumed {
 				best = wall - before
 			}
 		}
 	}
 	for wall := seen; ; {
-		shown, ok := c.wallAfter(wall, last, b)
+		shown, ok := c.wallAfter(wall, last, &c.clock, b)
 		if !ok {
 			return min(best, found)
 		}
@@ -235,22 +255,50 @@ func (c *calendar) search(after, last int64, b *budget) int64 {
 	}
 }
 
+// shown is search for a free hour: of each time in which clocks keep their offset it looks at what they show. They move against the slots of
+// the INTERVAL, which are elapsed time.
+func (c *calendar) shown(after, last int64, b *budget) int64 {
+	for at := max(after+1, c.start); b.take(c.zone.steps()); {
+		at = c.pace.from(at)
+		offset, end := c.zone.offset(at), at+longestChange
+		if c.zone.offset(end) != offset {
+			end = c.zone.changed(at, end)
+		}
+		clock := c.clock
+		clock.pace.start = c.pace.start + offset
+		wall, ok := c.wallAfter(at+offset-1, min(last, floorDiv(end+offset, daySeconds)), &clock, b)
+		if ok && wall < end+offset {
+			return wall - offset
+		}
+		// However clocks are changed, up to a day before the next time of any slot they show none.
+		clock.pace.every = 1
+		if wall, ok = c.wallAfter(at+offset-longestChange-1, last, &clock, b); !ok {
+			break
+		}
+		at = max(end, wall-offset-longestChange)
+	}
+	return endless
+}
+
 func (c *calendar) names(wall int64, b *budget) bool {
-	next, ok := c.wallAfter(wall-1, lastDay(c.until), b)
+	if c.free {
+		return false
+	}
+	next, ok := c.wallAfter(wall-1, lastDay(c.until), &c.clock, b)
 	return ok && next == wall
 }
 
-func (c *calendar) wallAfter(wall, last int64, b *budget) (int64, bool) {
+func (c *calendar) wallAfter(wall, last int64, clock *dayClock, b *budget) (int64, bool) {
 	from := max(wall+1, c.dtstart)
 	if len(c.chosen) > 0 {
-		return c.chosen.from(from, last, &c.days, &c.clock, b)
+		return c.chosen.from(from, last, &c.days, clock, b)
 	}
 	day, ok := c.days.from(floorDiv(from, daySeconds), last, b)
 	for ok {
-		if second, found := c.clock.from(day, max(0, from-day*daySeconds), b); found {
+		if second, found := clock.from(day, max(0, from-day*daySeconds), b); found {
 			return day*daySeconds + second, true
 		}
-		day, ok = c.days.from(c.clock.dayAfter(day), last, b)
+		day, ok = c.days.from(clock.dayAfter(day), last, b)
 	}
 	return 0, false
 }

@@ -57,6 +57,27 @@ func cronRule(text string) (string, error) {
 	return cronLines(c, fields)
 }
 
+// cronFate says what cron(8) makes of the named hours of an expression when clocks are set; empty: what we do, or the text is no cron expression.
+// The crons of Debian and cronie leave a minute or an hour that begins with * to the clock, and run what was skipped as soon as that is over.
+func cronFate(text string, before, behind int64) string {
+	if expression, ok := cronNicknames[strings.ToLower(text)]; ok {
+		text = expression
+	}
+	fields := strings.Fields(text)
+	if len(fields) != len(cronFields) || !onlyCron(fields[0]+fields[1]) {
+		return ""
+	}
+	switch free := fields[0][0] == '*' || fields[1][0] == '*'; {
+	case free && behind < before:
+		return "cron(8) runs it in both"
+	case free:
+		return "cron(8) does not run it"
+	case behind > before:
+		return "cron(8) runs it at " + timeOfDay(behind)
+	}
+	return ""
+}
+
 func refuseRule(want, found string) error { return document.Refuse("rrule", want, found) }
 
 var cronNicknames = map[string]string{
@@ -161,6 +182,7 @@ func (s cronSet) has(n int) bool { return s.bits>>n&1 == 1 }
 
 func (s cronSet) full() bool { return len(s.list()) == 0 }
 
+// list is empty when all are allowed. But 0-23 names each hour, where * leaves it free.
 func (s cronSet) list() []int {
 	var list []int
 	for n := s.field.first; n <= s.field.last; n++ {
@@ -168,7 +190,7 @@ func (s cronSet) list() []int {
 			list = append(list, n)
 		}
 	}
-	if len(list) == s.field.last-s.field.first+1 {
+	if len(list) == s.field.last-s.field.first+1 && (s.star || s.field.place != 2) {
 		return nil
 	}
 	return list

@@ -146,24 +146,37 @@ func (d *dayRule) last(to []int64, begin, end int64, want int, b *budget) []int6
 	}
 }
 
+// pace is the slots in which a rule finer than a day may occur: every so many, counted from one.
+type pace struct {
+	slot  int64 // seconds in a slot
+	every int64 // slots from one that counts to the next; 1 when the INTERVAL is not the clock's business
+	start int64 // the beginning of one that counts
+}
+
+// from returns the first second, not before another, in a slot that counts.
+func (p *pace) from(at int64) int64 {
+	if gone := floorMod(at-p.start, p.slot*p.every); gone >= p.slot {
+		return at - gone + p.slot*p.every
+	}
+	return at
+}
+
 // dayClock says at which seconds of a day a rule occurs. The INTERVAL of rules finer than a day counts on from day to day.
 type dayClock struct {
 	hours, minutes, seconds uint64 // bit n is set when n is allowed
 
-	slot  int64 // seconds in a slot
-	every int64 // slots from one occurrence to the next; 1 when the INTERVAL is not the clock's business
-	phase int64 // the number of one slot that counts, since 1970
+	pace pace // on the wall clock
 }
 
 func newDayClock(option *rrule.ROption, dtstart int64) dayClock {
 	c := dayClock{
 		hours: bitsOf(option.Byhour, 24), minutes: bitsOf(option.Byminute, 60), seconds: bitsOf(option.Bysecond, 60),
-		slot: slotSeconds(option.Freq), every: 1,
+		pace: pace{slotSeconds(option.Freq), 1, dtstart},
 	}
 	if option.Freq > rrule.DAILY {
-		c.every = int64(option.Interval)
+		c.pace.every = int64(option.Interval)
 	}
-	c.phase = floorDiv(dtstart, c.slot)
+	c.pace.start -= floorMod(dtstart, c.pace.slot)
 	return c
 }
 
@@ -206,20 +219,19 @@ func (c *dayClock) from(day, second int64, b *budget) (int64, bool) {
 		case !b.step():
 			return 0, false
 		default:
-			wait := floorMod(c.phase-(day*daySeconds+second)/c.slot, c.every)
-			if wait == 0 {
+			at := day*daySeconds + second
+			counts := c.pace.from(at)
+			if counts == at {
 				return second, true
 			}
-			second += wait*c.slot - second%c.slot
+			second += counts - at
 		}
 	}
 	return 0, false
 }
 
 func (c *dayClock) dayAfter(day int64) int64 {
-	slots := daySeconds / c.slot
-	from := (day + 1) * slots
-	return floorDiv(from+floorMod(c.phase-from, c.every), slots)
+	return floorDiv(c.pace.from((day+1)*daySeconds), daySeconds)
 }
 
 func (c *dayClock) count() int {
@@ -244,11 +256,12 @@ func ahead(set uint64, n int64) int64 {
 	return n + int64(bits.TrailingZeros64(set>>n))
 }
 
-// meets reports whether the INTERVAL ever falls into the allowed times. What it has in common with the day decides that for all days.
-func (c *dayClock) meets(b *budget) bool {
+// meets reports whether the INTERVAL ever falls into the allowed times. What it has in common with a length decides that: of a day, or of what
+// clocks are changed by when they move against the INTERVAL.
+func (c *dayClock) meets(length int64, b *budget) bool {
 	common := *c
-	for rest := daySeconds / c.slot; rest != 0; {
-		common.every, rest = rest, common.every%rest
+	for rest := max(1, length/c.pace.slot); rest != 0; {
+		common.pace.every, rest = rest, common.pace.every%rest
 	}
 	_, ok := common.from(0, 0, b)
 	return ok

@@ -30,9 +30,10 @@ type Schedule struct {
 // or "2006-01-02", from 1970 to 2200. It is an occurrence only if the rule says so. A part that the rule leaves open (the
 // minute of a daily rule) is that of dtstart.
 //
-// Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. One that clocks skip runs at the offset before the gap (02:30
-// becomes 03:30); one that occurs twice runs once, at the first. That holds for rules finer than a day as well, once they have a BY part:
-// HOURLY;BYHOUR=1 is DAILY;BYHOUR=1. Without one they are elapsed time from dtstart: no holes, no doubles. UNTIL is inclusive; COUNT counts
+// Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. A named hour that clocks skip runs at the offset before the gap
+// (02:30 becomes 03:30); one that occurs twice runs once, at the first. The hour of a rule finer than a day with BY parts but without BYHOUR is
+// free: it runs at every instant whose clock shows what they name, in both of two equal hours, never in a gap. Its INTERVAL, and a rule finer
+// than a day without BY parts, are elapsed time from dtstart; beside BYHOUR an INTERVAL counts on the wall clock. UNTIL is inclusive; COUNT counts
 // distinct instants, before EXDATE. Every schedule ends at the year 2300.
 //
 // A rule that cannot be read, that never occurs, or that takes too many steps to evaluate is refused with a *document.Error. One
@@ -151,19 +152,22 @@ func Midnight(now time.Time, timezone string) (dtstart string, err error) {
 	return CanonicalDtstart(now.In(z.loc).Format(time.DateOnly))
 }
 
-// Instant returns the instant at which the clocks of a zone show a wall clock, which may have the forms of a dtstart. One that clocks skip is
-// read with the offset before the gap, and one that occurs twice is the first. The errors are those of Midnight.
-func Instant(wall, timezone string) (time.Time, error) {
-	z, err := loadZone(timezone)
-	if err != nil {
-		return time.Time{}, err
+// Shown returns the instant at which the clocks of a zone show a wall clock, which is given as if it were UTC. One that clocks skip is read with the
+// offset before the gap, and one that occurs twice is the first.
+func Shown(wall time.Time, in *time.Location) time.Time {
+	at, _, _ := zone{in}.resolve(wall.Unix())
+	return time.Unix(at, int64(wall.Nanosecond())).UTC()
+}
+
+// Again returns after how long the clocks of a zone show what they show at an instant for the second time; 0: they do not.
+func Again(at time.Time, in *time.Location) time.Duration {
+	z, instant := zone{in}, at.Unix()
+	now := z.offset(instant)
+	later := z.offset(instant + now + daySeconds)
+	if z.offset(instant+now-later) != later {
+		return 0
 	}
-	seconds, err := parseDtstart(wall)
-	if err != nil {
-		return time.Time{}, err
-	}
-	at, _, _ := z.resolve(seconds)
-	return time.Unix(at, 0).UTC(), nil
+	return time.Duration(max(0, now-later)) * time.Second
 }
 
 const dtstartLayout = "2006-01-02T15:04:05"

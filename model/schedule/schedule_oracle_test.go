@@ -196,6 +196,7 @@ func BenchmarkNext(b *testing.B) {
 	for _, rule := range []string{
 		"FREQ=SECONDLY", "FREQ=SECONDLY;INTERVAL=30", "FREQ=MINUTELY", "FREQ=MINUTELY;INTERVAL=15", "FREQ=HOURLY", "FREQ=HOURLY;INTERVAL=2", "FREQ=DAILY",
 		"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "FREQ=WEEKLY;BYDAY=MO,WE,FR", "FREQ=MONTHLY;BYDAY=-1FR", "FREQ=MONTHLY;BYMONTHDAY=31", "FREQ=YEARLY",
+		"FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0", "FREQ=HOURLY;INTERVAL=2;BYMINUTE=30;BYSECOND=0",
 		"FREQ=MINUTELY;INTERVAL=5;BYHOUR=9,10,11,12;BYDAY=MO,TU,WE,TH,FR", "FREQ=YEARLY;BYDAY=20MO", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
 		"FREQ=SECONDLY", "FREQ=HOURLY;INTERVAL=2", "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "FREQ=MONTHLY;BYDAY=-1FR", "FREQ=YEARLY;BYDAY=20MO",
 		"FREQ=MINUTELY;INTERVAL=5;BYHOUR=9,10,11,12;BYDAY=MO,TU,WE,TH,FR", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
@@ -220,24 +221,24 @@ func TestTheSlotsOfAnIntervalAreCountedFromDayToDay(t *testing.T) {
 		slot := []int64{1, 60, 3600}[r.IntN(3)]
 		c := dayClock{
 			hours: r.Uint64() & r.Uint64() & (1<<24 - 1), minutes: r.Uint64() & r.Uint64() & r.Uint64() & (1<<60 - 1), seconds: r.Uint64() & r.Uint64() & r.Uint64() & (1<<60 - 1),
-			slot: slot, every: 1 + r.Int64N(3*daySeconds/slot), phase: r.Int64N(1_000_000_000),
+			pace: pace{slot, 1 + r.Int64N(3*daySeconds/slot), r.Int64N(1_000_000_000) * slot},
 		}
 		if r.IntN(2) == 0 {
-			c.every = []int64{2, 5, 7, 24, 60, 90, 1440, 3600}[r.IntN(8)]
+			c.pace.every = []int64{2, 5, 7, 24, 60, 90, 1440, 3600}[r.IntN(8)]
 		}
 		day, second := r.Int64N(20_000), r.Int64N(daySeconds)
 		got, ok := c.from(day, second, unbounded())
 		want, wantOK := slowFrom(c, day, second)
 		stopIf(t, got != want || ok != wantOK, "%+v: from(%d, %d) = %d, %v; want %d, %v", c, day, second, got, ok, want, wantOK)
-		if c.every <= 400 && meetsSomeDay(c) != c.meets(unbounded()) {
-			t.Fatalf("%+v: meets() = %v", c, c.meets(unbounded()))
+		if c.pace.every <= 400 && meetsSomeDay(c) != c.meets(daySeconds, unbounded()) {
+			t.Fatalf("%+v: meets() = %v", c, c.meets(daySeconds, unbounded()))
 		}
 	}
 }
 
 // meetsSomeDay tries all days there are, for after that many the slots are the same again.
 func meetsSomeDay(c dayClock) bool {
-	for day := range c.every {
+	for day := range c.pace.every {
 		if _, ok := c.from(day, 0, unbounded()); ok {
 			return true
 		}
@@ -248,7 +249,7 @@ func meetsSomeDay(c dayClock) bool {
 func slowFrom(c dayClock, day, second int64) (int64, bool) {
 	for ; second < daySeconds; second++ {
 		allowed := c.hours>>(second/3600)&1 == 1 && c.minutes>>(second/60%60)&1 == 1 && c.seconds>>(second%60)&1 == 1
-		if allowed && ((day*daySeconds+second)/c.slot-c.phase)%c.every == 0 {
+		if allowed && ((day*daySeconds+second)/c.pace.slot-c.pace.start/c.pace.slot)%c.pace.every == 0 {
 			return second, true
 		}
 	}

@@ -159,9 +159,10 @@ func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *te
 }
 
 var aroundRules = []string{
-	"FREQ=MINUTELY;BYHOUR=0,1,2,3", "FREQ=MINUTELY;INTERVAL=7;BYHOUR=0,1,2,3,23", "FREQ=HOURLY;BYMINUTE=0,15,30,45", "FREQ=HOURLY;INTERVAL=3;BYMINUTE=10,50",
+	"FREQ=MINUTELY;BYHOUR=0,1,2,3", "FREQ=MINUTELY;INTERVAL=7;BYHOUR=0,1,2,3,23", "FREQ=HOURLY;BYHOUR=0,1,2,3,22,23;BYMINUTE=0,15,30,45",
+	"FREQ=HOURLY;INTERVAL=3;BYHOUR=0,1,2,3,21,22,23;BYMINUTE=10,50",
 	"FREQ=SECONDLY;INTERVAL=35;BYHOUR=0,1,2,23", "FREQ=DAILY;BYHOUR=0,1,2,3,22,23;BYMINUTE=0,10,29,30,59", "FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SU,FR,SA;BYHOUR=0,2,9;BYMINUTE=30",
-	"FREQ=DAILY;BYHOUR=0,1,2,3;BYMINUTE=0,20,40;BYSETPOS=2,5,-1", "FREQ=MINUTELY;INTERVAL=13;BYDAY=SU,MO,FR,SA", "FREQ=MONTHLY;BYDAY=SU,FR;BYHOUR=0,1,2,3;BYMINUTE=15,45",
+	"FREQ=DAILY;BYHOUR=0,1,2,3;BYMINUTE=0,20,40;BYSETPOS=2,5,-1", "FREQ=MINUTELY;INTERVAL=13;BYHOUR=0,1,2,23;BYDAY=SU,MO,FR,SA", "FREQ=MONTHLY;BYDAY=SU,FR;BYHOUR=0,1,2,3;BYMINUTE=15,45",
 }
 
 // compareAround walks a rule for six days around a change, against all its wall times, resolved, sorted and without doubles.
@@ -278,30 +279,72 @@ func TestTheLastOccurrenceOfALimitedScheduleIsKnown(t *testing.T) {
 
 func TestAWallClockHasOneInstant(t *testing.T) {
 	for wall, want := range map[string]string{
-		"2026-03-29T02:30:00": "2026-03-29T01:30:00Z", "2026-10-25T02:30:00": "2026-10-25T00:30:00Z", "2026-07-01": "2026-06-30T22:00:00Z", "20260701T120000": "2026-07-01T10:00:00Z",
+		"2026-03-29T02:30:00Z": "2026-03-29T01:30:00Z", "2026-10-25T02:30:00Z": "2026-10-25T00:30:00Z 1h0m0s", "2026-07-01T00:00:00Z": "2026-06-30T22:00:00Z",
+		"2026-10-25T03:00:00Z": "2026-10-25T02:00:00Z", "2026-10-25T01:59:59.5Z": "2026-10-24T23:59:59.5Z",
 	} {
-		at, err := Instant(wall, "Europe/Berlin")
-		failIf(t, err != nil || at.Format(time.RFC3339) != want, "%s: found %s, %v, expected %s", wall, at, err, want)
+		berlin := testkit.Got(time.LoadLocation("Europe/Berlin"))(t)
+		at := Shown(testkit.Got(time.Parse(time.RFC3339, wall))(t), berlin)
+		got := at.Format(time.RFC3339Nano)
+		if again := Again(at, berlin); again != 0 {
+			got += " " + again.String()
+			failIf(t, Again(at.Add(again), berlin) != 0, "%s: expected it twice, found a third", wall)
+		}
+		failIf(t, got != want, "%s: found %s, expected %s", wall, got, want)
 	}
-	at, err := Instant("2026-07-01", "Mars/Olympus")
-	failIf(t, err == nil, "expected a refusal of the zone, found %s", at)
-	at, err = Instant("tomorrow", "")
-	failIf(t, err == nil, "expected a refusal of the time, found %s", at)
 }
 
-func TestAnHourlyRuleIsNotWarnedOfAChangeOfTheClocks(t *testing.T) {
+func TestARuleWithAFreeHourIsNotWarnedOfAChangeOfTheClocks(t *testing.T) {
 	after := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for rule, want := range map[string]int{
 		"FREQ=HOURLY;BYMINUTE=0;BYSECOND=0": 0, "FREQ=HOURLY;BYMINUTE=15,45;BYSECOND=0": 0, "FREQ=HOURLY;BYDAY=SU;BYMINUTE=0;BYSECOND=0": 0, "FREQ=HOURLY": 0,
-		"FREQ=DAILY;BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23;BYMINUTE=0;BYSECOND=0": 0,
-		"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0":                                                            2, "FREQ=DAILY;BYHOUR=1,2,3;BYMINUTE=0;BYSECOND=0": 2,
+		"FREQ=HOURLY;INTERVAL=2;BYMINUTE=0;BYSECOND=0":     0,
+		"FREQ=DAILY" + allHours + ";BYMINUTE=0;BYSECOND=0": 2, // two hours without a start, and two starts in one
+		"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0":       2, "FREQ=DAILY;BYHOUR=1,2,3;BYMINUTE=0;BYSECOND=0": 2,
 		"RRULE:FREQ=HOURLY;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0": 2,
 	} {
-		for _, zone := range []string{"Europe/Berlin", "Australia/Lord_Howe"} {
-			s := testkit.Got(Parse(rule, zone, "2027-01-01"))(t)
-			got := s.ClockChanges(after, 366)
-			failIf(t, zone == "Europe/Berlin" && len(got) != want || want == 0 && len(got) > 0,
-				"%s in %s: expected %d changes, found %v", rule, zone, want, got)
-		}
+		s := testkit.Got(Parse(rule, "Europe/Berlin", "2027-01-01"))(t)
+		got := s.ClockChanges(after, 366)
+		failIf(t, len(got) != want, "%s: expected %d changes, found %v", rule, want, got)
+	}
+}
+
+func TestWhatBecomesOfEachLineAtTheNextChangeOfTheClocksIsTold(t *testing.T) {
+	const (
+		back, forward   = "2026-10-25: clocks go from 02:00 to 01:00; ", "2027-03-28: clocks go from 01:00 to 02:00; "
+		summer, winter  = "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"
+		free, fromStart = "the hour is free, runs in both", "elapsed time goes on"
+	)
+	for _, c := range []struct{ zone, rule, after, want string }{
+		{"Europe/London", "*/15 * * * *", summer, back + free},
+		{"Europe/London", "*/15 * * * *", winter, forward + "the hour is free, nothing is made up"},
+		{"Europe/London", "*/15 1-5 * * *", summer, back + "01:00 occurs twice, runs at the first; cron(8) runs it in both"},
+		{"Europe/London", "*/15 1-5 * * *", winter, forward + "01:00 does not exist on that day, runs at 02:00; cron(8) does not run it"},
+		{"Europe/London", "30 *,5 * * *", summer, back + "01:30 occurs twice, runs at the first; cron(8) runs it in both"},
+		{"Europe/London", "0 */2 * * *", summer, back + "names no time that is moved"},
+		{"Europe/London", "15 1-5 * * *", winter, forward + "01:15 does not exist on that day, runs at 02:15; cron(8) runs it at 02:00"},
+		{"Europe/London", "FREQ=DAILY;BYHOUR=1;BYMINUTE=15", winter, forward + "01:15 does not exist on that day, runs at 02:15"},
+		{"Europe/London", "every day at 1:15", winter, forward + "01:15 does not exist on that day, runs at 02:15"},
+		{"America/Santiago", "@daily", summer, "2026-09-06: clocks go from 00:00 to 01:00; 00:00 does not exist on that day, runs at 01:00; cron(8) runs it at 01:00"},
+		{"Europe/London", "15 0-23 * * *", summer, back + "01:15 occurs twice, runs at the first"},
+		{"Europe/London", "0 6 * * *", summer, back + "names no time that is moved"},
+		{"Europe/London", "0 * * * MON", summer, back + "names no time that is moved"},
+		{"Europe/London", "every 2 hours", summer, back + fromStart},
+		{"Europe/London", "FREQ=HOURLY;INTERVAL=2;BYMINUTE=30", winter, forward + fromStart},
+		{"Europe/London", "FREQ=HOURLY\nFREQ=MINUTELY;INTERVAL=30\nFREQ=HOURLY;BYMINUTE=30", summer, back + fromStart + "; " + free},
+		{"Europe/London", "FREQ=HOURLY;UNTIL=20260801T000000Z\nFREQ=HOURLY;BYMINUTE=30", summer, back + free},
+		{"Europe/London", "FREQ=HOURLY;UNTIL=20260801T000000Z", summer, ""},
+		{"Europe/London", "FREQ=HOURLY;COUNT=3", summer, ""},
+		{"Australia/Lord_Howe", "0 * * * *", winter, "2027-04-04: clocks go from 02:00 to 01:30; names no time that is moved"},
+		{"Australia/Lord_Howe", "45 * * * *", winter, "2027-04-04: clocks go from 02:00 to 01:30; " + free},
+		{"Asia/Tokyo", "0 * * * *", summer, ""},
+		{"", "0 * * * *", summer, ""},
+	} {
+		s := testkit.Got(Parse(testkit.Got(RuleText(c.rule))(t), c.zone, "2026-01-01"))(t)
+		got := s.NextChange(testkit.Got(time.Parse(time.RFC3339, c.after))(t), c.rule)
+		failIf(t, got != c.want, "%s in %s after %s:\ngot  %s\nwant %s", c.rule, c.zone, c.after, got, c.want)
+	}
+	s := testkit.Got(Parse("FREQ=HOURLY;BYMINUTE=0", "Europe/London", "2027-01-01"))(t)
+	if got := s.NextChange(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), ""); got != forward+"the hour is free, nothing is made up" {
+		t.Errorf("expected the first change after the start, found %s", got)
 	}
 }

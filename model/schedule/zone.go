@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -131,6 +132,22 @@ func (z zone) changed(from, to int64) int64 {
 	return firstThat(from, to, func(at int64) bool { return z.offset(at) != old })
 }
 
+// changes yields when the clocks are changed within some days after an instant.
+func (z zone) changes(after, days int64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for from := after; from < after+days*daySeconds; from += daySeconds {
+			if to := from + daySeconds; z.offset(from) != z.offset(to) && !yield(z.changed(from, to)) {
+				return
+			}
+		}
+	}
+}
+
+// shownAt returns what the clocks showed and what they show at an instant at which they are changed.
+func (z zone) shownAt(change int64) (before, behind int64) {
+	return change + z.offset(change-1), change + z.offset(change)
+}
+
 // firstThat returns the first number from which on something holds. It must not hold at from, and it must hold at to.
 func firstThat(from, to int64, holds func(int64) bool) int64 {
 	for from+1 < to {
@@ -171,6 +188,9 @@ func Reread(at time.Time, ahead time.Duration, timezone string) time.Time {
 
 // longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati skipped a whole day.
 const longestChange = 25 * hourSeconds
+
+// smallestChange divides all changes of clocks since 1972.
+const smallestChange = 15 * 60
 
 func floorDiv(a, b int64) int64 {
 	q := a / b

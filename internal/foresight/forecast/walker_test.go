@@ -158,3 +158,17 @@ func TestAForecastCountsWhatTheModelItselfPlansOneAfterTheOther(t *testing.T) {
 		}
 	})
 }
+
+func TestAFreeHourIsForecastInBothOfTwoEqualHoursAndANamedOneOnce(t *testing.T) {
+	from := time.Date(2026, 10, 24, 23, 30, 0, 0, time.UTC)
+	for rule, want := range map[string]string{
+		"0 * * * *":    "00:00 01:00 02:00 03:00",
+		"0 0-23 * * *": "00:00 02:00 03:00",
+	} {
+		m := put(t, "m1", from, `"rrule":"`+rule+`","timezone":"Europe/London"`)
+		var starts []string
+		NewWalker(from, from.Add(4*time.Hour), model.Blockers{}).Starts(m, time.Minute, func(at time.Time) { starts = append(starts, at.Format("15:04")) })
+		got := strings.Join(starts, " ")
+		failIf(t, got != want, "%s: %s, want %s", rule, got, want)
+	}
+}

@@ -56,7 +56,14 @@ func (c *Comparison) Define(uid string, source Source) {
 
 // Take compares one run more. The error is that of a source.
 func (c *Comparison) Take(run Run) error {
-	switch t := c.tracks[run.UID]; {
+	t := c.tracks[run.UID]
+	if t != nil && run.Again > 0 && !run.At.After(t.last.At) {
+		run.At = run.At.Add(run.Again)
+		if !run.EndedAt.IsZero() && run.EndedAt.Before(run.At) {
+			run.EndedAt = run.EndedAt.Add(run.Again)
+		}
+	}
+	switch {
 	case !c.options.From.IsZero() && run.At.Before(c.options.From), !c.options.To.IsZero() && run.At.After(c.options.To):
 		return nil
 	case t == nil:

@@ -110,3 +110,17 @@ func TestMapsOfColumnsAndOutcomesAreRead(t *testing.T) {
 	diff := cmp.Diff(map[string]simulate.Result{"1": simulate.Success, "killed": simulate.Lost}, more)
 	failIf(t, err != nil || diff != "", "-want +got\n%s%v", diff, err)
 }
+
+func TestARunIsReadAcrossTwoEqualHours(t *testing.T) {
+	london := testkit.Got(time.LoadLocation("Europe/London"))(t)
+	for line, want := range map[string]string{
+		"m,2026-10-25 01:50,2026-10-25 01:10":          "2 m 25T00:50:00 20m0s ",
+		"m,2026-10-25 01:50,2026-10-25 01:55":          "2 m 25T00:50:00 5m0s ",
+		"m,2026-10-25 01:50,2026-10-25 02:10":          "2 m 25T00:50:00 1h20m0s ",
+		"m,2026-10-25T01:50:00+00:00,2026-10-25 02:10": "2 m 25T01:50:00 20m0s ",
+		"m,2026-10-25T01:50:00Z,2026-10-25T01:10:00Z":  "",
+	} {
+		runs, refused := read(t, logOf(london), "uid,started_at,ended_at\n"+line+"\n")
+		failIf(t, len(runs)+len(refused) != 1 || strings.Join(runs, "") != want, "%s: expected %q, found %q, %q", line, want, runs, refused)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Run is one refresh by the old system.
@@ -15,6 +16,7 @@ type Run struct {
 	Line      int    // where it stands, from 1
 	UID       string // the model
 	At        time.Time
+	Again     time.Duration   // after At, clocks showed it for the second time, and the log does not say which it is; 0: no doubt
 	EndedAt   time.Time       // zero: not told
 	Outcome   simulate.Result // empty: not told
 	ErrorType string          // of a failure; may be empty
@@ -85,9 +87,13 @@ func (c *Columns) run(get func(column string) string, zone *time.Location) ([]Ru
 	if r.At, err = parseTime(get(c.At), zone); err != nil {
 		return nil, document.Place(err, c.At)
 	}
+	r.Again = again(get(c.At), r.At, zone)
 	if text := get(c.Ended); strings.TrimSpace(text) != "" {
 		if r.EndedAt, err = parseTime(text, zone); err != nil {
 			return nil, document.Place(err, c.Ended)
+		}
+		if r.EndedAt.Before(r.At) {
+			r.EndedAt = r.EndedAt.Add(again(text, r.EndedAt, zone))
 		}
 		if r.EndedAt.Before(r.At) {
 			return nil, document.Refuse(c.Ended, "a time from "+c.At+" on", document.Found(text))
@@ -98,6 +104,14 @@ func (c *Columns) run(get func(column string) string, zone *time.Location) ([]Ru
 		return nil, document.Refuse(c.Outcome, "success, failure or lost, or a word that was given for one", document.Found(get(c.Outcome)))
 	}
 	return []Run{r}, nil
+}
+
+// again is schedule.Again for a time without an offset.
+func again(text string, at time.Time, zone *time.Location) time.Duration {
+	if strings.Count(text, "-") != 2 || strings.ContainsAny(text, "Z+") {
+		return 0
+	}
+	return schedule.Again(at, zone)
 }
 
 // parseTime reads a time as package simulate does, or seconds or milliseconds since 1970.
