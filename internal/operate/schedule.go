@@ -22,7 +22,8 @@ type OccurrencesRequest struct {
 // Occurrences are those of a rule that were asked for.
 type Occurrences struct {
 	Rule     string
-	Sentence string // empty: English has no words for the rule
+	Sentence string   // empty: English has no words for the rule
+	Remarks  []string // what of it can be meant otherwise
 	Times    []time.Time
 	Notes    []string // of each, where clocks that are changed move it; empty: none does
 	Ended    bool     // there are fewer than asked for
@@ -60,7 +61,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 		return found, err
 	}
 	found.Rule = read.Rule
-	found.Sentence, _ = schedule.RuleEnglish(read.Rule)
+	found.Sentence, found.Remarks = schedule.Sentence(read.Rule), schedule.Remarks(read.Rule)
 	if found.Sentence != "" && read.Spread > 0 {
 		found.Sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
 	}

@@ -1,0 +1,142 @@
+package schedule
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/teambition/rrule-go"
+)
+
+// Remarks tell what of a rule is read in one of several ways that people mean, and what to write for another. A rule that is refused has none.
+func Remarks(rule string) (told []string) {
+	set, err := readRuleSet(rule, zone{time.UTC})
+	if err != nil {
+		return nil
+	}
+	for _, line := range set.rules {
+		if len(line.Byweekno) > 0 && len(line.Byweekday)+len(line.Bymonthday)+len(line.Byyearday) == 0 {
+			told = append(told, "BYWEEKNO without a day is all seven days of its weeks; BYDAY=MO is one of them")
+		}
+		if line.untilDate != "" {
+			told = append(told, "UNTIL="+line.untilDate+" includes that day: it is "+line.untilDate+"T235959 in the zone of the rule")
+		}
+	}
+	return told
+}
+
+// Sentence says how a rule was read, in English if there are words for it. Empty: there are none.
+func Sentence(rule string) string {
+	text, ok := RuleEnglish(rule)
+	if set, err := readRuleSet(rule, zone{time.UTC}); !ok && err == nil {
+		text = either(set.rules)
+	}
+	return text
+}
+
+// either tells of a cron expression that names days of the month and weekdays, which other schedulers read as days that are both.
+func either(lines []*ruleLine) (told string) {
+	if both := bothDays(lines); both != "" {
+		told = "on days of the month and on weekdays, whichever comes; if a day must be both: " + strconv.Quote(both)
+		if text := speak(lines); text != "" {
+			told = text + ": " + told
+		}
+	}
+	return told
+}
+
+// bothDays asks of each day what two lines ask of one each. Empty: they differ in more.
+func bothDays(lines []*ruleLine) string {
+	if len(lines) != 2 {
+		return ""
+	}
+	first, second := lines[0].ROption, lines[1].ROption
+	o := first
+	o.Byweekday, second.Bymonthday, first.Freq, second.Freq = second.Byweekday, first.Bymonthday, 0, 0
+	first.Byweekday = second.Byweekday
+	if len(o.Bymonthday) == 0 || len(o.Byweekday) == 0 || len(lines[0].Byweekday)+len(lines[1].Bymonthday) > 0 || !reflect.DeepEqual(first, second) {
+		return ""
+	}
+	return ruleOf(o)
+}
+
+// Alternatives are rules that other systems mean by the text of a rule: for either kind of day those that are both, for elapsed time the same
+// times each day.
+func Alternatives(rule string) (rules []string) {
+	set, err := readRuleSet(rule, zone{time.UTC})
+	if err != nil {
+		return nil
+	}
+	if both := bothDays(set.rules); both != "" {
+		rules = append(rules, both)
+	}
+	if len(set.rules) == 1 && len(set.dates) == 0 {
+		if o := &set.rules[0].ROption; o.Count == 0 && !set.rules[0].hasUntil && !filtersDays(o) && !filtersTimes(o) {
+			rules = append(rules, eachDay(slotSeconds(o.Freq)*int64(o.Interval))...)
+		}
+	}
+	return rules
+}
+
+// eachDay counts an interval of hours anew from each midnight, as a cron does whose anchor is that.
+func eachDay(step int64) []string {
+	var lines []rrule.ROption
+	places := map[string]int{} // of lines, by their minutes
+	for hour := range int64(24) {
+		var minutes []int
+		for minute := range int64(60) {
+			if (hour*hourSeconds+minute*60)%step == 0 {
+				minutes = append(minutes, int(minute))
+			}
+		}
+		key := fmt.Sprint(minutes)
+		if _, known := places[key]; !known && minutes != nil {
+			places[key] = len(lines)
+			lines = append(lines, rrule.ROption{Freq: rrule.DAILY, Byminute: minutes, Bysecond: midnight})
+		}
+		if minutes != nil {
+			lines[places[key]].Byhour = append(lines[places[key]].Byhour, int(hour))
+		}
+	}
+	if hourSeconds%step == 0 || step >= daySeconds || len(lines) > maxRules {
+		return nil
+	}
+	return []string{ruleOf(lines...)}
+}
+
+// SameAfter reports whether a schedule, perhaps of another dtstart, surely has the same occurrences after an instant.
+func (s *Schedule) SameAfter(other *Schedule, at time.Time) bool {
+	return s.zone.loc.String() == other.zone.loc.String() && slices.Equal(s.dates, other.dates) && slices.Equal(s.except, other.except) &&
+		slices.EqualFunc(s.rules, other.rules, func(one, two recurrence) bool {
+			b := budget(maxSteps)
+			return one.ends() == two.ends() && one.next(at.Unix(), endless, &b) == two.next(at.Unix(), endless, &b) && !b.cut() && alike(one, two)
+		})
+}
+
+// alike rules differ only in where they begin.
+func alike(one, two recurrence) bool {
+	switch a := one.(type) {
+	case *elapsed:
+		b, ok := two.(*elapsed)
+		return ok && a.step == b.step && (a.start-b.start)%a.step == 0
+	case *calendar:
+		b, ok := two.(*calendar)
+		return ok && slices.Equal(a.chosen, b.chosen) && a.clock.every == b.clock.every && a.days.step == b.days.step &&
+			reflect.DeepEqual(a.unanchored(), b.unanchored())
+	default:
+		return false
+	}
+}
+
+// unanchored is what is left of a rule when only the phase of its INTERVAL counts of dtstart.
+func (c *calendar) unanchored() (parts struct {
+	clock dayClock
+	days  dayRule
+}) {
+	parts.clock, parts.days = c.clock, c.days
+	parts.clock.phase = floorMod(c.clock.phase, c.clock.every)
+	parts.days.base = floorMod(c.days.base, c.days.step)
+	return parts
+}
