@@ -24,6 +24,9 @@ type recurrence interface {
 	// ends returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
 	ends() int64
 
+	// form is what the rule is from its second occurrence on: wherever it begins, the same form goes on alike.
+	form() any
+
 	// end lets nothing come after an instant. It is for the compilation alone: later on a rule is read only.
 	end(last int64)
 }
@@ -146,6 +149,8 @@ func (e *elapsed) next(after, before int64, _ *budget) int64 {
 	return min(at, before)
 }
 
+func (e *elapsed) form() any { return [2]int64{e.step, floorMod(e.start, e.step)} }
+
 func (*elapsed) names(int64, *budget) bool { return false }
 
 // calendar is every other rule: it names wall times, and the zone says when those are.
@@ -233,6 +238,12 @@ func (c *calendar) search(after, last int64, b *budget) int64 {
 		// Of a gap only the first wall time matters, against the first one behind it.
 		wall = max(shown, resume-1)
 	}
+}
+
+func (c *calendar) form() any {
+	clock, days := c.clock, c.days
+	clock.phase, days.base = floorMod(clock.phase, clock.every), floorMod(days.base, days.step)
+	return []any{clock, days, c.chosen}
 }
 
 func (c *calendar) names(wall int64, b *budget) bool {

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -62,8 +61,8 @@ func bothDays(lines []*ruleLine) string {
 	return ruleOf(o)
 }
 
-// Alternatives are rules that other systems mean by the text of a rule: for either kind of day those that are both, for elapsed time the same
-// times each day.
+// Alternatives are rules that other systems mean by the text of a rule: for either kind of day those that are both, and for hours that are counted
+// from the start those that are counted from each midnight.
 func Alternatives(rule string) (rules []string) {
 	set, err := readRuleSet(rule, zone{time.UTC})
 	if err != nil {
@@ -72,71 +71,21 @@ func Alternatives(rule string) (rules []string) {
 	if both := bothDays(set.rules); both != "" {
 		rules = append(rules, both)
 	}
-	if len(set.rules) == 1 && len(set.dates) == 0 {
-		if o := &set.rules[0].ROption; o.Count == 0 && !set.rules[0].hasUntil && !filtersDays(o) && !filtersTimes(o) {
-			rules = append(rules, eachDay(slotSeconds(o.Freq)*int64(o.Interval))...)
-		}
+	if len(set.rules) != 1 || set.rules[0].Freq != rrule.HOURLY || filtersDays(&set.rules[0].ROption) || filtersTimes(&set.rules[0].ROption) {
+		return rules
 	}
-	return rules
-}
-
-// eachDay counts an interval of hours anew from each midnight, as a cron does whose anchor is that.
-func eachDay(step int64) []string {
-	var lines []rrule.ROption
-	places := map[string]int{} // of lines, by their minutes
-	for hour := range int64(24) {
-		var minutes []int
-		for minute := range int64(60) {
-			if (hour*hourSeconds+minute*60)%step == 0 {
-				minutes = append(minutes, int(minute))
-			}
-		}
-		key := fmt.Sprint(minutes)
-		if _, known := places[key]; !known && minutes != nil {
-			places[key] = len(lines)
-			lines = append(lines, rrule.ROption{Freq: rrule.DAILY, Byminute: minutes, Bysecond: midnight})
-		}
-		if minutes != nil {
-			lines[places[key]].Byhour = append(lines[places[key]].Byhour, int(hour))
-		}
+	daily := rrule.ROption{Freq: rrule.DAILY, Byminute: midnight, Bysecond: midnight}
+	for hour := 0; hour < 24; hour += set.rules[0].Interval {
+		daily.Byhour = append(daily.Byhour, hour)
 	}
-	if hourSeconds%step == 0 || step >= daySeconds || len(lines) > maxRules {
-		return nil
-	}
-	return []string{ruleOf(lines...)}
+	return append(rules, ruleOf(daily))
 }
 
 // SameAfter reports whether a schedule, perhaps of another dtstart, surely has the same occurrences after an instant.
 func (s *Schedule) SameAfter(other *Schedule, at time.Time) bool {
+	b := budget(maxSteps)
 	return s.zone.loc.String() == other.zone.loc.String() && slices.Equal(s.dates, other.dates) && slices.Equal(s.except, other.except) &&
 		slices.EqualFunc(s.rules, other.rules, func(one, two recurrence) bool {
-			b := budget(maxSteps)
-			return one.ends() == two.ends() && one.next(at.Unix(), endless, &b) == two.next(at.Unix(), endless, &b) && !b.cut() && alike(one, two)
+			return one.ends() == two.ends() && one.next(at.Unix(), endless, &b) == two.next(at.Unix(), endless, &b) && !b.cut() && reflect.DeepEqual(one.form(), two.form())
 		})
-}
-
-// alike rules differ only in where they begin.
-func alike(one, two recurrence) bool {
-	switch a := one.(type) {
-	case *elapsed:
-		b, ok := two.(*elapsed)
-		return ok && a.step == b.step && (a.start-b.start)%a.step == 0
-	case *calendar:
-		b, ok := two.(*calendar)
-		return ok && slices.Equal(a.chosen, b.chosen) && a.clock.every == b.clock.every && a.days.step == b.days.step &&
-			reflect.DeepEqual(a.unanchored(), b.unanchored())
-	default:
-		return false
-	}
-}
-
-// unanchored is what is left of a rule when only the phase of its INTERVAL counts of dtstart.
-func (c *calendar) unanchored() (parts struct {
-	clock dayClock
-	days  dayRule
-}) {
-	parts.clock, parts.days = c.clock, c.days
-	parts.clock.phase = floorMod(c.clock.phase, c.clock.every)
-	parts.days.base = floorMod(c.days.base, c.days.step)
-	return parts
 }
