@@ -53,10 +53,14 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
 	}
 	most := c.clock.count() // no period has more of times
-	if c.days.months {
-		most *= int(c.days.span) * 31
-	} else {
-		most *= min(int(c.days.span), bits.OnesCount64(c.days.filter.weekdays))
+	switch n := bits.OnesCount64(c.days.filter.weekdays); c.days.span {
+	case 12:
+		most *= 52*n + min(n, 2)
+	default:
+		most *= min(n, int(c.days.span))
+		if c.days.months {
+			most *= 4*n + min(n, 3)
+		}
 	}
 	if len(c.chosen) > 0 && !slices.ContainsFunc(c.chosen, func(position int) bool { return max(position, -position) <= most }) {
 		c.end(-endless)

@@ -67,7 +67,7 @@ func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) 
 		}
 		dearest, found := probe(rule, b)
 		if cost += dearest; b.cut() || cost > maxCost {
-			found := "more: a large COUNT, an INTERVAL that seldom meets the BY parts, or BYSETPOS in several lines"
+			found := "more: parts that seldom meet, a large COUNT, or BYSETPOS in several lines"
 			return nil, line.refuse("", wantSteps(maxCost), found)
 		}
 		if !found {
@@ -203,8 +203,8 @@ type Compile func(rule, timezone, dtstart string) (*Schedule, error)
 // costs nothing, so that a search may be cut short in a daemon that has just begun, and not in one that has asked before.
 const (
 	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the first
-	// and the last working day of a year take 25, the hundredth takes 250.
-	maxCost = 500
+	// and the last working day of a year take 25, the hundredth takes 250; the third Sunday of a year that is a 7th takes 600.
+	maxCost = 1_000
 
 	// maxSteps is how many steps one question for the next occurrence may take: some times what is foreseen, for what EXDATE lines
 	// and a spread add, and for lines that become dearer than they began.
