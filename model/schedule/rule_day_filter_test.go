@@ -26,14 +26,14 @@ func TestNoDayThatARuleNamesIsPassedOver(t *testing.T) {
 		for _, day := range some(nil, r.Intn(4), 0, 1, 2, 3, 4, 5, 6) {
 			o.Byweekday = append(o.Byweekday, weekdays[day])
 		}
-		f, clear := newDayFilter(&o), int64(0)
+		f, free := newDayFilter(&o), int64(0)
 		for day := int64(18_000); day < 18_000+12*366; day++ {
 			d := dateOf(day)
 			wait := f.wait(&d)
-			if wait == 0 && day < clear {
+			if wait == 0 && day < free {
 				t.Fatalf("%s: day %v is passed over", o.RRuleString(), d)
 			}
-			clear = max(clear, day+wait)
+			free = max(free, day+wait)
 		}
 	}
 }

@@ -33,6 +33,9 @@ var (
 	onDate    = regexp.MustCompile(`^(?:([\d*.]+)-)?([\d*,./]+)([-~])([\d*,./]+)$`)
 )
 
+// maxAdvised bounds the fields that are looked at in all readings, in bytes.
+const maxAdvised = 300
+
 // foreignNicknames have a meaning in some schedulers.
 var foreignNicknames = map[string]string{
 	"@minutely": "* * * * *", "@every_minute": "* * * * *", "@weekdays": "0 0 * * MON-FRI", "@weekends": "0 0 * * SAT,SUN", "@noon": "0 12 * * *",
@@ -79,7 +82,7 @@ func advise(text string) string {
 
 // peel takes the zone from the beginning or the end, and a command with its user from the end.
 func peel(fields []string) (rest []string, zone, note string) {
-	if found := zoneFirst.FindStringSubmatch(fields[0]); found != nil && len(fields) > 1 {
+	if found := zoneFirst.FindStringSubmatch(fields[0]); found != nil && len(fields) > 1 && existing(strings.Trim(found[1], `"'`)) != "" {
 		fields, zone = fields[1:], strings.Trim(found[1], `"'`)
 	}
 	if last := len(fields) - 1; last > 0 && zone == "" && zoneOf(fields[last], false) != "" {
@@ -92,6 +95,9 @@ func peel(fields []string) (rest []string, zone, note string) {
 	}
 	if end >= len(cronFields) || nickname && len(fields) > 1 {
 		fields, note = fields[:end], "; behind the times is a command, perhaps after its user: that is for a worker"
+	}
+	if n := len(strings.Join(fields, " ")); n > maxAdvised {
+		return nil, "", note
 	}
 	if len(fields) > len(cronFields) {
 		note += "; Quartz, Spring and croner have the seconds first, croniter and rq last; 1 is Sunday in Quartz and AWS, 0 is Monday in APScheduler"
@@ -152,6 +158,9 @@ func (d dialect) variants() []dialect {
 
 // onCalendar is the reading of systemd: weekdays, a date and a time of day, of which all must hold.
 func onCalendar(fields []string) []dialect {
+	if len(fields) == 0 {
+		return nil
+	}
 	d := dialect{fields: [5]string{"0", "0", "*", "*", "*"}, both: true}
 	for i, field := range fields {
 		field = strings.ToUpper(field)

@@ -45,10 +45,7 @@ func timesOf(text, timezone string, count int) (string, error) {
 		return "", err
 	}
 	var times []string
-	for at, ok := time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC), true; len(times) < count; {
-		if at, ok = s.Next(at); !ok {
-			break
-		}
+	for at, ok := s.Next(time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)); ok && len(times) < count; at, ok = s.Next(at) {
 		times = append(times, strings.TrimSuffix(at.Format("2006-01-02T15:04:05"), ":00"))
 	}
 	return strings.Join(times, ","), nil
@@ -119,5 +116,15 @@ func BenchmarkAThousandLinesOfAllDialects(b *testing.B) {
 		for i := range 1000 {
 			_, _ = timesOf(lines[i%len(lines)].text, "", 10)
 		}
+	}
+}
+
+func TestNothingIsProposedThatCannotBeWritten(t *testing.T) {
+	for _, text := range []string{
+		"CRON_TZ=Nowhere/Land 0 6 * * *", "0 6 31W * *", "0 6 * * MON#6", "61 * * * *", "0 6 0 * *", "0 6 L-30 * *", "0 0 30 2 ?",
+		"0 6 " + strings.Repeat("1L,", 500) + "1 * *", "* * * * * * * *", ": * * * *", "*-*-* :", "@", "@ 6", "TZ= 0 6 * * *", "H(5-2) * * * *", "H(99999999-1)/0 * * * *",
+	} {
+		rule, err := RuleText(text)
+		failIf(t, err == nil || strings.Contains(err.Error(), "write"), "%.40q: got %q, %v; want a refusal that proposes nothing", text, rule, err)
 	}
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -38,10 +39,7 @@ func Sentence(rule string) string {
 // either tells of a cron expression that names days of the month and weekdays, which other schedulers read as days that are both.
 func either(lines []*ruleLine) (told string) {
 	if both := bothDays(lines); both != "" {
-		told = "on days of the month and on weekdays, whichever comes; if a day must be both: " + strconv.Quote(both)
-		if text := speak(lines); text != "" {
-			told = text + ": " + told
-		}
+		told = cmp.Or(speak(lines), "on days of the month and on weekdays") + "; if you mean days that are both: " + strconv.Quote(both)
 	}
 	return told
 }

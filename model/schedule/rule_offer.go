@@ -83,6 +83,9 @@ func (d *dialect) item(f *cronField, text string) (set uint64, ok bool) {
 		from, _ := words.Digits(low)
 		slots, _ := words.Digits(high)
 		slots, text, d.loose = slots-from+1, low, true
+		if slots < 1 {
+			return 0, false
+		}
 		if found[3] != "" {
 			slots, _ = words.Digits(found[3])
 			text = low + "-" + high + "/" + found[3]
@@ -96,8 +99,8 @@ func (d *dialect) item(f *cronField, text string) (set uint64, ok bool) {
 		step, ok = words.Digits(stepText)
 		ok = ok && step > 0
 	}
-	any := span == "*" || span == "?" && (f.place == 3 || f.place == 5)
-	if !any {
+	all := span == "*" || span == "?" && (f.place == 3 || f.place == 5)
+	if !all {
 		var fromOK, toOK bool
 		from, fromOK = d.value(f, low)
 		if to, toOK = d.value(f, high); !ranged {
@@ -108,7 +111,7 @@ func (d *dialect) item(f *cronField, text string) (set uint64, ok bool) {
 		}
 		ok = ok && fromOK && toOK
 	}
-	d.loose = d.loose || span == "?" || text[:min(1, len(text))] == "+" || step > size || stepped && !any && !ranged || to < from && high != "SUN"
+	d.loose = d.loose || span == "?" || text[:min(1, len(text))] == "+" || step > size || stepped && !all && !ranged || to < from && high != "SUN"
 	if to < from {
 		to += size
 	}
