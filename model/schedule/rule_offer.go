@@ -66,7 +66,7 @@ func (d *dialect) offer() (rule string, ok bool) {
 }
 
 func (d *dialect) set(f *cronField, items []string) (set cronSet, ok bool) {
-	set.field, ok = f, true
+	set.field, set.star, ok = f, slices.Equal(items, []string{"*"}) || slices.Equal(items, []string{"*/1"}), true
 	for i := 0; ok && i < len(items); i++ {
 		var more uint64
 		more, ok = d.item(f, items[i])

@@ -129,7 +129,7 @@ func (s *ruleSet) readExceptDays(field, list string) error {
 // exclude leaves out what a rule of one time a day has on the days of EXDATE.
 func (s *ruleSet) exclude(rule recurrence) error {
 	c, ok := rule.(*calendar)
-	if len(s.exceptDays) > 0 && (!ok || c.clock.count() != 1 || c.clock.every != 1) {
+	if len(s.exceptDays) > 0 && (!ok || c.clock.count() != 1) {
 		return document.Refuse("rrule", "EXDATE with times, such as EXDATE:20261231T060000, as the rule has not just one time a day", "EXDATE;VALUE=DATE")
 	}
 	for _, day := range s.exceptDays {
@@ -318,8 +318,8 @@ func ReadFields(d *document.Reader) (r Reading) {
 // otherwise tells what a start in UTC is in a zone, and how to write it as a wall clock there: some programs put a Z behind that.
 func (r *Reading) otherwise(timezone, field string) string {
 	z, err := loadZone(timezone)
-	at, failed := Instant(r.Dtstart, r.Timezone)
-	if field != "timezone" || r.Timezone != "UTC" || err != nil || failed != nil {
+	at, began := parseFirst(r.Dtstart, dtstartLayout)
+	if field != "timezone" || r.Timezone != "UTC" || err != nil || !began {
 		return ""
 	}
 	return fmt.Sprintf("; the start is %s there; if it is %s there, write DTSTART:%s without Z", at.In(z.loc).Format("15:04"), at.Format("15:04"), at.Format(rfcLayout))
