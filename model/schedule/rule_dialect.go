@@ -108,11 +108,9 @@ func peel(fields []string) (rest []string, zone, note string) {
 // readings are those of nicknames, of five, six and seven fields, and of systemd. aws: nobody else writes so.
 func readings(fields []string, aws bool) (all []dialect) {
 	take := func(told, seconds, years string, sunday int, five []string) {
-		d := dialect{told: told, seconds: seconds, years: years, sunday: sunday}
-		copy(d.fields[:], strings.Fields(strings.ToUpper(strings.Join(five, " "))))
-		all = append(all, d.variants()...)
+		all = append(all, dialect{told: told, fields: [5]string(five), seconds: seconds, years: years, sunday: sunday}.variants()...)
 	}
-	switch f := fields; len(fields) {
+	switch f := strings.Fields(strings.ToUpper(strings.Join(fields, " "))); len(f) {
 	case 1:
 		name := strings.ToLower(f[0])
 		if text := cmp.Or(foreignNicknames[name], cronNicknames[name]); text != "" {

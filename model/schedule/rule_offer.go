@@ -204,14 +204,9 @@ func workdayNear(day int) []rrule.ROption {
 	case 1:
 		before, after = nil, []int{2, 3}
 	}
-	parts := []rrule.ROption{{Bymonthday: []int{day}, Byweekday: weekdays[:5]}}
-	if before != nil {
-		parts = append(parts, rrule.ROption{Bymonthday: before, Byweekday: weekdays[4:5]})
-	}
-	if after != nil {
-		parts = append(parts, rrule.ROption{Bymonthday: after, Byweekday: weekdays[:1]})
-	}
-	return parts
+	return slices.DeleteFunc([]rrule.ROption{
+		{Bymonthday: []int{day}, Byweekday: weekdays[:5]}, {Bymonthday: before, Byweekday: weekdays[4:5]}, {Bymonthday: after, Byweekday: weekdays[:1]},
+	}, func(part rrule.ROption) bool { return part.Bymonthday == nil })
 }
 
 // weekDays returns nothing for all days.

@@ -8,26 +8,23 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Proposal is a rule by which a model would differ less from the old system: what that means by the text of the rule, see schedule.Alternatives.
+// Proposal is a rule by which a model would differ less from the old system: what others mean by the text of its own, see schedule.Alternatives.
 type Proposal struct {
 	UID     string `json:"uid"`
 	Rule    string `json:"rrule"`
-	Differs int    `json:"differs"`  // by this rule
-	Differ  int    `json:"differed"` // by its own
+	Differs int    `json:"differs"`  // so many times by this rule
+	Differ  int    `json:"differed"` // and by its own
+
+	comparison *Comparison // of this model alone
 }
 
-// other compares the runs of one model by another rule.
-type other struct {
-	rule       string
-	comparison *Comparison
-}
-
-func (t *track) addOthers() {
+// tryOthers begins to compare by other rules too.
+func (t *track) tryOthers() {
 	for _, rule := range schedule.Alternatives(cmp.Or(t.model.Rule, t.model.Policy.Rule)) {
 		options := t.comparison.options
 		options.Tell = nil
-		o := other{rule, New(options)}
-		o.comparison.Define(t.sum.UID, func(at time.Time) (*model.Model, error) {
+		p := Proposal{UID: t.sum.UID, Rule: rule, comparison: New(options)}
+		p.comparison.Define(p.UID, func(at time.Time) (*model.Model, error) {
 			made, err := t.source(at)
 			if err != nil {
 				return nil, err
@@ -36,22 +33,21 @@ func (t *track) addOthers() {
 			changed.Rule, changed.Timezone = rule, made.Zone()
 			return &changed, changed.Resolve(changed.Policy, schedule.Parse)
 		})
-		t.others = append(t.others, o)
+		t.others = append(t.others, p)
 	}
 }
 
-// proposals ends the comparisons by other rules.
+// proposals are the other rules that fit better.
 func (t *track) proposals() (better []Proposal, err error) {
-	for _, o := range t.others {
-		report, err := o.comparison.End()
+	for _, p := range t.others {
+		report, err := p.comparison.End()
 		if err != nil {
 			return nil, err
 		}
-		p := Proposal{UID: t.sum.UID, Rule: o.rule, Differ: t.sum.Differences()}
 		for _, sum := range report.Differing {
 			p.Differs += sum.Differences()
 		}
-		if p.Differs < p.Differ {
+		if p.Differ = t.sum.Differences(); p.Differs < p.Differ {
 			better = append(better, p)
 		}
 	}
