@@ -221,7 +221,13 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time, compil
 			return nil, err
 		}
 	}
-	return &saved, saved.Resolve(policy, compile)
+	if err := saved.Resolve(policy, compile); err != nil {
+		return &saved, err
+	}
+	if saved.Rule != "" && saved.Rule == m.Rule && saved.Timezone == m.Timezone && m.Schedule != nil && saved.Schedule.SameAfter(m.Schedule, now) {
+		saved.Dtstart = m.Dtstart // so that an import of each day's midnight changes nothing
+	}
+	return &saved, nil
 }
 
 func (m *Model) sameDefinition(other *Model) bool {

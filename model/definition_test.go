@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -274,6 +275,20 @@ func TestTheAnchorOfAScheduleIsFixedOnce(t *testing.T) {
 	// Only a save that names another moves it
 	s.then(`10:30+1 put "dtstart":"2026-01-06T00:30:00"`)
 	s.expect("#0, next 15:30+1: planned")
+}
+
+func TestAnImportWhoseStartIsEachDaysMidnightChangesNothing(t *testing.T) {
+	const from = `"rrule":"DTSTART:202601%02dT000000Z\nRRULE:FREQ=%s","policy":{"retries":["3d"],"on_exhausted":"next_planned","alignment":"until_success"}`
+	s := tell(t, fmt.Sprintf(from, 5, "DAILY;BYHOUR=6,16"), "06:00 start | 06:10 failure")
+	failIf(t, s.m.Dtstart != "2026-01-05T00:00:00" || s.m.Timezone != "UTC", "got dtstart %q in %q", s.m.Dtstart, s.m.Timezone)
+	s.then("01:00+1 put " + fmt.Sprintf(from, 6, "DAILY;BYHOUR=6,16"))
+	s.expect("#1, next 06:10+3: retry 1 of 1 after 3d, in place of planned") // a change would have begun a new cycle
+	failIf(t, s.m.Dtstart != "2026-01-05T00:00:00", "dtstart %q moved", s.m.Dtstart)
+
+	// One that changes occurrences is a change
+	s = tell(t, fmt.Sprintf(from, 5, "DAILY;INTERVAL=2;BYHOUR=6,16"), "06:00 start | 06:10 failure")
+	s.then("01:00+1 put " + fmt.Sprintf(from, 6, "DAILY;INTERVAL=2;BYHOUR=6,16"))
+	s.expect("#0, next 06:00+1: planned")
 }
 
 func TestEqualPayloadsAreEqualTexts(t *testing.T) {

@@ -142,8 +142,8 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 		{hourly(`"retries":["next"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1 of 1 waits for planned, delayed by the worker"},
 
 		// A save is no hand that wants it now
-		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, delayed by the worker"},
-		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 postponed "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, delayed by the worker"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "dtstart":"2026-01-02T00:01:00"`, "#0, next 08:05: planned, delayed by the worker"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 postponed "retry_after":7200 | 06:10 put "dtstart":"2026-01-02T00:01:00"`, "#0, next 08:05: planned, delayed by the worker"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "refresh":"now"`, "#1, next 06:10: saved: refresh now"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 run`, "#1, next 06:10: run by hand"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 disable | 06:20 enable`, "#0, next 07:00: planned"},

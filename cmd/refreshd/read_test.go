@@ -25,6 +25,7 @@ func TestWhoeverSavesAPolicyInEnglishIsShownHowItWasRead(t *testing.T) {
 	for given, want := range map[string]string{
 		"name: a\nrrule: daily at 6am\ntimezone: Europe/Berlin\ntimeout: 1h\n": "every day at 06:00 (Europe/Berlin); next: ",
 		"name: a\nrrule: 0 6 * * *\ntimezone: Europe/Berlin\ntimeout: 1h\n":    "every day at 06:00 (Europe/Berlin); next: ",
+		"name: a\nrrule: 0 6 1 * MON\ntimeout: 1h\n":                           `"FREQ=MONTHLY;BYMONTHDAY=1;BYDAY=MO;BYHOUR=6;BYMINUTE=0;BYSECOND=0" (UTC); next: `,
 		"Allow up to 2 hours": "Allow 2 hours to complete",
 	} {
 		c.in = given

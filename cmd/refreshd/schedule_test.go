@@ -27,6 +27,7 @@ clocks: 2026-03-29: clocks go from 02:00 to 03:00; 02:30 does not exist on that 
 			[]string{"--rule", "0 6 13 * FRI", "--after", "2026-02-07", "--count", "2"},
 			`rule: RRULE:FREQ=MONTHLY;BYMONTHDAY=13;BYHOUR=6;BYMINUTE=0;BYSECOND=0
       RRULE:FREQ=WEEKLY;BYDAY=FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0
+read: on the 13th of the month at 06:00 and every Friday at 06:00; if you mean days that are both: "FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0"
 TIME                  DAY  NOTE
 2026-02-13T06:00:00Z  Fri
 2026-02-20T06:00:00Z  Fri

@@ -33,6 +33,9 @@ Lines are in the order of time for each model; models may be mixed, or come one 
 ended_at, outcome (success, failure, lost) and error_type; --columns says how they are called in the log. Without ended_at and outcome each
 run counts as a success that took no time, so that retries cannot be compared.
 
+What other systems mean by a cron expression of both kinds of day, or by an interval of hours that begins anew each midnight, is tried too: such a
+rule is proposed where it differs less.
+
 A run belongs to the nearest start of ours. Our attempt then ends as the run did, and what comes next is decided anew. Kinds of disagreement:
   earlier, later   we would have started earlier, later
   missed           a planned refresh that the old system did not start
@@ -167,6 +170,9 @@ func (a *app) tableShadow(s *operate.Shadow) error {
 	})(s.Sums, nil)
 	if err != nil || len(s.Differing) == 0 {
 		return err
+	}
+	for _, p := range s.Proposals {
+		fmt.Fprintf(a.stdout, "\n%s: by rrule %q it differs %s, not %d\n", p.UID, p.Rule, words.Count(p.Differs, "time", "times"), p.Differ)
 	}
 	fmt.Fprintln(a.stdout)
 	models := a.newTable("MODEL", "RUNS", "AGREE", "DIFFER")

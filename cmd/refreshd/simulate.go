@@ -130,6 +130,9 @@ func (a *app) printOccurrences(found *operate.Occurrences) error {
 	if found.Sentence != "" {
 		fmt.Fprintln(a.stdout, "read:", found.Sentence)
 	}
+	for _, remark := range found.Remarks {
+		fmt.Fprintln(a.stdout, "note:", remark)
+	}
 	if len(found.Times) > 0 {
 		table := a.newTable("TIME", "DAY", "NOTE")
 		for i, at := range found.Times {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/policy/english"
 )
@@ -46,8 +47,22 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 			return nil, fmt.Errorf("%s: %w", docs[i].Position(""), docs[i].Err)
 		}
 		docs[i].uproot()
+		if text, spoken := sentences(docs[i].Value); spoken {
+			value, lines, err := english.Parse(text)
+			if err != nil {
+				return nil, docs[i].At(document.Place(err, "expr"))
+			}
+			docs[i].Value, docs[i].English, docs[i].SaysMail = value, true, lines.SaysMail()
+		}
 	}
 	return docs, err
+}
+
+// sentences is what {expr: …} says, a policy that is written in English in one field.
+func sentences(value any) (text string, spoken bool) {
+	fields, _ := value.(map[string]any)
+	text, spoken = fields["expr"].(string)
+	return text, spoken && len(fields) == 1
 }
 
 // uproot lets the fields of a policy be called as in the policy alone.

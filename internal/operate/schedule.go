@@ -23,7 +23,8 @@ type OccurrencesRequest struct {
 // Occurrences are those of a rule that were asked for.
 type Occurrences struct {
 	Rule     string
-	Sentence string // empty: English has no words for the rule
+	Sentence string   // empty: English has no words for the rule
+	Remarks  []string // what of it can be meant otherwise
 	Times    []time.Time
 	Notes    []string // of each, where clocks that are changed move it; empty: none does
 	Clocks   string   // what becomes of the rule when clocks are changed next; empty: nothing
@@ -62,7 +63,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 		return found, refusedRule(err)
 	}
 	found.Rule = read.Rule
-	found.Sentence, _ = schedule.RuleEnglish(read.Rule)
+	found.Sentence, found.Remarks = schedule.Sentence(read.Rule), schedule.Remarks(read.Rule)
 	if found.Sentence != "" && read.Spread > 0 {
 		found.Sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,9 @@ func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 		l.warn("rrule", "has no occurrence after now")
 	} else if last, ends := s.Schedule.Ends(); ends && !last.After(now.Add(endingSoon)) {
 		l.warn("rrule", "ends soon: no occurrence after %s", last.Format(time.RFC3339))
+	}
+	for _, remark := range schedule.Remarks(cmp.Or(s.Rule, p.Rule)) {
+		l.warn("rrule", "%s", remark)
 	}
 	l.gaps()
 	l.phase(anchored)

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -205,9 +206,7 @@ func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err 
 		return u, err
 	}
 	u = Understood{Sentence: "by the rule " + strings.Join(strings.Fields(rule), " "), Timezone: compiled.zone.loc.String()}
-	if sentence, ok := RuleEnglish(rule); ok {
-		u.Sentence = sentence
-	}
+	u.Sentence = cmp.Or(Sentence(rule), u.Sentence)
 	for len(u.Next) < shownNext {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil || !ok {

@@ -27,6 +27,9 @@ type recurrence interface {
 	// ends returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
 	ends() int64
 
+	// form is what the rule is from its second occurrence on: wherever it begins, the same form goes on alike.
+	form() any
+
 	// end lets nothing come after an instant. It is for the compilation alone: later on a rule is read only.
 	end(last int64)
 }
@@ -61,10 +64,14 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
 	}
 	most := c.clock.count() // no period has more of times
-	if c.days.months {
-		most *= int(c.days.span) * 31
-	} else {
-		most *= min(int(c.days.span), bits.OnesCount64(c.days.filter.weekdays))
+	switch n := bits.OnesCount64(c.days.filter.weekdays); c.days.span {
+	case 12:
+		most *= 52*n + min(n, 2)
+	default:
+		most *= min(n, int(c.days.span))
+		if c.days.months {
+			most *= 4*n + min(n, 3)
+		}
 	}
 	if len(c.chosen) > 0 && !slices.ContainsFunc(c.chosen, func(position int) bool { return max(position, -position) <= most }) {
 		c.end(-endless)
@@ -156,6 +163,8 @@ func (e *elapsed) next(after, before int64, _ *budget) int64 {
 	}
 	return min(at, before)
 }
+
+func (e *elapsed) form() any { return [2]int64{e.step, floorMod(e.start, e.step)} }
 
 func (*elapsed) names(int64, *budget) bool { return false }
 
@@ -278,6 +287,15 @@ func (c *calendar) shown(after, last int64, b *budget) int64 {
 		at = max(end, wall-offset-longestChange)
 	}
 	return endless
+}
+
+func (c *calendar) form() any {
+	clock, days := c.clock, c.days
+	if c.free {
+		clock.pace = c.pace
+	}
+	clock.pace.start, days.base = floorMod(clock.pace.start, clock.pace.slot*clock.pace.every), floorMod(days.base, days.step)
+	return []any{clock, days, c.chosen, c.free}
 }
 
 func (c *calendar) names(wall int64, b *budget) bool {

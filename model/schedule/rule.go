@@ -21,8 +21,9 @@ const (
 // ruleLine is one RRULE line as it was read: the library's options, without a DTSTART.
 type ruleLine struct {
 	rrule.ROption
-	hasUntil bool
-	until    int64 // an instant, inclusive
+	hasUntil  bool
+	until     int64  // an instant, inclusive
+	untilDate string // as it was written; empty: a time was
 
 	field string // what the line is called in a refusal, e.g. "rrule line 2"
 	zone  zone   // the zone of an UNTIL without Z
@@ -59,8 +60,12 @@ func (r *ruleLine) read(part string) error {
 	case "COUNT":
 		return r.readInt(name, value, maxCount, &r.Count)
 	case "UNTIL":
-		if r.until, r.hasUntil = readMoment(value, r.zone, forever); !r.hasUntil {
-			return r.refuse(name, wantMoment(forever), document.Found(value))
+		moment := value
+		if _, date := parseFirst(value, rfcDate); date {
+			r.untilDate, moment = value, value+"T235959"
+		}
+		if r.until, r.hasUntil = readMoment(moment, r.zone, forever); !r.hasUntil {
+			return r.refuse(name, wantMoment(forever)+", or a date, which it includes", document.Found(value))
 		}
 		return nil
 	case "BYDAY":
@@ -88,7 +93,7 @@ func (r *ruleLine) read(part string) error {
 const (
 	partNames = "FREQ, INTERVAL, COUNT, UNTIL, WKST, BYMONTH, BYMONTHDAY, BYYEARDAY, BYWEEKNO, BYDAY, BYHOUR, BYMINUTE, BYSECOND, BYSETPOS"
 
-	dtstartElsewhere = "the start in the dtstart field, not in the rule"
+	dtstartElsewhere = "the start in one line of its own, such as DTSTART:20260131T060000, or in the dtstart field"
 )
 
 func (r *ruleLine) readInt(name, value string, limit int, to *int) error {

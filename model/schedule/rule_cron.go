@@ -2,26 +2,25 @@ package schedule
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/teambition/rrule-go"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 )
 
 func onlyCron(field string) bool { return strings.Trim(field, "0123456789*/,-?LWH#~()") == "" }
 
 const fiveFields = "five cron fields (minute, hour, day of month, month, day of week)"
 
-func cronRule(text string) (string, error) {
+// exactCron reads what has exactly one meaning.
+func exactCron(text string) (string, error) {
 	fields := strings.Fields(text)
 	if strings.HasPrefix(fields[0], "@") {
 		name := strings.ToLower(fields[0])
 		if expression, ok := cronNicknames[name]; ok && len(fields) == 1 {
-			return cronRule(expression)
+			return exactCron(expression)
 		}
 		want := "@hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually or @every with a duration"
 		if name == "@reboot" {
@@ -40,11 +39,7 @@ func cronRule(text string) (string, error) {
 		return "", refuseRule(fiveFields+"; the zone stands in the timezone field", document.Found(fields[0]))
 	}
 	if len(fields) != len(cronFields) {
-		want := fiveFields
-		if len(fields) == 6 || len(fields) == 7 {
-			want += "; seconds and years need a rule such as FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=30"
-		}
-		return "", refuseRule(want, fmt.Sprintf("%d in %s", len(fields), document.Found(text)))
+		return "", refuseRule(fiveFields, fmt.Sprintf("%d in %s", len(fields), document.Found(text)))
 	}
 	var c [5]cronSet
 	for i, field := range fields {
@@ -102,11 +97,7 @@ func cronLines(c [5]cronSet, fields []string) (string, error) {
 	base := rrule.ROption{Bymonth: months.list(), Byhour: hours.list(), Byminute: minutes.list(), Bysecond: midnight}
 	byMonthDay, byWeekday := base, base
 	byMonthDay.Bymonthday = days.list()
-	for i, day := range weekdays { // from Monday on; none when all are allowed
-		if onWeekdays.has((i+1)%7) && !onWeekdays.full() {
-			byWeekday.Byweekday = append(byWeekday.Byweekday, day)
-		}
-	}
+	byWeekday.Byweekday = onWeekdays.weekdays()
 	lines := []rrule.ROption{base}
 	switch {
 	case onWeekdays.star:
@@ -131,6 +122,8 @@ func cronLines(c [5]cronSet, fields []string) (string, error) {
 // cronFrequency chooses the frequency whose BY parts then are the fields, without naming each minute of each hour.
 func cronFrequency(o rrule.ROption) rrule.Frequency {
 	switch {
+	case len(o.Bysecond) == 0:
+		return rrule.SECONDLY
 	case len(o.Byminute) == 0:
 		return rrule.MINUTELY
 	case len(o.Byhour) == 0:
@@ -196,107 +189,30 @@ func (s cronSet) list() []int {
 	return list
 }
 
+// weekdays are none when all are allowed.
+func (s cronSet) weekdays() (list []rrule.Weekday) {
+	for i, day := range weekdays { // from Monday on
+		if s.has((i+1)%7) && !s.full() {
+			list = append(list, day)
+		}
+	}
+	return list
+}
+
 func (f *cronField) read(text string) (cronSet, error) {
+	var ours dialect
 	set := cronSet{field: f, star: text == "*" || text == "*/1", wild: strings.Contains(text, "*")}
 	for item := range strings.SplitSeq(strings.ToUpper(text), ",") {
-		bits, ok := f.item(item)
-		if !ok {
+		bits, ok := ours.item(f, item)
+		if !ok || ours.loose {
 			want := fmt.Sprintf("numbers from %d to %d", f.first, f.last)
 			if f.names != nil {
 				want += " or " + f.names[0] + " to " + f.names[len(f.names)-1]
 			}
 			want += fmt.Sprintf(", as 1, 1-5, */2 or 1,5, in the %s (field %d of the cron expression)", f.name, f.place)
-			if hint := f.hint(item); hint != "" {
-				want += "; " + hint
-			}
 			return set, refuseRule(want, document.Found(text))
 		}
 		set.bits |= bits
 	}
-	if f.place == 5 && set.has(7) {
-		set.bits |= 1
-	}
 	return set, nil
-}
-
-// item reads one of a list, e.g. "*/5", "MON-FRI" or "10-50/20". Crons disagree about what a step after a single number means, so it is refused.
-func (f *cronField) item(text string) (bits uint64, ok bool) {
-	span, stepText, stepped := strings.Cut(text, "/")
-	step := 1
-	if stepped {
-		if step, ok = words.Digits(stepText); !ok || step < 1 || step > f.last-f.first+1 {
-			return 0, false
-		}
-	}
-	from, to, ok := f.first, f.last, true
-	if span != "*" {
-		low, high, ranged := strings.Cut(span, "-")
-		from, ok = f.value(low)
-		if to = from; ranged {
-			var toOK bool
-			if to, toOK = f.value(high); f.place == 5 && high == "SUN" && from > 0 {
-				to = 7
-			}
-			ok = ok && toOK && from <= to
-		}
-		ok = ok && (ranged || !stepped)
-	}
-	for n := from; ok && n <= to; n += step {
-		bits |= 1 << n
-	}
-	return bits, ok
-}
-
-func (f *cronField) value(text string) (n int, ok bool) {
-	if at := slices.Index(f.names, text); at >= 0 {
-		return f.first + at, true
-	}
-	n, ok = words.Digits(text)
-	return n, ok && n >= f.first && (n <= f.last || f.place == 5 && n == 7)
-}
-
-func (f *cronField) hint(item string) string {
-	name, ordinal, nth := strings.Cut(item, "#") // "MON#2", the second Monday of the month
-	if !nth {
-		name, nth = strings.CutSuffix(item, "L") // "5L", its last Friday
-		ordinal = "-1"
-	}
-	day, isDay := f.value(name)
-	switch {
-	case strings.Contains(item, "?"):
-		return "* stands for ? as well"
-	case strings.HasPrefix(item, "H") || strings.Contains(item, "~"):
-		return "the spread of a policy keeps models apart"
-	case f.place == 3 && item == "LW":
-		return "the last working day is FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1"
-	case f.place == 3 && strings.Contains(item, "W"):
-		return nearestWeekday
-	case f.place == 3 && strings.HasPrefix(item, "L"):
-		return "the last day of the month is FREQ=MONTHLY;BYMONTHDAY=-1"
-	case f.place == 5 && nth && isDay:
-		return "that day of the month is FREQ=MONTHLY;BYDAY=" + document.Shorten(ordinal, 5) + weekdays[(day+6)%7].String()
-	default:
-		return f.spanHint(item)
-	}
-}
-
-const nearestWeekday = "there is no W; write one RRULE line each for FREQ=MONTHLY;BYMONTHDAY=15;BYDAY=MO,TU,WE,TH,FR, for BYMONTHDAY=14;BYDAY=FR and for BYMONTHDAY=16;BYDAY=MO"
-
-// spanHint is for "5/10", "22-2" and "*/90".
-func (f *cronField) spanHint(item string) string {
-	span, step, stepped := strings.Cut(item, "/")
-	low, high, ranged := strings.Cut(span, "-")
-	from, fromOK := f.value(low)
-	to, toOK := f.value(high)
-	number, stepOK := words.Digits(step)
-	switch {
-	case stepped && !ranged && fromOK:
-		return fmt.Sprintf("a step needs a range, %d-%d/%s", from, f.last, document.Shorten(step, 10))
-	case ranged && fromOK && toOK && from > to:
-		return fmt.Sprintf("a range rises: %d-%d,%d-%d", from, f.last, f.first, to)
-	case stepOK && number > f.last && f.place <= 2:
-		return fmt.Sprintf(`"every %d %ss" counts beyond the field`, number, f.name)
-	default:
-		return ""
-	}
 }

@@ -136,28 +136,41 @@ func newDayFilter(option *rrule.ROption) dayFilter {
 }
 
 // wait returns how many days after a day the next one comes that the rule may name; 0: the rule names this day.
-func (f *dayFilter) wait(d *date) int64 {
-	switch {
-	case f.months>>d.month&1 == 0:
+func (f *dayFilter) wait(d *date) (wait int64) {
+	if f.months>>d.month&1 == 0 {
 		if later := f.months >> (d.month + 1); later != 0 {
 			return firstOfMonth(d.year, d.month+1+bits.TrailingZeros64(later)) - d.day
 		}
 		return firstOfMonth(d.year+1, bits.TrailingZeros64(f.months&^1)) - d.day
-	case f.monthDays != nil && !f.monthDays.has(d.monthDay, d.monthLength()):
-		return int64(f.monthDays.next(d.monthDay, d.monthLength()) - d.monthDay)
-	case f.weekdays>>d.weekday&1 == 0:
-		return int64(bits.TrailingZeros64((f.weekdays | f.weekdays<<7) >> d.weekday))
-	case f.yearDays != nil && !f.yearDays.has(d.yearDay, d.yearLength()):
-		return int64(f.yearDays.next(d.yearDay, d.yearLength()) - d.yearDay)
-	case f.ordinals != nil && f.inYear && !f.hasOrdinal(d.weekday, d.yearDay, d.yearLength()):
-		return 1
-	case f.ordinals != nil && !f.inYear && !f.hasOrdinal(d.weekday, d.monthDay, d.monthLength()):
-		return 1
-	case f.weeks != nil && !f.inWeeks(d): // the days of a week that lie in one year go together
-		return min(7-floorMod(int64(d.weekday-f.weekStart), 7), int64(d.yearLength()-d.yearDay+1))
-	default:
-		return 0
 	}
+	if f.monthDays != nil {
+		wait = int64(f.monthDays.next(d.monthDay, d.monthLength()) - d.monthDay)
+	}
+	if f.weekdays>>d.weekday&1 == 0 {
+		wait = max(wait, int64(bits.TrailingZeros64((f.weekdays|f.weekdays<<7)>>d.weekday)))
+	}
+	if f.yearDays != nil {
+		wait = max(wait, int64(f.yearDays.next(d.yearDay, d.yearLength())-d.yearDay))
+	}
+	switch {
+	case f.ordinals != nil && wait == 0 && f.inYear && !f.hasOrdinal(d.weekday, d.yearDay, d.yearLength()),
+		f.ordinals != nil && wait == 0 && !f.inYear && !f.hasOrdinal(d.weekday, d.monthDay, d.monthLength()):
+		return 1
+	case f.weeks != nil && !f.inWeeks(d):
+		return max(wait, f.waitForWeek(d))
+	default:
+		return wait
+	}
+}
+
+// waitForWeek returns how many days after one in no week of BYWEEKNO the next one may come. The days of a week that lie in one year go together.
+// The number of a week differs by one at most from the one that the day of the year gives it.
+func (f *dayFilter) waitForWeek(d *date) int64 {
+	toNext := 7 - floorMod(int64(d.weekday-f.weekStart), 7)
+	for week := (d.yearDay+6)/7 + 1; week < 50 && min(f.weeks.next(week-1, 52), f.weeks.next(week-1, 53)) > week+1; week++ {
+		toNext += 7
+	}
+	return min(toNext, int64(d.yearLength()-d.yearDay+1))
 }
 
 func (f *dayFilter) hasOrdinal(weekday, number, length int) bool {

@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,7 @@ const (
 type ruleSet struct {
 	rules         []*ruleLine
 	dates, except []int64 // instants
+	exceptDays    []int64 // days since 1970, on which nothing of the rules occurs
 	zone          zone
 }
 
@@ -58,6 +61,8 @@ func readRuleSet(text string, z zone) (*ruleSet, error) {
 			set.rules, err = append(set.rules, rule), rule.check()
 		case name == "RDATE":
 			err = set.readDates(field, rest, &set.dates)
+		case name == "EXDATE" && strings.HasPrefix(rest, ";VALUE=DATE:"):
+			err = set.readExceptDays(field, rest[len(";VALUE=DATE:"):])
 		case name == "EXDATE":
 			err = set.readDates(field, rest, &set.except)
 		case name == "DTSTART":
@@ -71,6 +76,9 @@ func readRuleSet(text string, z zone) (*ruleSet, error) {
 	}
 	if len(set.rules)+len(set.dates) == 0 {
 		return nil, refuseRule("at least one RRULE or RDATE line", document.Found(text))
+	}
+	if len(set.rules) == 0 {
+		return set, set.exclude(nil)
 	}
 	return set, nil
 }
@@ -93,8 +101,9 @@ func checkRuleText(text string) error {
 
 func (s *ruleSet) readDates(field, text string, to *[]int64) error {
 	parameter, list, ok := strings.Cut(text, ":")
-	if !ok || parameter != "" && parameter != ";VALUE=DATE-TIME" {
-		return &document.Error{Field: field, Want: "a colon and a list of times; their zone is the timezone field", Found: document.Found(text)}
+	name := s.zone.loc.String()
+	if !ok || parameter != "" && parameter != ";VALUE=DATE-TIME" && !strings.EqualFold(strings.ReplaceAll(parameter, `"`, ""), ";TZID="+name) {
+		return &document.Error{Field: field, Want: "a colon and a list of times, whose zone is the timezone field (" + name + ")", Found: document.Found(text)}
 	}
 	for item := range strings.SplitSeq(list, ",") {
 		at, ok := readMoment(strings.TrimSpace(item), s.zone, horizonYear-1)
@@ -106,10 +115,35 @@ func (s *ruleSet) readDates(field, text string, to *[]int64) error {
 	return nil
 }
 
+func (s *ruleSet) readExceptDays(field, list string) error {
+	for item := range strings.SplitSeq(list, ",") {
+		day, ok := parseFirst(strings.TrimSpace(item), rfcDate)
+		if !ok {
+			return document.Refuse(field, "dates such as 20261231", document.Found(item))
+		}
+		s.exceptDays = append(s.exceptDays, day.Unix()/daySeconds)
+	}
+	return nil
+}
+
+// exclude leaves out what a rule of one time a day has on the days of EXDATE.
+func (s *ruleSet) exclude(rule recurrence) error {
+	c, ok := rule.(*calendar)
+	if len(s.exceptDays) > 0 && (!ok || c.clock.count() != 1) {
+		return document.Refuse("rrule", "EXDATE with times, such as EXDATE:20261231T060000, as the rule has not just one time a day", "EXDATE;VALUE=DATE")
+	}
+	for _, day := range s.exceptDays {
+		at, _, _ := c.zone.resolve(day*daySeconds + c.clock.at(0))
+		s.except = append(s.except, at)
+	}
+	return nil
+}
+
 // Layouts of a time in a rule. A Z makes it UTC; without, it is wall clock.
 const (
 	rfcLayout    = "20060102T150405"
 	rfcLayoutUTC = "20060102T150405Z"
+	rfcDate      = "20060102"
 )
 
 // readMoment accepts no date alone: people mean its beginning as often as its end.
@@ -155,7 +189,8 @@ type Reading struct {
 
 // Read returns what a schedule says in any of the ways in which people write one:
 //
-//   - RRULE, RDATE and EXDATE lines pass unchanged, for Parse to judge;
+//   - RRULE, RDATE and EXDATE lines pass unchanged, for Parse to judge. A DTSTART line before them says the start, and by its TZID or Z the zone;
+//     lines may be folded as in RFC 5545;
 //   - cron: five fields (minute, hour, day of month, month, day of week), or @hourly, @daily, @midnight, @weekly, @monthly,
 //     @yearly, @annually, and "@every 90m". It means what cron means, or it is refused with what to write instead;
 //   - English: "every 2 hours", "twice per day at 6 AM and 4 PM", "on the last Friday of the month at 18:00". Without a time
@@ -166,20 +201,55 @@ type Reading struct {
 // dtstart. Every refusal is a *document.Error of the field rrule. That a rule never occurs is for Parse to notice.
 func Read(text string) (Reading, error) {
 	if LooksLikeRule(text) {
-		return Reading{Rule: text}, nil
+		return readDocument(text)
 	}
 	text = strings.NewReplacer("–", "-", "—", "-").Replace(text)
 	if err := checkRuleText(text); err != nil {
 		return Reading{}, err
 	}
 	// A cron expression, right or wrong, is told from English: "5 4 * * *", but not "3 times per day".
-	fields := strings.Fields(strings.ToUpper(text))
+	fields, read := strings.Fields(strings.ToUpper(text)), readEnglish
 	if fields[0][0] == '@' || strings.Contains(strings.Join(fields, " "), "TZ=") ||
 		onlyCron(fields[0]) && (len(fields) == 1 || onlyCron(fields[1]) || slices.Contains(fields, "*")) {
-		rule, err := cronRule(text)
-		return Reading{Rule: rule}, err
+		read = readCron
 	}
-	return readEnglish(text)
+	r, err := read(text)
+	if refused, is := errors.AsType[*document.Error](err); is {
+		refused.Want += advise(text)
+	}
+	return r, err
+}
+
+func readCron(text string) (Reading, error) {
+	rule, err := exactCron(text)
+	return Reading{Rule: rule}, err
+}
+
+var (
+	folded    = regexp.MustCompile(`(?i)\r?\n[ \t]+(RRULE|RDATE|EXDATE|EXRULE|DTSTART|FREQ)?([:;=]?)`)
+	startLine = regexp.MustCompile(`(?im)^[ \t]*DTSTART(?:;VALUE=DATE(?:-TIME)?)?(?:;TZID="?([^:;"]+)"?)?(?:;VALUE=DATE(?:-TIME)?)?:(\w+?)(Z?)[ \t\r]*(?:\n|$)`)
+)
+
+// readDocument takes the start from lines of RFC 5545.
+func readDocument(text string) (r Reading, err error) {
+	r.Rule = folded.ReplaceAllStringFunc(text, func(fold string) string {
+		if found := folded.FindStringSubmatch(fold); found[1] != "" && found[2] != "" {
+			return fold // an indented line
+		}
+		return strings.TrimLeft(fold, " \t\r\n")
+	})
+	start := startLine.FindStringSubmatch(r.Rule)
+	if start == nil {
+		return r, nil
+	}
+	r.Rule = strings.Replace(r.Rule, start[0], "", 1)
+	if r.Timezone = start[1]; start[3] != "" {
+		if r.Timezone = "UTC"; start[1] != "" {
+			return r, document.Refuse("rrule", "DTSTART with a TZID or with a Z, which is UTC", "both")
+		}
+	}
+	r.Dtstart, err = CanonicalDtstart(start[2])
+	return r, document.Place(err, "rrule")
 }
 
 // RuleText is Read of a text that says nothing but a rule.
@@ -238,9 +308,19 @@ func ReadFields(d *document.Reader) (r Reading) {
 			value = canonical
 		}
 		if value != "" && *part.said != "" && value != *part.said {
-			d.Refuse(part.field, document.Found(*part.said)+", which the rule says, or none", document.Found(value))
+			d.Refuse(part.field, document.Found(*part.said)+", which the rule says, or none"+r.otherwise(value, part.field), document.Found(value))
 		}
 		*part.said = cmp.Or(*part.said, value)
 	}
 	return r
+}
+
+// otherwise tells what a start in UTC is in a zone, and how to write it as a wall clock there: some programs put a Z behind that.
+func (r *Reading) otherwise(timezone, field string) string {
+	z, err := loadZone(timezone)
+	at, began := parseFirst(r.Dtstart, dtstartLayout)
+	if field != "timezone" || r.Timezone != "UTC" || err != nil || !began {
+		return ""
+	}
+	return fmt.Sprintf("; the start is %s there; if it is %s there, write DTSTART:%s without Z", at.In(z.loc).Format("15:04"), at.Format("15:04"), at.Format(rfcLayout))
 }

@@ -56,16 +56,19 @@ func Parse(rule, timezone, dtstart string) (*Schedule, error) {
 }
 
 func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) {
-	s, cost := &Schedule{zone: z, dates: sorted(set.dates), except: sorted(set.except)}, 0
+	s, cost := &Schedule{zone: z, dates: sorted(set.dates)}, 0
 	var costs []int
 	for _, line := range set.rules {
 		rule, err := newRecurrence(line, z, dtstart, b)
+		if err == nil {
+			err = set.exclude(rule)
+		}
 		if err != nil {
 			return nil, err
 		}
 		dearest, found := probe(rule, b)
 		if cost += dearest; b.cut() || cost > maxCost {
-			found := "more: a large COUNT, an INTERVAL that seldom meets the BY parts, or BYSETPOS in several lines"
+			found := "more: parts that seldom meet, a large COUNT, or BYSETPOS in several lines"
 			return nil, line.refuse("", wantSteps(maxCost), found)
 		}
 		if !found {
@@ -74,6 +77,7 @@ func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) 
 		i, _ := slices.BinarySearch(costs, dearest)
 		s.rules, costs = slices.Insert(s.rules, i, rule), slices.Insert(costs, i, dearest)
 	}
+	s.except = sorted(set.except)
 	if _, ok := s.next(-endless, b); b.cut() {
 		return nil, refuseRule(wantSteps(maxCost), "more to the first one that is not excluded")
 	} else if !ok {
@@ -173,7 +177,7 @@ func Again(at time.Time, in *time.Location) time.Duration {
 const dtstartLayout = "2006-01-02T15:04:05"
 
 // CanonicalDtstart checks a dtstart and returns it as "2006-01-02T15:04:05". It accepts that form, a date alone (midnight),
-// and the form of RFC 5545 ("20060102T150405"): a wall clock without Z or offset, on a whole second, from the year 1970
+// and the forms of RFC 5545 ("20060102T150405", "20060102"): a wall clock without Z or offset, on a whole second, from the year 1970
 // to 2200. Everything else is refused with a *document.Error.
 func CanonicalDtstart(text string) (string, error) {
 	wall, err := parseDtstart(text)
@@ -184,7 +188,7 @@ func CanonicalDtstart(text string) (string, error) {
 }
 
 func parseDtstart(text string) (wall int64, err error) {
-	t, ok := parseFirst(text, dtstartLayout, time.DateOnly, rfcLayout)
+	t, ok := parseFirst(text, dtstartLayout, time.DateOnly, rfcLayout, rfcDate)
 	if !ok || t.Year() < 1970 || t.Year() > 2200 {
 		return 0, &document.Error{Field: "dtstart", Want: `a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200`, Found: document.Found(text)}
 	}
@@ -203,8 +207,8 @@ type Compile func(rule, timezone, dtstart string) (*Schedule, error)
 // costs nothing, so that a search may be cut short in a daemon that has just begun, and not in one that has asked before.
 const (
 	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the first
-	// and the last working day of a year take 25, the hundredth takes 250.
-	maxCost = 500
+	// and the last working day of a year take 25, the hundredth takes 250; the third Sunday of a year that is a 7th takes 600.
+	maxCost = 1_000
 
 	// maxSteps is how many steps one question for the next occurrence may take: some times what is foreseen, for what EXDATE lines
 	// and a spread add, and for lines that become dearer than they began.

@@ -274,7 +274,7 @@ func TestAHostileRuleIsRefusedWithItsReason(t *testing.T) {
 		{"RDATE:20260101|RDATE:|RDATE:20260230T000000|RDATE:20260101T000000.5", "rrule", "a time such as 20261231T235959"},
 		{"RDATE:23000101T000000", "rrule", "to 2299"}, {"RDATE:19691231T235959", "rrule", "from 1970"},
 		{"RDATE;VALUE=DATE:20260101", "rrule", "timezone field"},
-		{"FREQ=DAILY;UNTIL=20261231", "rrule UNTIL", "20261231T235959"},
+		{"FREQ=DAILY;UNTIL=20261331", "rrule UNTIL", "20261231T235959"},
 	} {
 		for rule := range strings.SplitSeq(c.rules, "|") {
 			_, err := Parse(rule, "", "2026-01-01")

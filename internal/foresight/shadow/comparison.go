@@ -107,6 +107,11 @@ func (c *Comparison) End() (*Report, error) {
 		if len(t.sum.Counts) > 0 {
 			report.Differing = append(report.Differing, t.sum)
 		}
+		proposals, err := t.proposals()
+		if err != nil {
+			return nil, err
+		}
+		report.Proposals = append(report.Proposals, proposals...)
 	}
 	slices.SortStableFunc(report.Differing, func(a, b ModelSum) int {
 		return cmp.Or(b.Differences()-a.Differences(), cmp.Compare(a.UID, b.UID))
@@ -201,10 +206,11 @@ type Report struct {
 	Unjudged  int `json:"unjudged"` // of models without a schedule: when these are to start follows from saves, which no log tells
 	Models    int `json:"models"`   // that are defined
 	Differing []ModelSum
-	Sums      []Sum     // of those kinds that there are
-	From      time.Time `json:"from"`
-	To        time.Time `json:"to"`
-	NoRuns    int       `json:"no_runs"` // models that are defined and of which the log tells nothing
+	Sums      []Sum      // of those kinds that there are
+	From      time.Time  `json:"from"`
+	To        time.Time  `json:"to"`
+	NoRuns    int        `json:"no_runs"`   // models that are defined and of which the log tells nothing
+	Proposals []Proposal `json:"proposals"` // other rules, which fit better
 }
 
 // Differs reports whether old and new disagree in anything.

@@ -22,12 +22,19 @@ type track struct {
 	before  Run           // the one before it that was judged; zero: none
 	shift   time.Duration // by how much our cycle of attempts is later than the old one
 	started int
+	others  []Proposal
 }
 
 // take judges the run before, now that the one after it is known.
 func (t *track) take(run Run) error {
 	if t.model == nil {
 		if err := t.begin(run.At, t.comparison.options.From); err != nil {
+			return err
+		}
+		t.tryOthers()
+	}
+	for _, o := range t.others {
+		if err := o.comparison.Take(run); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,89 @@
+package schedule
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/teambition/rrule-go"
+)
+
+// Remarks tell what of a rule is read in one of several ways that people mean, and what to write for another. A rule that is refused has none.
+func Remarks(rule string) (told []string) {
+	set, err := readRuleSet(rule, zone{time.UTC})
+	if err != nil {
+		return nil
+	}
+	for _, line := range set.rules {
+		if len(line.Byweekno) > 0 && len(line.Byweekday)+len(line.Bymonthday)+len(line.Byyearday) == 0 {
+			told = append(told, "BYWEEKNO without a day is all seven days of its weeks; BYDAY=MO is one of them")
+		}
+		if line.untilDate != "" {
+			told = append(told, "UNTIL="+line.untilDate+" includes that day: it is "+line.untilDate+"T235959 in the zone of the rule")
+		}
+	}
+	return told
+}
+
+// Sentence says how a rule was read, in English if there are words for it. Empty: there are none.
+func Sentence(rule string) string {
+	text, ok := RuleEnglish(rule)
+	if set, err := readRuleSet(rule, zone{time.UTC}); !ok && err == nil {
+		text = either(set.rules)
+	}
+	return text
+}
+
+// either tells of a cron expression that names days of the month and weekdays, which other schedulers read as days that are both.
+func either(lines []*ruleLine) (told string) {
+	if both := bothDays(lines); both != "" {
+		told = cmp.Or(speak(lines), "on days of the month and on weekdays") + "; if you mean days that are both: " + strconv.Quote(both)
+	}
+	return told
+}
+
+// bothDays asks of each day what two lines ask of one each. Empty: they differ in more.
+func bothDays(lines []*ruleLine) string {
+	if len(lines) != 2 {
+		return ""
+	}
+	first, second := lines[0].ROption, lines[1].ROption
+	o := first
+	o.Byweekday, second.Bymonthday, first.Freq, second.Freq = second.Byweekday, first.Bymonthday, 0, 0
+	first.Byweekday = second.Byweekday
+	if len(o.Bymonthday) == 0 || len(o.Byweekday) == 0 || len(lines[0].Byweekday)+len(lines[1].Bymonthday) > 0 || !reflect.DeepEqual(first, second) {
+		return ""
+	}
+	return ruleOf(o)
+}
+
+// Alternatives are rules that other systems mean by the text of a rule: for either kind of day those that are both, and for hours that are counted
+// from the start those that are counted from each midnight.
+func Alternatives(rule string) (rules []string) {
+	set, err := readRuleSet(rule, zone{time.UTC})
+	if err != nil {
+		return nil
+	}
+	if both := bothDays(set.rules); both != "" {
+		rules = append(rules, both)
+	}
+	if len(set.rules) != 1 || set.rules[0].Freq != rrule.HOURLY || filtersDays(&set.rules[0].ROption) || filtersTimes(&set.rules[0].ROption) {
+		return rules
+	}
+	daily := rrule.ROption{Freq: rrule.DAILY, Byminute: midnight, Bysecond: midnight}
+	for hour := 0; hour < 24; hour += set.rules[0].Interval {
+		daily.Byhour = append(daily.Byhour, hour)
+	}
+	return append(rules, ruleOf(daily))
+}
+
+// SameAfter reports whether a schedule, perhaps of another dtstart, surely has the same occurrences after an instant.
+func (s *Schedule) SameAfter(other *Schedule, at time.Time) bool {
+	b := budget(maxSteps)
+	return s.zone.loc.String() == other.zone.loc.String() && slices.Equal(s.dates, other.dates) && slices.Equal(s.except, other.except) &&
+		slices.EqualFunc(s.rules, other.rules, func(one, two recurrence) bool {
+			return one.ends() == two.ends() && one.next(at.Unix(), endless, &b) == two.next(at.Unix(), endless, &b) && !b.cut() && reflect.DeepEqual(one.form(), two.form())
+		})
+}
