@@ -18,43 +18,36 @@ import (
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
 func readEnglish(text string) (Reading, error) {
 	rest, timezone := cutZone(text)
-	rest = respell(rest)
-	if fields := strings.Fields(rest); len(fields) > 1 && fields[0] == "refresh" {
-		rest = strings.Join(words.CutSubject(fields[1:]), " ")
-	}
+	rest = strings.Join(cutAsked(strings.Fields(respell(rest))), " ")
 	p, lines := readPhrase(rest)
 	if p.reason == "" {
 		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
-	// "weekdays at 8:00 and weekends at 10:00"
-	lines = nil
-	several := true
-	for part := range strings.SplitSeq(betweenPhrases.ReplaceAllString(rest, "$1;$2"), ";") {
-		one, more := readPhrase(part)
-		lines = append(lines, more...)
-		several = several && one.reason == "" && one.named && len(one.weekdays)+len(one.unit) > 0 && one.pace == "" && one.interval+one.count == 0 &&
-			one.start == "" && one.until.IsZero() && len(one.ordinals)+len(one.dates)+len(one.exceptDays) == 0 && len(lines) <= maxRules
-		if !several {
-			break
-		}
-	}
-	if several {
-		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
-	}
-	// "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
-	length, isLength := strings.CutPrefix(strings.ToLower(strings.TrimSpace(rest)), "every ")
-	if _, unitless := words.Number(length); isLength && !unitless && strings.ContainsAny(length, "hms") {
-		every, err := words.ParseDuration(length)
-		if rule, ok := elapsedRule(every); ok && err == nil && every%(24*time.Hour) != 0 {
-			return Reading{Rule: rule, Timezone: timezone}, nil
+	for _, between := range betweenPhrases {
+		if lines, ok := readSeveral(strings.Split(between.ReplaceAllString(rest, "$1;$2"), ";")); ok {
+			return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
 		}
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
 	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
 }
 
+// readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
+func readSeveral(parts []string) (lines []rrule.ROption, ok bool) {
+	for _, part := range parts {
+		p, more := readPhrase(part)
+		lines = append(lines, more...)
+		if p.reason != "" || !p.named || len(p.weekdays)+len(p.unit) == 0 || p.pace != "" || p.interval+p.count > 0 || p.start != "" || !p.until.IsZero() ||
+			len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0 || len(lines) > maxRules {
+			return nil, false
+		}
+	}
+	return lines, len(parts) > 1
+}
+
 func readPhrase(text string) (p phrase, lines []rrule.ROption) {
-	p.words, p.reason = readWords(text)
+	read := readWords(text)
+	p.words, p.reason, p.nights = read.words, read.reason, read.nights
 	p.parse()
 	if p.reason == "" {
 		lines = p.lines()
@@ -62,7 +55,55 @@ func readPhrase(text string) (p phrase, lines []rrule.ROption) {
 	return p, lines
 }
 
-var betweenPhrases = regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?(?:day|mon|tue|wed|thu|fri|sat|sun|week))`)
+const dayBegins = `(?:day|` + weekdayPattern + `|week|morning|afternoon|evening|night)`
+
+// betweenPhrases stand between times and days, or between days and times.
+var betweenPhrases = []*regexp.Regexp{
+	regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?` + dayBegins + `)`),
+	regexp.MustCompile(`(` + dayBegins + `[a-z]*)(?: and|,) ((?:at )?\d)`),
+}
+
+var (
+	asks  = strings.Fields("refresh run execute update sync synchronize import start trigger reload rebuild fetch load pull schedule repeat")
+	asked = regexp.MustCompile(`^(?:(?:is|are|gets?|should(?: be)?|must(?: be)?|will(?: be)?|has to be|needs to be|to be) )?(?:(?:refresh|trigger|execut|updat|synce?|import|start|reload|fetch|load|pull|schedul)(?:e?d|e?s)|rebuilt|runs?)$`)
+	// tellsMore are words that are no part of a name.
+	tellsMore = strings.Fields("no not never nothing none only if unless when or but except without less more than some most few half almost about please until before after least maybe")
+)
+
+// cutAsked cuts off who asks for what: "please run the sales report", "the model is refreshed", "schedule:".
+func cutAsked(fields []string) []string {
+	if len(fields) > 1 && fields[0] == "please" {
+		fields = fields[1:]
+	}
+	verb := len(fields) > 1 && slices.ContainsFunc(asks, func(ask string) bool { return ask == strings.TrimSuffix(strings.TrimRight(fields[0], ":"), "s") })
+	if verb || len(fields) > 1 && fields[0] == "refreshes" {
+		return cutName(fields[1:])
+	}
+	named := cutName(fields)
+	for length := min(4, len(named)-1); length > 0 && len(named) < len(fields); length-- {
+		if asked.MatchString(strings.Join(named[:length], " ")) {
+			return named[length:]
+		}
+	}
+	return fields
+}
+
+// cutName cuts off the name of what is refreshed: a noun that is known, with up to three words before it that say nothing of times.
+func cutName(fields []string) []string {
+	if rest := words.CutSubject(fields); len(rest) < len(fields) || len(fields) < 3 || !slices.Contains(strings.Fields("the our my this all"), fields[0]) {
+		return rest
+	}
+	for i := 1; i < min(5, len(fields)); i++ {
+		if rest := words.CutSubject(fields[i:]); i > 1 && len(rest) < len(fields[i:]) {
+			return rest
+		}
+		_, ordinal := words.Ordinal(fields[i])
+		if phraseWords[fields[i]] != nil || unclear[fields[i]] != "" || ordinal || slices.Contains(tellsMore, fields[i]) || strings.Trim(fields[i], "abcdefghijklmnopqrstuvwxyz'-") != "" {
+			break
+		}
+	}
+	return fields
+}
 
 type phrase struct {
 	words  []phraseWord // those still to be read
@@ -86,14 +127,16 @@ type phrase struct {
 	clocks   []int // minutes since midnight, rising
 	named    bool  // the sentence names them
 
-	past       []int // minutes of each hour
-	between    []int // the first and the last minute of the day
-	first      []int // the minute of the day at which a pace starts; nil: it is not said
-	open       bool  // "from" waits for its "to"
-	exceptDays []int
-	start      string    // dtstart
-	until      time.Time // wall clock
-	spread     time.Duration
+	past         []int // minutes of each hour
+	between      []int // the first and the last minute of the day
+	first        []int // the minute of the day at which a pace starts; nil: it is not said
+	open         bool  // "from" waits for its "to"
+	nights       bool  // a time of a night that began the day before
+	exceptDays   []int
+	exceptMonths []int
+	start        string    // dtstart
+	until        time.Time // wall clock
+	spread       time.Duration
 }
 
 type phraseDate struct {
@@ -162,9 +205,12 @@ var takers = map[string]func(*phrase){
 		p.until = day.Add(daySeconds*time.Second - time.Second)
 	},
 	"except": func(p *phrase) {
-		group, workdays, before := p.group, p.workdays, len(p.exceptDays)
-		if p.exceptDays = p.takeWeekdays(); len(p.exceptDays) == 0 || before > 0 {
-			p.refuse("an exception is weekdays; other days are EXDATE lines")
+		group, workdays, before := p.group, p.workdays, len(p.exceptDays)+len(p.exceptMonths)
+		for p.at(monthWord) {
+			p.exceptMonths = append(p.exceptMonths, p.skip().n)
+		}
+		if p.exceptDays = p.takeWeekdays(); len(p.exceptDays)+len(p.exceptMonths) == 0 || before > 0 {
+			p.refuse("an exception is weekdays or months; other days are EXDATE lines")
 		}
 		p.group, p.workdays = group, workdays
 	},
@@ -206,9 +252,7 @@ func twice(text string) string { return document.Found(text) + " stands there tw
 // takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
 func (p *phrase) takeBetween() {
 	var ends []int
-	bare := false // the last one is only a number
 	for len(ends) < 2 && p.at(clockWord) {
-		_, bare = words.Digits(p.words[0].text)
 		ends = append(ends, p.skip().n)
 		p.takeTo(clockWord)
 	}
@@ -217,8 +261,6 @@ func (p *phrase) takeBetween() {
 		p.refuse("one part of the day needs an RRULE line, and two need two")
 	case len(ends) < 2 || ends[0] == ends[1]:
 		p.refuse("a part of the day has two different ends, such as between 9:00 and 17:00")
-	case bare && ends[1] < ends[0] && ends[0] <= 12*60:
-		p.refuse("AM or PM is needed at each time, or hours such as 17:00")
 	}
 	p.between = ends
 }
@@ -229,6 +271,8 @@ func (p *phrase) takeStart() {
 		p.refuse("it starts twice")
 	case p.at(dateWord):
 		p.start = p.skip().text + "T00:00:00"
+	case p.at(clockWord) && len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord:
+		p.takeBetween()
 	case p.at(clockWord):
 		p.first = []int{p.skip().n}
 	default:
@@ -299,6 +343,16 @@ func (p *phrase) takeDays() {
 	}
 	p.numbered = beginsWithDigit(p.words[0].text)
 	p.ordinals = p.takeAll(ordinalWord)
+	if len(p.ordinals) == 1 && p.ordinals[0] > 0 && p.takeTo(ordinalWord) { // "from the 1st to the 5th"
+		from, to := p.ordinals[0], p.skip().n
+		if to <= from || to > 31 {
+			p.refuse("days from one to another rise")
+		}
+		for from < min(to, 31) {
+			from++
+			p.ordinals = append(p.ordinals, from)
+		}
+	}
 	if len(p.ordinals) > 0 && p.atText("day") {
 		p.skip()
 		return

@@ -176,7 +176,9 @@ func ParseDuration(text string) (time.Duration, error) {
 // Nouns are what may be refreshed without a name of its own, in lower case.
 var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|tables|table|banners|banner|thumbnails|thumbnail|thumbnailer service|service|"+
 	"product feeds|product feed|feeds|feed|search indexes|search index|indexes|index|reports|report|pages|page|cache|catalog|data|datasets|dataset|"+
-	"files|file|images|image|imports|import|exports|export|materialized views|materialized view|views|view|everything|it|them", "|")
+	"files|file|images|image|imports|import|exports|export|materialized views|materialized view|views|view|dashboards|dashboard|jobs|job|tasks|task|"+
+	"products|prices|price list|lists|list|catalogs|catalogue|catalogues|inventory|statistics|stock|rates|databases|database|snapshots|snapshot|caches|queries|query|"+
+	"sitemap|sites|site|content|metrics|orders|customers|pipelines|pipeline|documents|document|everything|it|them", "|")
 
 var articles = strings.Fields("the a an this these that its my our all each every")
 
