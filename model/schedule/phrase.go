@@ -197,6 +197,10 @@ var takers = map[string]func(*phrase){
 		}
 	},
 	"to": func(p *phrase) {
+		if p.at(clockWord) && p.first != nil {
+			p.between, p.first = []int{p.first[0], p.skip().n}, nil
+			return
+		}
 		if !p.at(dateWord) || !p.until.IsZero() {
 			p.refuse("an end is a date with its year, such as until 1 March 2030")
 			return

@@ -25,17 +25,16 @@ func (w phraseWord) half() string {
 	return last
 }
 
-// within returns the minute that a time has in a part of the day, from its midnight on. One that is not loose may also end it.
-func (w phraseWord) within(part string) (minute int, ok bool) {
-	h := halves[part]
-	step, end := dayMinutes/2, (h.last+1)*60
+// within returns the minute that a time has in a part of the day, from its midnight on. One that is not loose, or an end, may also end it.
+func (w phraseWord) within(part string, isEnd bool) (minute int, ok bool) {
+	h, step := halves[part], dayMinutes/2
 	if w.kind == clockWord {
-		step, end = dayMinutes, end+1
+		step, isEnd = dayMinutes, true
 	}
 	for minute = w.n % step; minute < h.first*60; {
 		minute += step
 	}
-	return minute, minute < end
+	return minute, minute < (h.last+1)*60 || isEnd && minute == (h.last+1)*60
 }
 
 // settle gives each time its half of the day: that behind it or, behind a list or a range, once for all of them ("1:30 to 3:30 PM"), or before
@@ -90,8 +89,9 @@ func (r *phraseReader) settleRuns() {
 					times = append(times, &read[i])
 				}
 			}
-			r.carry(times, ends && len(times) == 2, len(parts) > 0)
-			more := r.place(times, parts)
+			ends = ends && len(times) == 2
+			r.carry(times, ends, len(parts) > 0)
+			more := r.place(times, parts, ends)
 			r.words = append(append(r.words, read[from:i]...), more...)
 			i--
 		default:
@@ -119,7 +119,7 @@ func (r *phraseReader) carry(times []*phraseWord, ends, placed bool) {
 		_, bare := words.Digits(time.text)
 		switch {
 		case half != "":
-			minute, ok := time.within(half)
+			minute, ok := time.within(half, ends && k == 1)
 			if !ok || time.kind == clockWord && !beginsWithDigit(time.text) {
 				r.reason = document.Found(time.text) + " is no time of day"
 				return
@@ -131,7 +131,7 @@ func (r *phraseReader) carry(times []*phraseWord, ends, placed bool) {
 			}
 		case placed:
 		case after != "":
-			minute, ok := time.within(after)
+			minute, ok := time.within(after, false)
 			rises := ok && minute < times[k+1].n
 			if done[k] = true; rises && (ends || minute >= 60 || time.n == minute) { // "12 and 6 AM" is not clear
 				time.n = minute
@@ -150,7 +150,7 @@ func (r *phraseReader) carry(times []*phraseWord, ends, placed bool) {
 		case time.text == "noon", time.text == "midday":
 			before = "pm"
 		case before != "" && time.kind == looseWord && !done[k] && !placed:
-			if minute, ok := time.within(before); !ok || minute != time.n || minute < times[k-1].n {
+			if minute, ok := time.within(before, false); !ok || minute != time.n || minute < times[k-1].n {
 				r.doubt(time)
 			}
 		}
@@ -165,11 +165,11 @@ func (r *phraseReader) doubt(time *phraseWord) {
 func spokenClock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minute%60) }
 
 // place places times in the parts of the day before them: "every morning and evening at 8" is two times.
-func (r *phraseReader) place(times []*phraseWord, parts []string) (more []phraseWord) {
-	for _, time := range times {
+func (r *phraseReader) place(times []*phraseWord, parts []string, ends bool) (more []phraseWord) {
+	for k, time := range times {
 		was := *time
 		for i, part := range parts {
-			minute, ok := was.within(part)
+			minute, ok := was.within(part, ends && k == 1)
 			if !ok || len(parts) > 1 && (was.kind != looseWord || len(times) > 1) {
 				r.reason = document.Found(was.text) + " is no time of the " + part
 			}

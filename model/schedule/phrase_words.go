@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -73,9 +72,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		"day of", `\b(?:every|each) day of the (?:week|year)\b`, `every day`, "1 time", `\b1 time\b`, `once`, "day", `\b(?:working|business|week)[ -]days?\b`, `weekday`,
 		"weekday", `\b(weekdays?),? (?:mon|monday)(?:-| to | through )fri(?:day)?\b`, `$1`, "weekend", `\b(weekends?),? sat(?:urday)?s?(?:,| and| &) sun(?:day)?s?\b`, `$1`,
 		"", `\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthPattern + `,? (\d{4})\b`, `date $3 $2 $1`, "", `\b` + monthPattern + ` (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, `date $3 $1 $2`,
-		"past", `(?:\ba )?\bhalf past (\d{1,2})\b`, `at $1:30`, "past", `(?:\ba )?\bquarter past (\d{1,2})\b`, `at $1:15`, "past", `(?:\ba )?\bquarter past\b`, `15 past`, "past", `\bhalf past\b`, `30 past`,
-		"past", `\b(\d\d?)(?: minutes?)? past ((?:every|each) hour)\b`, `:$1 $2`, "past", `\b(\d\d?) and (\d\d?)(?: minutes?)? past(?: the hour)?( |,|$)`, `:$1 :$2$3`,
-		"past", `\b(\d\d?)(?: minutes?)? past(?: the hour)?( |,|$)`, `:$1$2`, "minute", `\b(?:at|on) minute (\d\d?)\b`, `:$1`, "top of", `\b(?:at )?the top of (every|each) hour\b`, `$1 hour :00`,
+		"minute", `\b(?:at|on) minute (\d\d?)\b`, `:$1`, "top of", `\b(?:at )?the top of (every|each) hour\b`, `$1 hour :00`, "weeknight", `\bweeknights?\b`, `weekday night`, "mo-fr", `\bmo-fr\b`, `mon-fri`,
 		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})[. ]?(\d\d)( |,|$)`, `at $1:$2$3`,
 		"interval", `\b(?:at|in|with) (?:an )?(?:regular )?intervals? of\b`, `every`, "once in", `\bonce in (\d)`, `every $1`, "and a half", `\bevery (\d+) and a half (hour|minute)`, `every $1.5 $2`,
 		"and a half", `\b(every|each) (?:an )?(hour|minute) and a half\b`, `every 1.5 ${2}s`,
@@ -100,7 +97,10 @@ type respelling struct {
 var (
 	spelledDate   = regexp.MustCompile(`date (\d{4}) ([a-z]{3})[a-z]*\.? (\d{1,2})\b`)
 	spelledLength = regexp.MustCompile(`\bevery (\d+(?:\.\d+)?) ?(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?:(?: and |, | )?(\d+) ?(minutes?|mins?|m|seconds?|secs?|s))?\b`)
-	spelledLeft   = regexp.MustCompile(`\bat (?:a )?(quarter|\d\d?)(?: minutes?)? to (\d\d?)\b`)
+	spelledPast   = regexp.MustCompile(`\b(?:a )?(quarter|half|\d\d?)( minutes?)? (past|to) (\d\d?)\b`)
+	spelledPasts  = regexp.MustCompile(`\b(?:a )?((?:(?:quarter|half|\d\d?)(?:,? and|,)? )+)(?:minutes? )?past(?: ((?:every|each) hour)| the hour)?( |,|$)`)
+	pastNames     = strings.NewReplacer("quarter", ":15", "half", ":30", ",", "", "and ", "")
+	aNumber       = regexp.MustCompile(`(?:^| )(\d)`)
 )
 
 // respell returns a text in lower case and in one spelling. A date becomes "2030-03-01", for the reader of words to check.
@@ -128,15 +128,27 @@ func respell(text string) string {
 		parts := strings.Fields(date)
 		return fmt.Sprintf("%s-%02d-%02d", parts[1], phraseWords[parts[2][:3]][0].n, atoi(parts[3]))
 	})
-	text = spelledLeft.ReplaceAllStringFunc(text, func(left string) string {
-		parts := spelledLeft.FindStringSubmatch(strings.Replace(left, "quarter", "15", 1))
-		minutes, hour := atoi(parts[1]), atoi(parts[2])
-		if minutes < 1 || minutes > 59 || hour < 1 || hour > 24 {
-			return left
-		}
-		return fmt.Sprintf("at %d:%02d", cmp.Or((hour-1)%24, 12), 60-minutes)
+	text = spelledPast.ReplaceAllStringFunc(text, respellPast)
+	text = spelledPasts.ReplaceAllStringFunc(text, func(past string) string { // "5 and 35 minutes past every hour"
+		parts := spelledPasts.FindStringSubmatch(past)
+		return aNumber.ReplaceAllString(pastNames.Replace(parts[1]), " :$1") + parts[2] + parts[3]
 	})
 	return strings.TrimSpace(spelledLength.ReplaceAllStringFunc(text, respellLength))
+}
+
+// respellPast writes "quarter past 6" as "at 6:15" and "10 minutes to 7" as "at 6:50". "5 to 7" may be a range.
+func respellPast(past string) string {
+	parts := spelledPast.FindStringSubmatch(strings.NewReplacer("quarter", "15 minutes", "half past", "30 past").Replace(past))
+	if parts == nil || parts[3] == "to" && parts[2] == "" || atoi(parts[1]) > 59 || atoi(parts[4]) > 23 {
+		return past
+	}
+	minute := atoi(parts[4])*60 + atoi(parts[1])
+	if parts[3] == "to" {
+		if minute -= 2 * atoi(parts[1]); minute < 60 { // "quarter to 1"
+			minute += dayMinutes / 2
+		}
+	}
+	return fmt.Sprintf("at %d:%02d", minute/60, minute%60)
 }
 
 // respellLength writes "every 1h30m" and "every 1.5 hours" as "every 90 minutes".
@@ -201,6 +213,11 @@ func (r *phraseReader) read() {
 	case strings.Count(field, "/") > 0:
 		r.fields = append(strings.Fields(strings.ReplaceAll(field, "/", " ")), r.fields...)
 	case hyphen && !isOrdinal && left != "" && right != "" && !strings.Contains(right, "-"):
+		_, leftNumber := words.Digits(left)
+		_, rightNumber := words.Digits(right)
+		if last := len(r.words) - 1; leftNumber && rightNumber && last >= 0 && r.words[last].text != "every" && r.words[last].kind != monthWord && !r.counts() {
+			r.afterAt = true // "hourly 9-17"
+		}
 		r.fields = append([]string{left, "to", right}, r.fields...)
 	case beginsWithDigit(field):
 		r.readNumber(field)
@@ -230,6 +247,11 @@ func validMinute(text string) bool {
 	return ok && n < 60
 }
 
+// counts tells whether a number before what follows is no time of day.
+func (r *phraseReader) counts() bool {
+	return len(r.fields) > 0 && (isUnit(r.fields[0]) || len(phraseWords[r.fields[0]]) > 0 && phraseWords[r.fields[0]][0].kind == monthWord)
+}
+
 // readNumber reads a field that begins with a digit. Before a unit or a month it is no time of day.
 func (r *phraseReader) readNumber(field string) {
 	digits := len(field) - len(strings.TrimLeft(field, "0123456789"))
@@ -238,7 +260,7 @@ func (r *phraseReader) readNumber(field string) {
 		r.reason = document.Found(field) + " is too much"
 		return
 	}
-	counts := len(r.fields) > 0 && (isUnit(r.fields[0]) || len(phraseWords[r.fields[0]]) > 0 && phraseWords[r.fields[0]][0].kind == monthWord)
+	counts := r.counts()
 	switch rest := strings.TrimSpace(field[digits:]); {
 	case rest == "st", rest == "nd", rest == "rd", rest == "th": // 22th too
 		r.add(phraseWord{ordinalWord, field, n})

@@ -5,6 +5,7 @@ package words
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,8 +171,14 @@ func ParseDuration(text string) (time.Duration, error) {
 	if len(words) > 2 && words[0] == "half" && words[1] == "1" {
 		words = append([]string{"0.5"}, words[2:]...)
 	}
+	if thousand.MatchString(lower) {
+		return 0, &document.Error{Want: "a number without a mark in it, such as 1000, or 1.5", Found: document.Found(text) + " (1.000 may be 1 or 1000)"}
+	}
 	return document.ParseDuration(strings.Join(words, " "))
 }
+
+// thousand is a number that people read in two ways.
+var thousand = regexp.MustCompile(`\b\d{1,3}\.\d{3}\b`)
 
 // Nouns are what may be refreshed without a name of its own, in lower case.
 var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|tables|table|banners|banner|thumbnails|thumbnail|thumbnailer service|service|"+
