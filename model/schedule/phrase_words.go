@@ -66,9 +66,9 @@ const (
 // respellings write what takes several words, or has several spellings, in one way. Each is tried where its first text stands.
 var respellings = sync.OnceValue(func() (all []respelling) {
 	list := []string{
-		"–", `–`, `-`, " - ", ` - `, `-`, "@", `@`, ` at `, "(", `[()]`, `, `, "everyday", `\beveryday\b`, `every day`, " days ", `\b(?:7|seven) days (?:a|per) week\b`, `every day`,
+		" - ", ` - `, `-`, "@", `@`, ` at `, "(", `[()]`, `, `, "everyday", `\beveryday\b`, `every day`, " days ", `\b(?:7|seven) days (?:a|per) week\b`, `every day`,
 		"clock", `\b(\d{1,2}) o'?clock\b`, `at $1`, "12", `\b12 (noon|midnight)\b`, `$1`, " sharp", ` sharp\b`, ``, "h", `(\d\d:?\d\d) ?(?:hours|hrs|h)\b`, `$1`,
-		"h", `\bat (\d{1,2}) ?h\b`, `at $1:00`, "h", `\b(\d{1,2})h(\d\d)( |,|$)`, `at $1:$2$3`, "in ", `\b(?:in|during) the (morning|afternoon|evening|night)`, `$1`, " night", ` at nights?\b`, ` night`,
+		"h", `\bat (\d{1,2}) ?h\b`, `at $1:00`, "h", `\b(\d{1,2})h(\d\d)( |,|$)`, `at $1:$2$3`, "the ", `\b(?:in|during) the (morning|afternoon|evening|night)`, `$1`, " night", ` at nights?\b`, ` night`,
 		"day of", `\b(?:every|each) day of the (?:week|year)\b`, `every day`, "1 time", `\b1 time\b`, `once`, "day", `\b(?:working|business|week)[ -]days?\b`, `weekday`,
 		"weekday", `\b(weekdays?),? (?:mon|monday)(?:-| to | through )fri(?:day)?\b`, `$1`, "weekend", `\b(weekends?),? sat(?:urday)?s?(?:,| and| &) sun(?:day)?s?\b`, `$1`,
 		"", `\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthPattern + `,? (\d{4})\b`, `date $3 $2 $1`, "", `\b` + monthPattern + ` (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, `date $3 $1 $2`,

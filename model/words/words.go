@@ -152,7 +152,7 @@ func Roughly(length time.Duration) string {
 }
 
 // DurationPattern matches, in a regular expression that ignores case, what ParseDuration may read.
-var DurationPattern = amountPattern + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + amountPattern + `[a-z]+)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
+var DurationPattern = amountPattern + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + amountPattern + `(?:weeks?|days?|hours?|hrs?|minutes?|mins?|(?:milli)?seconds?|m?secs?|m?s|[wdhm])\b)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
 
 var amountPattern = `(?:\d+(?:\.\d+)? ?|(?:half an?|half one|` + NumberPattern + `) )`
 
@@ -178,7 +178,7 @@ func ParseDuration(text string) (time.Duration, error) {
 }
 
 // thousand is a number that people read in two ways.
-var thousand = regexp.MustCompile(`\b\d{1,3}\.\d{3}\b`)
+var thousand = regexp.MustCompile(`\b[1-9]\d{0,2}\.\d{3}\b`)
 
 // Nouns are what may be refreshed without a name of its own, in lower case.
 var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|tables|table|banners|banner|thumbnails|thumbnail|thumbnailer service|service|"+

@@ -11,7 +11,7 @@ import (
 // actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or alone.
 var actions = []form{
 	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
-	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>,? (?:and then retry|and retry|then retry|before retrying)`,
+	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry|then retry|before retrying))?`,
 		"On the second failure, retry after 1 minute", func(d *draft, slots []string) {
 			if d.at == nil {
 				d.fail(errNotKnown)
@@ -19,7 +19,7 @@ var actions = []form{
 			}
 			retry(d.duration(d.at.field, slots[0]))(d, nil)
 		}},
-	{`wait <planned><else>`, "Wait until the next scheduled refresh", thenSchedule(func(o *outcome) { o.wait = true })},
+	{`(?:wait|do nothing) <planned>(?: instead)?<else>`, "Wait until the next scheduled refresh", thenSchedule(func(o *outcome) { o.wait = true })},
 	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", thenSchedule(func(o *outcome) { o.reset = true })},
 	{`panic / give up / (?:disable|stop) <the model>`, "Panic", (*draft).giveUp},
 	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", func(d *draft, slots []string) {

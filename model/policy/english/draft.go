@@ -122,10 +122,8 @@ func (d *draft) read(s *sentence) {
 		}
 	}
 	d.closeBlock()
-	if form, slots := match(sentenceGrammar(), s.text); form != nil {
-		if form.apply(d, slots); d.known() {
-			return
-		}
+	if d.apply(sentenceGrammar(), s.text) {
+		return
 	}
 	d.at = nil
 	d.act(s.text)

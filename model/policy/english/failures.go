@@ -154,9 +154,14 @@ func (d *draft) errorTypes(text string, classes bool) (types []any) {
 	for _, part := range betweenAll.Split(text, -1) {
 		name := inError.FindStringSubmatch(part)[1]
 		lower, known := strings.ToLower(name), true
+		if digits := strings.TrimSuffix(lower, "s"); strings.Trim(digits, "0123456789") == "" { // "404s"
+			name = digits
+		}
 		switch {
 		case strings.Trim(name, "0123456789") == "":
 			name = "http_" + name
+		case lower == "failure" || lower == "failures":
+			d.fail(errNotKnown)
 		case name[0] == '"':
 			name = d.now.value(name)
 		case lower == policy.ReasonTimeout+"s":
@@ -185,12 +190,13 @@ func setErrors(field string) func(*draft, []string) {
 var neverAgain = regexp.MustCompile(`(?i)^(?:(?:never|do not) retry|give up(?: immediately| at once)?)$`)
 
 func (d *draft) onError(slots []string) {
-	delays, found := d.doc["delays_by_error"].(map[string]any)
-	if !found {
+	types := d.errorTypes(slots[0], false)
+	delays, _ := d.doc["delays_by_error"].(map[string]any)
+	if delays = maps.Clone(delays); delays == nil {
 		delays = make(map[string]any)
-		d.doc["delays_by_error"] = delays
 	}
-	for _, name := range d.errorTypes(slots[0], false) {
+	d.doc["delays_by_error"] = delays
+	for _, name := range types {
 		field, delay := "delays_by_error."+name.(string), neverRetry
 		if !neverAgain.MatchString(slots[1]) {
 			delay = d.delay(field, slots[1])
@@ -202,16 +208,17 @@ func (d *draft) onError(slots []string) {
 
 // traits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var traits = []form{
-	{patterns: `<up to><count> (?:times?|retries) / (?:at most )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
+	{patterns: `<up to><count> (?:times?|retries|more times?) / (?:at most |up to )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
 	{patterns: `forever`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
-	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`,
+	{patterns: `every <period> / <duration> apart / with <duration> (?:in )?between(?: (?:attempts|retries|tries|them|each))? / with (?:a|an) (?:fixed )?<pause> of <duration><between> /
+		with an? (?:fixed )?<length> <pause><between> / at <length> intervals / at intervals of <duration> / waiting <duration> (?:each time|between (?:attempts|retries)) / after <duration> each(?: time)?`,
 		apply: func(d *draft, slots []string) {
 			d.part("strategy", "fixed")
-			d.part("base", d.duration("retries.base", period(slots[0])))
+			d.part("base", d.duration("retries.base", period(strings.ReplaceAll(slots[0], "-", " "))))
 		}},
 	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
-	{patterns: `doubling the delay(?: each time)?`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
-	{patterns: `(?:of|from|starting (?:at|with|from|after)) <duration>`, apply: setPart("base")},
+	{patterns: `doubling (?:(?:the|each) (?:delay|pause)(?: each time)?|each time)`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
+	{patterns: `(?:of|from|starting (?:at|with|from|after)|with a base of) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the )?factor <number>`, apply: func(d *draft, slots []string) {
 		n, err := strconv.ParseFloat(slots[0], 64)
 		if err != nil {
@@ -219,10 +226,11 @@ var traits = []form{
 		}
 		d.part("factor", n)
 	}},
-	{patterns: `(?:at most|up to|to|capped at) <duration>`, apply: setPart("cap")},
+	{patterns: `(?:with |up to )?a (?:maximum|cap|limit) of <duration> / (?:at most|up to|to|capped at) <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with )?<percent>(?: of)? jitter`, apply: (*draft).vary},
 	{patterns: `(?:immediately|right away|at once)`, apply: func(d *draft, _ []string) { d.delays([]string{"0"}) }},
-	{patterns: `after <duration>`, apply: (*draft).delays},
+	{patterns: `after <delays>`, apply: (*draft).delays},
+	{patterns: `until (?:it succeeds|success)`, apply: func(d *draft, _ []string) { d.set("alignment", "until_success") }},
 }
 
 // aRate matches what is no number of retries, but one in a time.
@@ -286,12 +294,31 @@ func period(text string) string {
 	return "1 " + text
 }
 
+// delays reads "1 minute, 5 and 15 minutes". A bare number has the unit behind it, which must be that before it too.
 func (d *draft) delays(slots []string) {
 	texts := []string{slots[0]}
-	if _, err := words.ParseDuration(slots[0]); err != nil {
-		texts = betweenAll.Split(slots[0], -1)
+	if _, err := words.ParseDuration(slots[0]); err != nil || !strings.ContainsAny(slots[0], "dhmsw") {
+		texts = betweenDelays.Split(slots[0], -1)
+	}
+	unit, last := "", ""
+	joined := strings.Contains(slots[0], "after") || strings.Contains(slots[0], "then")
+	for i := len(texts) - 1; i >= 0; i-- {
+		if _, bare := words.Digits(texts[i]); bare && texts[i] != "0" {
+			if last = unit; unit == "" || joined {
+				d.refuse("a unit for each delay", d.found())
+			}
+			texts[i] += unit
+			continue
+		}
+		number := strings.TrimRight(texts[i], "abcdefghijklmnopqrstuvwxyz")
+		if unit = texts[i][len(strings.TrimRight(number, " ")):]; last != "" && strings.TrimSuffix(last, "s") != strings.TrimSuffix(unit, "s") {
+			d.refuse("a unit for each delay", d.found())
+		}
+		last = ""
 	}
 	for _, text := range texts {
 		d.list = append(d.list, d.duration("retries", text))
 	}
 }
+
+var betweenDelays = regexp.MustCompile(`(?i)(?:,? and then |,? then |, and |, | and (?:again )?)(?:after )?`)
