@@ -67,7 +67,7 @@ var (
 	asks  = strings.Fields("refresh run execute update sync synchronize import start trigger reload rebuild fetch load pull schedule repeat")
 	asked = regexp.MustCompile(`^(?:(?:is|are|gets?|should(?: be)?|must(?: be)?|will(?: be)?|has to be|needs to be|to be) )?(?:(?:refresh|trigger|execut|updat|synce?|import|start|reload|fetch|load|pull|schedul)(?:e?d|e?s)|rebuilt|runs?)$`)
 	// tellsMore are words that are no part of a name.
-	tellsMore = strings.Fields("no not never nothing none only if unless when or but except without less more than some most few half almost about please until before after least maybe")
+	tellsMore = strings.Fields("no not never nothing none only if unless when or but except without less more than some most few half almost about please until before after least maybe hardly don't")
 )
 
 // cutAsked cuts off who asks for what: "please run the sales report", "the model is refreshed", "schedule:".

@@ -146,7 +146,7 @@ var (
 	compound    = regexp.MustCompile(`[a-z][A-Z]|\w_\w|\w(?:\.|::)\w|.(?:Error|Exception)$`) // of several words, as none in a sentence is
 	statusClass = regexp.MustCompile(`(?i)^(?:http_)?\dxx$`)
 	inError     = regexp.MustCompile(`(?i)^(?:an? )?(?:http )?(.+?)(?: errors?)?$`)
-	betweenAll  = regexp.MustCompile(`(?i), and |, or |, | and | or `)
+	betweenAll  = regexp.MustCompile(`(?i)(?:, and |, or |, | and | or )(?:(?:on|after) )?`)
 )
 
 // errorTypes reads a list of error types; classes: also classes of statuses, such as http_5xx.
@@ -208,17 +208,16 @@ func (d *draft) onError(slots []string) {
 
 // traits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var traits = []form{
-	{patterns: `<up to><count> (?:times?|retries|more times?) / (?:at most |up to )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
-	{patterns: `forever`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
-	{patterns: `every <period> / <duration> apart / with <duration> (?:in )?between(?: (?:attempts|retries|tries|them|each))? / with (?:a|an) (?:fixed )?<pause> of <duration><between> /
-		with an? (?:fixed )?<length> <pause><between> / at <length> intervals / at intervals of <duration> / waiting <duration> (?:each time|between (?:attempts|retries)) / after <duration> each(?: time)?`,
-		apply: func(d *draft, slots []string) {
-			d.part("strategy", "fixed")
-			d.part("base", d.duration("retries.base", period(strings.ReplaceAll(slots[0], "-", " "))))
-		}},
+	{patterns: `once every <period>`, apply: everyPause},
+	{patterns: `(?:with )?<up to><count> (?:times?|retries|more times?) / (?:at most |up to )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
+	{patterns: `(?:forever|indefinitely|endlessly|without (?:a )?limit)`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
+	{patterns: `every <period> / <duration> apart / with <duration> (?:in )?between<tries> / with (?:a|an) (?:fixed )?<pause> of <duration><between> /
+		with an? (?:fixed )?<length> <pause><between> / at <length> intervals / at intervals of <duration> / wait(?:ing)? <duration> (?:each time|between<tries>|before each (?:retry|attempt)) /
+		after <duration> each(?: time)? / each time after <duration>`,
+		apply: everyPause},
 	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
-	{patterns: `doubling (?:(?:the|each) (?:delay|pause)(?: each time)?|each time)`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
-	{patterns: `(?:of|from|starting (?:at|with|from|after)|with a base of) <duration>`, apply: setPart("base")},
+	{patterns: `doubl(?:e|ing) (?:(?:the|each) <pause>(?: (?:each time|after each (?:retry|failure|attempt)))?|each time)`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
+	{patterns: `(?:of|from|(?:starting|beginning) (?:at|with|from|after)|with (?:a base|an initial delay) of) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the )?factor <number>`, apply: func(d *draft, slots []string) {
 		n, err := strconv.ParseFloat(slots[0], 64)
 		if err != nil {
@@ -226,11 +225,15 @@ var traits = []form{
 		}
 		d.part("factor", n)
 	}},
-	{patterns: `(?:with |up to )?a (?:maximum|cap|limit) of <duration> / (?:at most|up to|to|capped at) <duration>`, apply: setPart("cap")},
+	{patterns: `(?:with |up to )?a (?:maximum|cap|limit) of <duration> / (?:at most|up to|to|capped at|(?:never|no) (?:more|longer) than|max(?:imum)?) <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with )?<percent>(?: of)? jitter`, apply: (*draft).vary},
 	{patterns: `(?:immediately|right away|at once)`, apply: func(d *draft, _ []string) { d.delays([]string{"0"}) }},
-	{patterns: `after <delays>`, apply: (*draft).delays},
-	{patterns: `until (?:it succeeds|success)`, apply: func(d *draft, _ []string) { d.set("alignment", "until_success") }},
+	{patterns: `(?:after|in) <delays>`, apply: (*draft).delays},
+}
+
+func everyPause(d *draft, slots []string) {
+	d.part("strategy", "fixed")
+	d.part("base", d.duration("retries.base", period(strings.ReplaceAll(slots[0], "-", " "))))
 }
 
 // aRate matches what is no number of retries, but one in a time.
@@ -254,7 +257,7 @@ func (d *draft) strategy(slots []string) {
 	grows, based := said("strategy"), said("base")
 	switch {
 	case len(d.list) == 0 && (grows || !based && !said("cap") && !said("factor")):
-	case len(d.list) == 1 && grows && !based:
+	case len(d.list) == 1 && !based && (grows || said("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
 		d.part("base", d.list[0])
 	case grows, based, len(d.list) == 0, len(d.list) == 1 && !said("count"):
 		d.fail(errNotKnown)
@@ -321,4 +324,4 @@ func (d *draft) delays(slots []string) {
 	}
 }
 
-var betweenDelays = regexp.MustCompile(`(?i)(?:,? and then |,? then |, and |, | and (?:again )?)(?:after )?`)
+var betweenDelays = regexp.MustCompile(`(?i)(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`)

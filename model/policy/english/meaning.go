@@ -68,12 +68,13 @@ func (d *draft) emailTo(slots []string) {
 }
 
 func (d *draft) notifyFailing(slots []string) {
-	k, known := words.Ordinal(slots[1])
+	last := len(slots) - 1
+	k, known := words.Ordinal(slots[last])
 	if !known {
-		k = countOf(slots[1])
+		k = countOf(slots[last])
 	}
 	d.mail()
-	d.emailTo(slots[:1])
+	d.emailTo(slots[:last])
 	d.set("failing_from", float64(k))
 }
 
@@ -185,6 +186,9 @@ func (d *draft) schedule(text string) {
 		d.set("rrule", d.now.restore(rule[1]+rule[2]))
 		return
 	}
+	if namesMore.MatchString(text) { // "the sales report every day"
+		text = "refresh " + text
+	}
 	read, err := schedule.Read(d.now.restore(text))
 	d.fail(d.place(err, "rrule"))
 	for _, said := range [][2]string{{"timezone", read.Timezone}, {"dtstart", read.Dtstart}} {
@@ -195,6 +199,8 @@ func (d *draft) schedule(text string) {
 	d.spread = document.FormatDuration(read.Spread)
 	d.set("rrule", read.Rule)
 }
+
+var namesMore = regexp.MustCompile(`(?i)^(?:the|our|my|all) `)
 
 var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
 

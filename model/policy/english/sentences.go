@@ -44,12 +44,12 @@ var sentences = []form{
 		(?:take|consider) (?:a|the) worker(?: for| as)? lost after <duration> of silence / a worker that is silent for <duration> (?:is|counts as) lost`,
 		"Take a worker for lost when it is silent for two minutes", setDuration("silent_after")},
 	{`(?:take|consider) no worker(?: for| as)? lost / <not> (?:take|consider) a worker(?: for| as)? lost`, "Take no worker for lost", set("silent_after", "none")},
-	{`(?:allow|give <an attempt>|let <an attempt> (?:run|take)(?: for)?|<an attempt> <may> (?:run|take)(?: for)?|<an attempt> has) <up to><duration><to complete> /
-		<an attempt> (?:must|should|has to) (?:complete|finish|respond|end|be done|be finished) within <duration> / (?:<an attempt> times|time) out after <duration> /
-		(?:<an attempt> <may> not|no (?:attempt|refresh|run) <may>) (?:run|take)(?: for)? (?:more|longer) than <duration><to complete> /
-		<an attempt> <may> (?:run|take)(?: for)? no (?:more|longer) than <duration> / (?:cancel|abort|kill|stop|end|terminate|fail) <an attempt> (?:after|that <runs> than) <duration> /
-		<an attempt> that <runs> than <duration> (?:has failed|fails|is a failure|counts as (?:failed|a failure)) / limit <an attempt> to <duration> /
-		the (?:timeout|time limit) is <duration> / (?:timeout|time limit)<,> <duration> / (?:set (?:the|a)|use a) (?:timeout|time limit) (?:to|of) <duration> / wait <up to><duration> for (?:a|an|the|each) (?:response|answer)`,
+	{`(?:allow|give <an attempt>|let <an attempt> <run>|<it> <may> <run>|<it> has) <up to><duration><to complete> / <it> (?:<may>|has to) (?:complete|finish|respond|end|be done|be finished) within <duration> /
+		(?:<it> times?|time) out after <duration> / (?:(?:<it> <may>|do) not|no (?:attempt|refresh|run) <may>)(?: let <it>)? <run> (?:more|longer) than <duration><to complete> /
+		<it> <may> <run> no (?:more|longer) than <duration> / (?:cancel|abort|kill|stop|end|terminate|fail|give up on) <an attempt> (?:after|that <runs>) <duration> /
+		(?:(?:if|when) <it> <runs>|<it> that <runs>) <duration>,?(?: it)? (?:has failed|fails|is a failure|counts as (?:failed|a failure)|is (?:aborted|cancelled|canceled|killed|stopped)|(?:cancel|abort|kill|stop|end|terminate|fail) it) /
+		(?:consider|treat) <it> (?:as )?failed after <duration> / limit <an attempt> to <duration> / the <limit>(?: of <an attempt>)? is <duration> / <limit><,> <duration> /
+		(?:set (?:the|a)|use a) <limit> (?:to|of) <duration> / wait <up to><duration> for (?:a|an|the|each) (?:response|answer)`,
 		"Allow 1 hour to complete", setDuration("timeout")},
 	{`allow (?:any|unlimited) time<to complete> / allow as much time as (?:it|<an attempt>) needs / there is no timeout / no timeout / <not> time out`, "Allow any time to complete", set("timeout", "none")},
 
@@ -73,13 +73,13 @@ var sentences = []form{
 			d.openBlock()
 			setDuration("give_up_after")(d, slots)
 			if slots[1] != "" {
-				d.act(slots[1])
+				d.inWindow = true
+				d.act("give up and " + slots[1])
+				d.closeBlock()
 			}
 		}},
 	{`<not> give up for (?:lack|want) of a success`, "Never give up for lack of a success", set("give_up_after", "none")},
 	{`give up after <last retry> / give up (?:if|when|after|once) <retries fail>`, "Give up after the final unsuccessful retry", func(d *draft, _ []string) { d.exhausted(giveUp) }},
-	{`(?:if|when|after) <retries fail><,> retry (?:at|with) the next <scheduled> (?:refresh|run|time)`, "If all retries fail, retry at the next scheduled refresh",
-		func(d *draft, _ []string) { d.exhausted(nextPlanned) }},
 	{`after (?:<last retry>|the retries)<,> <action> / (?:if|when|after|once) <retries fail><,> <action> / on any (?:further|other|later) failure<,> <action> /
 		(?:then,? )?after another failure<,> <action>`,
 		"After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none", func(d *draft, slots []string) {
@@ -91,9 +91,9 @@ var sentences = []form{
 	{`(?:give|show|use) the reason <text> / show the message <text>`, `Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
 	{`(?:give|show) the usual reason`, "Give the usual reason", set("disabled_reason", "")},
 
-	{`run <missed> once / <missed> (?:are |is )?run once / catch up on <missed> once / if a refresh was missed,? run it once`, "Run a missed refresh once", set("misfire", "run_once")},
+	{`run <missed> once / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on) once / catch up on <missed> once / if a refresh was missed,? run it once`, "Run a missed refresh once", set("misfire", "run_once")},
 	{`run <missed>(?: once)?(?: only)? if (?:it is|they are) (?:younger|less) than <duration>(?: old)? /
-		(?:skip|ignore) <missed>(?: that (?:is|are))? (?:older|more) than <duration>(?: old)?`,
+		(?:skip|ignore) <missed>(?: that (?:is|are)| by)? (?:older|more) than <duration>(?: old)?`,
 		"Run a missed refresh once if it is younger than 1 hour",
 		func(d *draft, slots []string) {
 			d.set("misfire", "run_if_younger_than "+d.duration("misfire", slots[0]))
@@ -102,12 +102,12 @@ var sentences = []form{
 	{`spread (?:the )?(?:refreshes|load|starts) (?:over|across) <duration>`, "Spread the refreshes over 10 minutes", setDuration("spread")},
 	{`<not> spread (?:the )?refreshes`, "Do not spread the refreshes", set("spread", "none")},
 
-	{`<run><at most> <count><at a time> and start <at most> <count> (?:in|per) <period> <for each> <key>`,
+	{`<run them><at most> <count><at a time> and start <at most> <count> (?:in|per) <period> <for each> <key>`,
 		"Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[3], slots[0], slots[1], slots[2]) }},
-	{`<run><at most> <count><at a time> <for each> <key>`, "Run at most 4 at a time for each {host(input_url)}",
+	{`<run them><at most> <count><at a time> <for each> <key>`, "Run at most 4 at a time for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[1], slots[0], "", "") }},
-	{`start <at most> <count> (?:in|per) <period> <for each> <key>`, "Start at most 60 in 1 minute for each {host(input_url)}",
+	{`(?:start )?<at most> <count>(?: starts| refreshes| attempts)? (?:in|per) <period> <for each> <key>`, "Start at most 60 in 1 minute for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[2], "", slots[0], slots[1]) }},
 	{`(?:(?:set|use) )?no limits?`, "Set no limits", set("limits", []any{})},
 	{`open the circuit (?:of|for) (?:each )?<key> after <count> failures?(?: out)? of <count>(?: attempts)? /
@@ -130,8 +130,8 @@ var sentences = []form{
 	{`let a retry_after close keys only (?:after|on) http_429`, "Let a retry_after close keys only after http_429", set("retry_after_scope", "auto")},
 	{`stay closed on no calendar`, "Stay closed on no calendar", set("closed", []any{})},
 	{`stay closed on (the calendars? |)<names>`, "Stay closed on holidays and nightly-maintenance", (*draft).calendars},
-	{`keep <the model> fresh within <duration> / <the model> must (?:never|not) be (?:older|more) than <duration>(?: old)? /
-		(?:it (?:is|goes|becomes)|consider <the model>) stale after <duration>(?: without (?:a )?success)?`, "Keep the model fresh within 26 hours", setDuration("fresh_within")},
+	{`keep <the model> fresh within <duration> / <the model> <may> (?:never|not) be (?:older|more) than <duration>(?: old)? / <the model> <may> be (?:at most|no more than) <duration> old /
+		(?:<the model> (?:is|goes|becomes|counts as)|consider <the model>) stale (?:after|when it is older than) <duration>(?: without (?:a )?success)? / <the model> older than <duration> (?:is|counts as) stale`, "Keep the model fresh within 26 hours", setDuration("fresh_within")},
 	{`promise no freshness`, "Promise no freshness", set("fresh_within", "none")},
 	{`warn after <duration> without (?:a )?success`, "Warn after 24 hours without a success", setDuration("warn_within")},
 
@@ -154,22 +154,25 @@ var sentences = []form{
 	{`(tell|fail|hold)(?: of)? (?:(?:a|each|every) )?doubted (?:refresh(?:es)?|success(?:es)?|results?)`, "Hold a doubted refresh",
 		func(d *draft, slots []string) { d.set("on_suspect", strings.ToLower(slots[0])) }},
 
-	{`<tell> (?:nobody|no one) / <not> (?:notify|tell) (?:anybody|anyone|<reader>)`, "Notify nobody", set("notify", []any{})},
+	{`<tell> (?:nobody|no one) / nobody is (?:notified|told) / <not> (?:notify|tell) (?:anybody|anyone|<reader>)`, "Notify nobody", set("notify", []any{})},
 	{`<tell> <reader> of everything`, "Notify the owner of everything", func(d *draft, _ []string) {
 		for _, notice := range policy.Notices {
 			d.notify(notice)
 		}
 	}},
-	{`send no e-?mail / <not> send e-?mails?`, "Send no e-mail", set("email", "none")},
+	{`send no e-?mail / <not> send (?:any )?e-?mails?`, "Send no e-mail", set("email", "none")},
 	{`e-?mail <reader> at <mailbox> / send (?:an )?e-?mails? to <mailbox>`, "Email the customer at owner_email of the payload", (*draft).emailTo},
 	{`<tell> <reader> of no failure`, "Notify the owner of no failure", set("failing_from", "none")},
-	{`<tell> <reader>(?: at <mailbox>)? (?:of|after|on) the <ordinal> failure(?: in a (?:row|cycle))? /
+	{`<tell> <reader>(?: at <mailbox>)? (?:of|after|on|about) the <ordinal> failure(?: in a (?:row|cycle))? / e-?mail <mailbox> after <count> (?:consecutive )?failures(?: in a (?:row|cycle))? /
 		<tell> <reader>(?: at <mailbox>)? after <count> (?:consecutive )?failures(?: in a (?:row|cycle))? /
 		<tell> <reader>(?: at <mailbox>)? (?:when|if) <the model> fails <count> times in a row`, "Notify the owner of the third failure in a cycle", (*draft).notifyFailing},
+	{`<when>, <tell> <reader>(?: at <mailbox>)? / <when>, e-?mail <mailbox>`, "When the model is disabled, notify the owner", func(d *draft, slots []string) {
+		(*draft).notifyOwner(d, []string{slots[1], slots[0]})
+	}},
 	{`<tell> <reader>(?: at <mailbox>)? <events> / e-?mail <mailbox> <events> / send (?:an )?e-?mails? to <mailbox> <events>`,
 		"Notify the owner when refresh is disabled or has recovered", (*draft).notifyOwner},
 
-	{`(?:on|after|at|for) (?:the )?<ordinals> failures?<,> <action> / (?:on|after) failure <count><,> <action> / (?:if|when) the <ordinals> (?:attempt|refresh|try) fails<,> <action>`,
+	{`(?:on|after|at|for) (?:the )?<ordinals> failures?<,> <action> / (?:on|after) failure <count><,> <action> / (?:if|when) the <ordinals>(?: (?:attempt|refresh|try))? fails<,> <action>`,
 		"On the second failure, retry after 1 minute", (*draft).onFailure},
 	{`(?:on|after|at) (?:the )?<ordinal> failure`, "On the seventh failure:", func(d *draft, slots []string) {
 		k, known := words.Ordinal(slots[0])
@@ -199,8 +202,13 @@ var sentences = []form{
 	{`retry by the expression <text>`, `Retry by the expression "k < 5 ? '10m' : false"`, setExpression("retries")},
 	{`retry by the pattern <text>`, `Retry by the pattern "10 5s 10m"`, setValue("retries")},
 	{`up to an age of <duration><,> <action>`, "Up to an age of 1 day, retry after 5 minutes", (*draft).upToAge},
+	{`(?:(?:the )?(?:retry )?delays(?: are|:)|use the (?:retry )?delays) <delays>`, "Use the delays 1 minute, 5 minutes and 1 hour", func(d *draft, slots []string) {
+		d.list = nil
+		d.delays(slots)
+		d.set("retries", d.list)
+	}},
 	{`wait <duration> between (?:retries|attempts)`, "Wait 5 minutes between retries", setPart("base")},
-	{`(?:vary|randomi[sz]e) (?:the|each|every|all) delays? by (?:up to )?<percent> / (?:add|use) (?:up to )?<percent>(?: of)? jitter / (?:add|use) (?:a )?(?:random )?jitter of (?:up to )?<percent>`,
+	{`(?:vary|randomi[sz]e) (?:the|each|every|all) (?:retry )?delays?(?: randomly)? by (?:up to )?<percent> / (?:add|use) (?:up to )?<percent>(?: of)? (?:random )?jitter(?: to (?:the|each|every|all) delays?)? / (?:add|use) (?:a )?(?:random )?jitter of (?:up to )?<percent>`,
 		"Vary the delays by 20 percent", (*draft).vary},
 	{`<not> vary the delays / (?:no|without) jitter`, "Do not vary the delays", set("jitter", 0.0)},
 
@@ -224,10 +232,10 @@ var sentences = []form{
 	{`retry on (?:any|every|each) (?:kind of )?error / retry (?:on )?all errors / <not> retry on (?:no errors?|nothing)`, "Retry on every error", set("never_retry", []any{})},
 	{`use the same delays after (?:any|every|each) (?:kind of )?error`, "Use the same delays after every error", set("delays_by_error", map[string]any{})},
 	{`<not> retry (?:if|when|after) it times out`, "Never retry when it times out", set("never_retry", []any{policy.ReasonTimeout})},
-	{`<not> retry (?:on |after |(?:if|when) the error is )?<errors> / <errors> are (?:never|not) retried / give up on <errors> / retry on (?:any error|every error|all errors) except <errors>`,
+	{`<not> retry (?:on |after |(?:if|when) the (?:error is|(?:server|source|worker) (?:says|answers|returns|responds)(?: with)?) )?<errors> / <errors> are (?:never|not) retried / give up on <errors> / retry on (?:any error|every error|all errors) except <errors>`,
 		"Never retry on permanent errors", setErrors("never_retry")},
-	{`(?:on|after|for|in case of) <errors><,> <delay> / (?:if|when) the (?:error is|(?:server|source|worker) (?:answers|returns|responds)(?: with)?) <errors><,> <delay>`, "On RateLimited errors, retry after 1 hour", (*draft).onError},
-	{`(?:<on failure>)?(?:retry|keep retrying) <strategy> / (?:<on failure>)?use <backoff>`,
+	{`(?:on|after|for|in case of) <errors><,> <delay> / (?:if|when) the (?:error is|(?:server|source|worker) (?:says|answers|returns|responds)(?: with)?) <errors><,> <delay>`, "On RateLimited errors, retry after 1 hour", (*draft).onError},
+	{`(?:<on failure>)?(?:retry|keep retrying) <strategy> / (?:<on failure>)?(?:use )?(?:an? )?<backoff>`,
 		"Retry up to 5 times with exponential delays from 1 minute, factor 2, at most 1 hour", (*draft).strategy}, // it fits every retry
 }
 
@@ -249,11 +257,13 @@ var slotPatterns = strings.NewReplacer(
 	"<backoff>", `((?:fixed|linear|exponential|fibonacci) .+)`, // traits
 	"<events>", `((?:when|if|that|notifying \w+ that|saying that) .+)`, // events
 
+	"<when>", `((?:when|if) [^,]+)`,
 	"<duration>", `(`+words.DurationPattern+`)`,
 	"<length>", `(\d+[- ](?:second|minute|hour|day)s?)`,
+	"<tries>", someTries,
 	"<pause>", `(?:delay|pause|wait|gap|interval|break)`,
-	"<between>", `(?: (?:in )?between(?: (?:attempts|retries|tries|them))?)?`,
-	"<delays>", `(`+someSpan+`(?:(?:,? and then |,? then |, and |, | and (?:again )?)(?:after )?`+someSpan+`)*)`,
+	"<between>", `(?: (?:in )?between`+someTries+`)?`,
+	"<delays>", `(`+someSpan+`(?:(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`+someSpan+`)*)`,
 	"<period>", `(`+words.DurationPattern+`|second|minute|hour|day)`,
 	"<ordinals>", `(`+someOrdinal+`(?:(?:, and |, | and )`+someOrdinal+`)*|first (?:`+someCount+`))`,
 	"<ordinal>", `(`+someOrdinal+`)`,
@@ -263,7 +273,7 @@ var slotPatterns = strings.NewReplacer(
 	"<text>", `("\d+")`,
 	"<value>", `("\d+"|[^\s"]+)`,
 	"<names>", `(`+someName+`(?:(?:, and |, or |, | and | or )`+someName+`)*)`,
-	"<errors>", `(`+someError+`(?:(?:, and |, or |, | and | or )`+someError+`)*)`,
+	"<errors>", `(`+someError+`(?:(?:, and |, or |, | and | or )(?:(?:on|after) )?`+someError+`)*)`,
 	"<key>", `(\{[^{}"]*\})`,
 	"<metric>", `("\d+"|[a-z][a-z0-9_]*)`,
 	"<of the last>", `(?: of the last (\d{1,3})(?: (?:good )?(?:results|refreshes|successes))?)?`,
@@ -273,14 +283,17 @@ var slotPatterns = strings.NewReplacer(
 	"<,>", `[,:]?`,
 	"<up to>", `(?:(?:up to|at most|(?:no|not) more than|(?:for )?a maximum of) )?`,
 	"<at most>", `(?:up to|at most|no more than|only)`,
-	"<run>", `(?:(?:run|allow) )?`,
+	"<run them>", `(?:(?:run|allow) )?`,
+	"<run>", `(?:run|take|last)(?: for)?`,
+	"<limit>", `(?:timeout|time limit|(?:maximum|max\.?) (?:(?:run|running) ?time|duration|time))`,
+	"<it>", `(?:it|(?:(?:an?|each|every|the|any) (?:single )?(?:attempt|refresh|run|job)|(?:all )?(?:attempts|refreshes|runs)))`,
 	"<at a time>", `(?: attempts?| refresh(?:es)?)? at (?:a time|the same time|once)`,
 	"<may>", `(?:may|can|should|must)`,
-	"<runs>", `(?:takes|runs)(?: for)? (?:more|longer)`,
+	"<runs>", `(?:takes?|runs?|lasts?)(?: for)? (?:more|longer) than`,
 	"<on failure>", `(?:(?:on|after|upon|in case of) (?:an? |each |every |any )?failures?[,:]? |(?:if|when|whenever) (?:it|`+words.NounPattern+`|(?:an?|the|any) (?:attempt|refresh)) fails[,:]? )`,
 	"<give up>", `(?:give up|(?:disable|stop) `+words.NounPattern+`|disable (?:auto-?)?refresh)`,
 	"<tell clause>", `((?:notify|e-?mail|tell|send) .+)`,
-	"<failing for>", `(?:(?:it|the model) (?:has not succeeded|keeps failing|has been failing|has failed|fails continuously)|there (?:is|has been) no success) (?:for|within)`,
+	"<failing for>", `(?:(?:it|(?:a|the) model|`+words.NounPattern+`) (?:has not succeeded|does not succeed|keeps failing|has been failing|is failing|fails|has failed|fails continuously)|there (?:is|has been) no success) (?:for|within)(?: more than)?`,
 	"<for each>", `(?:for each|for every|per)`,
 	"<not>", `(?:do not|never)`,
 	"<tell>", `(?:notify|e-?mail|tell)`,
@@ -291,7 +304,7 @@ var slotPatterns = strings.NewReplacer(
 	"<failing>", `(?: of (?:(?:unsuccessful |failed )?(?:refresh )?(?:attempts|retries)|failures|failing)| without (?:a |any )?success(?:ful refresh)?)`,
 	"<retries fail>", `(?:(?:all|the|all the) (?:retries|attempts) (?:(?:have )?(?:fail|failed|run out)|are exhausted|are used up)|every retry (?:fails|has failed)|the (?:final|last) retry (?:fails|has failed)|`+
 		`no retr(?:y|ies) (?:is|are) left|no retries remain|none of the retries (?:succeeds|succeed|works|work))`,
-	"<missed>", `(?:(?:a )?missed refresh|missed refreshes|refreshes that were missed)`,
+	"<missed>", `(?:(?:a )?missed refresh|missed refreshes|refreshes (?:that were )?missed)`,
 	"<scheduled>", someScheduled,
 	"<planned>", `(?:until|for) (?:the )?next `+someScheduled+` (?:refresh|run|time|one)`,
 	"<planned one>", `(?:(?:a|the|the next) (?:`+someScheduled+` refresh|original timing)|(?:the )?`+someScheduled+` refreshes)`,
@@ -310,6 +323,7 @@ var (
 const (
 	// someMailbox is who gets e-mail: a field of the payload, a label or an address.
 	someMailbox   = `[a-z_][\w-]* of (?:the|its) payload|(?:the|its) label [a-z][\w.-]*|\{(?:payload|label): ?[\w.-]+\}|"\d+"|[^\s"{}]+@[^\s"]+`
+	someTries     = `(?: (?:the |each |every |all )?(?:attempts?|retries|retry|tries|try|them|each))?`
 	someName      = `(?:"\d+"|[a-z_][\w.:/-]*)`
 	someError     = `(?:(?:an? )?(?:"\d+"|(?:http )?[1-5]\d\ds?|http_[1-5]xx|[a-z_][\w.:/-]*)(?: errors?)?)`
 	someScheduled = `(?:scheduled|planned)`

@@ -77,6 +77,9 @@ func readLine(number int, line string) ([]sentence, error) {
 	content = strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)
 	content = elided.ReplaceAllString(ifThatFails.ReplaceAllString(content, ", then $1"), "; on the $1 failure, $2")
 	content = elidedRetry.ReplaceAllString(content, "$1 retry $2")
+	if waits.MatchString(content) { // "wait 1 minute before the first retry, 5 minutes before the second"
+		content = strings.TrimPrefix(wait.ReplaceAllString(content, "; on the $2 failure, retry after $1"), "; ")
+	}
 	for chain.MatchString(content) {
 		content = chain.ReplaceAllString(content, "$1; $2")
 	}
@@ -131,6 +134,8 @@ var (
 	// elided is the next failure of a list, without its "failure": "on the first failure retry after 1 minute, on the second after 5 minutes".
 	elided      = regexp.MustCompile(`(?i), (?:and )?(?:(?:on|after) )?(?:the )?(` + someOrdinal + `)(?: failure)?,? ((?:retry|wait|give|disable|after|in|immediately)\b)`)
 	elidedRetry = regexp.MustCompile(`(?i)(; on the (?:` + someOrdinal + `) failure,) (after|in|immediately)\b`)
+	wait        = regexp.MustCompile(`(?i)(?:^wait |, (?:and )?| and )(\d+ [a-z]+) (?:before|after) the (` + someOrdinal + `)(?: (?:retry|failure))?\b`)
+	waits       = regexp.MustCompile(`(?i)^wait \d+ [a-z]+ (?:before|after) the first `)
 	ifThatFails = regexp.MustCompile(`(?i)[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again)?,? (?:retry|try again) (after|in|immediately)\b`)
 	// chain are sentences that a person joins with commas, as none of them has one.
 	chain     = regexp.MustCompile(`(?i)^((?:.*; )?(?:refresh|allow|retry|keep) [^;]*?),(?: and)? ((?:allow|retry (?:up to|at most|every|once|twice|\S+ times)|do not retry|never|give up|notify|tell|e-?mail|keep|time out|skip) ?.*)$`)
@@ -164,11 +169,14 @@ var spellings = []struct {
 	{regexp.MustCompile(`(?i)^only retry\b`), "retry only"},
 	{regexp.MustCompile(`(?i)\btry(ing)? again\b`), "retry$1"},
 	{regexp.MustCompile(`(?i)\bretry (?:it|them|failed (?:attempts|refreshes)|a failed (?:attempt|refresh))\b`), "retry"},
-	{regexp.MustCompile(`(?i)^(?:allow )?retries (?:(?:are|may|can|should|must) )?(?:(?:start|run|happen|be made) )?only(?: (?:start|run|allowed|made))?\b`), "retry only"},
+	{regexp.MustCompile(`(?i)^(?:allow )?retries (?:(?:are|may|can|should|must) )?(?:(?:be )?(?:start|run|happen|made|allowed) )?only(?: (?:be )?(?:start|run|allowed|made))?\b|^only (?:allow|start|make) retries\b`), "retry only"},
+	{regexp.MustCompile(`(?i)^keep (?:re)?trying\b`), "retry"},
+	{regexp.MustCompile(`(?i)^first,? (retry [^,]+, then )`), "$1"},
+	{regexp.MustCompile(`(?i)^(?:alert|inform|notify|warn|tell) (\S+@\S+)`), "email $1"},
 	{regexp.MustCompile(`(?i)^no retries (on|between|from|before|after|during|at)\b`), "do not retry $1"},
 	{regexp.MustCompile(`(?i)^(?:(?:make|do|allow) )?((?:up to|at most|no more than|a maximum of) (?:` + someCount + `)) (?:retries|retry attempts)\b`), "retry $1 times"},
 	{regexp.MustCompile(`(?i)^let (.+) know\b`), "notify $1"},
-	{regexp.MustCompile(`(?i)^(?:inform|warn|alert) (the|its)\b`), "notify $1"},
+	{regexp.MustCompile(`(?i)\b(?:inform|warn|alert) (the|its)\b`), "notify $1"},
 	{regexp.MustCompile(`(?i)^(notify .+) only (when|if)\b`), "$1 $2"},
 	{regexp.MustCompile(`(?i)^back off exponentially\b`), "use exponential backoff"},
 	{regexp.MustCompile(`(?i)^(?:if|when) (?:it|an attempt|a refresh) times out\b`), "on timeout"},
