@@ -60,10 +60,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 		return found, err
 	}
 	found.Rule = read.Rule
-	found.Sentence, _ = schedule.RuleEnglish(read.Rule)
-	if found.Sentence != "" && read.Spread > 0 {
-		found.Sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
-	}
+	found.Sentence = read.Sentence()
 	for len(found.Times) < r.Count && !found.Ended {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil {

@@ -79,6 +79,9 @@ func cutAsked(fields []string) []string {
 	if verb || len(fields) > 1 && fields[0] == "refreshes" {
 		return cutName(fields[1:])
 	}
+	if i := slices.Index(fields, "refresh"); i > 0 { // "every Monday at 8, refresh the report"
+		return slices.Concat(fields[:i], cutName(fields[i+1:]))
+	}
 	named := cutName(fields)
 	for length := min(4, len(named)-1); length > 0 && len(named) < len(fields); length-- {
 		if asked.MatchString(strings.Join(named[:length], " ")) {
@@ -196,18 +199,7 @@ var takers = map[string]func(*phrase){
 			p.open = true
 		}
 	},
-	"to": func(p *phrase) {
-		if p.at(clockWord) && p.first != nil {
-			p.between, p.first = []int{p.first[0], p.skip().n}, nil
-			return
-		}
-		if !p.at(dateWord) || !p.until.IsZero() {
-			p.refuse("an end is a date with its year, such as until 1 March 2030")
-			return
-		}
-		day, _ := time.Parse(time.DateOnly, p.skip().text)
-		p.until = day.Add(daySeconds*time.Second - time.Second)
-	},
+	"to": (*phrase).takeUntil,
 	"except": func(p *phrase) {
 		group, workdays, before := p.group, p.workdays, len(p.exceptDays)+len(p.exceptMonths)
 		for p.at(monthWord) {
@@ -255,18 +247,34 @@ func twice(text string) string { return document.Found(text) + " stands there tw
 
 // takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
 func (p *phrase) takeBetween() {
+	if len(p.words) > 1 && p.at(dateWord) && p.words[1].kind == dateWord { // "between 1 March and 31 May 2027"
+		p.takeStart()
+		p.takeUntil()
+		return
+	}
 	var ends []int
 	for len(ends) < 2 && p.at(clockWord) {
 		ends = append(ends, p.skip().n)
 		p.takeTo(clockWord)
 	}
 	switch {
-	case len(p.between) > 0:
-		p.refuse("one part of the day needs an RRULE line, and two need two")
 	case len(ends) < 2 || ends[0] == ends[1]:
 		p.refuse("a part of the day has two different ends, such as between 9:00 and 17:00")
 	}
-	p.between = ends
+	p.between = append(p.between, ends...)
+}
+
+func (p *phrase) takeUntil() {
+	if p.at(clockWord) && p.first != nil {
+		p.between, p.first = []int{p.first[0], p.skip().n}, nil
+		return
+	}
+	if !p.at(dateWord) || !p.until.IsZero() {
+		p.refuse("an end is a date with its year, such as until 1 March 2030")
+		return
+	}
+	day, _ := time.Parse(time.DateOnly, p.skip().text)
+	p.until = day.Add(daySeconds*time.Second - time.Second)
 }
 
 func (p *phrase) takeStart() {

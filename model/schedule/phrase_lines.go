@@ -83,37 +83,44 @@ func (p *phrase) stepMinutes() int {
 
 // paceClocks turns "every 2 hours between 8:00 and 18:00" into times of day.
 func (p *phrase) paceClocks() {
-	step, from, to := p.stepMinutes(), 0, dayMinutes-1
-	switch {
-	case len(p.between) > 0:
-		if from, to = p.between[0], p.between[1]; to < from {
-			to += dayMinutes
+	step, parts := p.stepMinutes(), p.between
+	if len(p.first) > 0 {
+		parts = []int{p.first[0], p.first[0] + dayMinutes - 1}
+	} else if len(parts) == 0 {
+		parts = []int{0, dayMinutes - 1}
+	}
+	overnight := false
+	for i := 1; i < len(parts); i += 2 {
+		if parts[i] < parts[i-1] {
+			parts[i] += dayMinutes
 		}
-	case len(p.first) > 0:
-		from, to = p.first[0], p.first[0]+dayMinutes-1
+		overnight = overnight || parts[i] >= dayMinutes
 	}
 	switch {
 	case p.pace == "second" || p.count > 1 || len(p.clocks) > 0, len(p.between) == 0 && dayMinutes%step != 0, len(p.first) > 0 && len(p.between)+len(p.past) > 0,
 		len(p.past) > 0 && p.pace != "hour":
 		p.refuse(countsFromStart)
-	case to >= dayMinutes && (p.someDays() || p.unit != "" && p.unit != "day"):
+	case overnight && (p.someDays() || p.unit != "" && p.unit != "day"):
 		p.refuse("a part of the day that passes midnight belongs to two days")
 	case p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.dates) == 0:
 		p.refuse("the day is missing")
 	case len(p.first) > 0 && p.unit != "":
 		p.refuse("it is not said when it ends on each day: every 2 hours between 6:00 and 20:00")
 	}
-	for at := from; at <= to; at += step {
-		if len(p.past) == 0 {
-			p.clocks = append(p.clocks, at%dayMinutes)
-		}
-		for _, minute := range p.past {
-			if clock := at - at%60 + minute; clock >= from && clock <= to {
-				p.clocks = append(p.clocks, clock%dayMinutes)
+	for part := range slices.Chunk(parts, 2) {
+		for at := part[0]; at <= part[1]; at += step {
+			if len(p.past) == 0 {
+				p.clocks = append(p.clocks, at%dayMinutes)
+			}
+			for _, minute := range p.past {
+				if clock := at - at%60 + minute; clock >= part[0] && clock <= part[1] {
+					p.clocks = append(p.clocks, clock%dayMinutes)
+				}
 			}
 		}
 	}
 	slices.Sort(p.clocks)
+	p.clocks = slices.Compact(p.clocks)
 }
 
 func (p *phrase) times() {
