@@ -18,7 +18,7 @@ import (
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
 func readEnglish(text string) (Reading, error) {
 	rest, timezone := cutZone(text)
-	rest = strings.Join(cutAsked(strings.Fields(respell(rest))), " ")
+	rest = cutAsked(respell(rest))
 	p, lines := readPhrase(rest)
 	if p.reason == "" {
 		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
@@ -61,51 +61,6 @@ const dayBegins = `(?:day|` + weekdayPattern + `|week|morning|afternoon|evening|
 var betweenPhrases = []*regexp.Regexp{
 	regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?` + dayBegins + `)`),
 	regexp.MustCompile(`(` + dayBegins + `[a-z]*)(?: and|,) ((?:at )?\d)`),
-}
-
-var (
-	asks  = strings.Fields("refresh run execute update sync synchronize import start trigger reload rebuild fetch load pull schedule repeat")
-	asked = regexp.MustCompile(`^(?:(?:is|are|gets?|should(?: be)?|must(?: be)?|will(?: be)?|has to be|needs to be|to be) )?(?:(?:refresh|trigger|execut|updat|synce?|import|start|reload|fetch|load|pull|schedul)(?:e?d|e?s)|rebuilt|runs?)$`)
-	// tellsMore are words that are no part of a name.
-	tellsMore = strings.Fields("no not never nothing none only if unless when or but except without less more than some most few half almost about please until before after least maybe hardly don't")
-)
-
-// cutAsked cuts off who asks for what: "please run the sales report", "the model is refreshed", "schedule:".
-func cutAsked(fields []string) []string {
-	if len(fields) > 1 && fields[0] == "please" {
-		fields = fields[1:]
-	}
-	verb := len(fields) > 1 && slices.ContainsFunc(asks, func(ask string) bool { return ask == strings.TrimSuffix(strings.TrimRight(fields[0], ":"), "s") })
-	if verb || len(fields) > 1 && fields[0] == "refreshes" {
-		return cutName(fields[1:])
-	}
-	if i := slices.Index(fields, "refresh"); i > 0 { // "every Monday at 8, refresh the report"
-		return slices.Concat(fields[:i], cutName(fields[i+1:]))
-	}
-	named := cutName(fields)
-	for length := min(4, len(named)-1); length > 0 && len(named) < len(fields); length-- {
-		if asked.MatchString(strings.Join(named[:length], " ")) {
-			return named[length:]
-		}
-	}
-	return fields
-}
-
-// cutName cuts off the name of what is refreshed: a noun that is known, with up to three words before it that say nothing of times.
-func cutName(fields []string) []string {
-	if rest := words.CutSubject(fields); len(rest) < len(fields) || len(fields) < 3 || !slices.Contains(strings.Fields("the our my this all"), fields[0]) {
-		return rest
-	}
-	for i := 1; i < min(5, len(fields)); i++ {
-		if rest := words.CutSubject(fields[i:]); i > 1 && len(rest) < len(fields[i:]) {
-			return rest
-		}
-		_, ordinal := words.Ordinal(fields[i])
-		if phraseWords[fields[i]] != nil || unclear[fields[i]] != "" || ordinal || slices.Contains(tellsMore, fields[i]) || strings.Trim(fields[i], "abcdefghijklmnopqrstuvwxyz'-") != "" {
-			break
-		}
-	}
-	return fields
 }
 
 type phrase struct {

@@ -1,15 +1,15 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 )
 
-// halves are parts of the day by their first and last hour; hours of the next day count from 24. A day has them twice, or once by its clock.
+// halves are parts of the day by their first and last hour; hours of the next day count from 24. A day has each hour of a loose time twice.
 var halves = map[string]struct{ first, last int }{
 	"am": {0, 11}, "pm": {12, 23}, "morning": {1, 11}, "afternoon": {12, 18}, "evening": {16, 23}, "night": {19, 29},
 }
@@ -18,11 +18,10 @@ func (w phraseWord) isTime() bool { return w.kind == clockWord || w.kind == loos
 
 // half is the part of the day that stands behind a time: "6 pm", "6 evening".
 func (w phraseWord) half() string {
-	last := strings.TrimLeft(w.text[strings.LastIndex(w.text, " ")+1:], "0123456789:")
-	if halves[last].last == 0 {
-		return ""
+	if last := strings.TrimLeft(w.text[strings.LastIndex(w.text, " ")+1:], "0123456789:"); halves[last].last > 0 {
+		return last
 	}
-	return last
+	return ""
 }
 
 // within returns the minute that a time has in a part of the day, from its midnight on. One that is not loose, or an end, may also end it.
@@ -40,126 +39,90 @@ func (w phraseWord) within(part string, isEnd bool) (minute int, ok bool) {
 // settle gives each time its half of the day: that behind it or, behind a list or a range, once for all of them ("1:30 to 3:30 PM"), or before
 // them ("every evening at 6 and 7:30"). Where this leaves two readings it refuses both.
 func (r *phraseReader) settle() {
-	read, before := r.words, false
-	r.words = nil
-	for i, word := range read {
-		last, later := len(r.words)-1, slices.ContainsFunc(read[i+1:], phraseWord.isTime)
+	var read []phraseWord
+	before := false // a part of the day stands before times
+	for i, word := range r.words {
+		last, later := len(read)-1, slices.ContainsFunc(r.words[i+1:], phraseWord.isTime)
 		switch {
-		case word.kind == numberWord && word.n < 24 && i+1 < len(read) && read[i+1].kind == halfWord: // "6 in the evening"
-			r.words = append(r.words, phraseWord{looseWord, word.text, word.n * 60})
+		case word.kind == numberWord && word.n < 24 && i+1 < len(r.words) && r.words[i+1].kind == halfWord: // "6 in the evening"
+			read = append(read, phraseWord{looseWord, word.text, word.n * 60})
 		case word.kind != halfWord:
-			r.words = append(r.words, word)
-		case last >= 0 && r.words[last].isTime() && !(before && later):
-			r.words[last].text += " " + word.text
-		case !later && !slices.ContainsFunc(read, phraseWord.isTime):
+			read = append(read, word)
+		case last >= 0 && read[last].isTime() && !(before && later):
+			read[last].text += " " + word.text
+		case !later && (before || !slices.ContainsFunc(read, phraseWord.isTime)):
 			r.reason = document.Found(word.text) + " could mean more than one thing; write a time such as every day at 8:00"
 		default:
-			if last >= 0 && (r.words[last].text == "every" || r.words[last].kind == intervalWord) {
-				r.words = append(r.words, phraseWord{plainWord, "day", 0})
+			if last >= 0 && (read[last].text == "every" || read[last].kind == intervalWord) {
+				read = append(read, phraseWord{plainWord, "day", 0})
 			}
-			if before = true; !later && !slices.ContainsFunc(r.words, phraseWord.isHalf) { // "at 6 on Sunday evenings"
-				r.words = slices.Insert(r.words, 0, word)
-			} else {
-				r.words = append(r.words, word)
+			at := len(read)
+			if before = true; !later { // "at 6 on Sunday evenings"
+				at = 0
 			}
+			read = slices.Insert(read, at, word)
 		}
 	}
-	r.settleRuns()
-}
-
-func (w phraseWord) isHalf() bool { return w.kind == halfWord }
-
-func (r *phraseReader) settleRuns() {
-	read := r.words
 	r.words = nil
-	var parts []string
-	for i := 0; i < len(read) && r.reason == ""; i++ {
-		switch {
-		case read[i].isHalf():
-			if i == 0 || !read[i-1].isHalf() {
+	for i, parts := 0, []string(nil); i < len(read) && r.reason == ""; i++ {
+		if read[i].kind == halfWord {
+			if i == 0 || read[i-1].kind != halfWord {
 				parts = nil
 			}
 			parts = append(parts, read[i].text)
-		case read[i].isTime():
-			ends := i > 0 && slices.Contains([]string{"between", "from"}, read[i-1].text)
-			var times []*phraseWord
-			from := i
-			for ; i < len(read) && (read[i].isTime() || read[i].text == "to" && i+1 < len(read) && read[i+1].isTime()); i++ {
-				if ends = ends || read[i].text == "to"; read[i].isTime() {
-					times = append(times, &read[i])
-				}
-			}
-			ends = ends && len(times) == 2
-			r.carry(times, ends, len(parts) > 0)
-			more := r.place(times, parts, ends)
-			r.words = append(append(r.words, read[from:i]...), more...)
-			i--
-		default:
-			r.words = append(r.words, read[i])
+			continue
 		}
+		var times []*phraseWord
+		from, ends := i, i > 0 && (read[i-1].text == "between" || read[i-1].text == "from")
+		for ; i < len(read) && (read[i].isTime() || i > from && read[i].text == "to" && i+1 < len(read) && read[i+1].isTime()); i++ {
+			if ends = ends || read[i].text == "to"; read[i].isTime() {
+				times = append(times, &read[i])
+			}
+		}
+		if i == from {
+			r.words = append(r.words, read[i])
+			continue
+		}
+		ends = ends && len(times) == 2
+		if parts == nil {
+			r.carry(times, ends)
+		}
+		more := r.place(times, parts, ends)
+		r.words = append(append(r.words, read[from:i]...), more...)
+		i--
 	}
 }
 
 // carry carries the half behind a time to those before it, as long as they rise: 6 and 7:30 pm, but neither 6 and 4 PM nor 9 AM and 5.
-func (r *phraseReader) carry(times []*phraseWord, ends, placed bool) {
-	twelve := false
-	for _, time := range times {
-		if half := time.half(); half == "am" || half == "pm" {
-			twelve = true
-			for _, other := range times { // "02:30 and 04:30 PM"
-				if other.half() == "" && other.kind == clockWord && time.text[0] == '0' && other.text[0] == '0' && other.n >= 60 {
-					other.kind = looseWord
-				}
-			}
-		}
-	}
-	after, done := "", make([]bool, len(times))
+func (r *phraseReader) carry(times []*phraseWord, ends bool) {
+	after := ""
 	for k := len(times) - 1; k >= 0; k-- {
-		time, half := times[k], times[k].half()
-		_, bare := words.Digits(time.text)
+		time, half, clear := times[k], times[k].half(), true
+		if after != "" && time.kind == clockWord && half == "" && time.text[0] == '0' && times[k+1].text[0] == '0' { // "02:30 and 04:30 PM"
+			time.kind = looseWord
+		}
+		minute, ok := time.within(cmp.Or(half, after), ends && k == 1)
 		switch {
 		case half != "":
-			minute, ok := time.within(half, ends && k == 1)
-			if !ok || time.kind == clockWord && !beginsWithDigit(time.text) {
-				r.reason = document.Found(time.text) + " is no time of day"
-				return
-			}
-			time.n, after, done[k] = minute, half, true
+			clear = ok && (time.kind == looseWord || beginsWithDigit(time.text))
+			time.n, after = minute, half
 		case time.kind == clockWord:
-			if after = ""; bare && twelve {
-				r.doubt(time)
-			}
-		case placed:
-		case after != "":
-			minute, ok := time.within(after, false)
-			rises := ok && minute < times[k+1].n
-			if done[k] = true; rises && (ends || minute >= 60 || time.n == minute) { // "12 and 6 AM" is not clear
-				time.n = minute
-			} else if !ends || time.n >= times[k+1].n { // "from 9 to 5 PM" is clear
-				r.doubt(time)
-			}
-		case ends && k == 0 && times[1].text == "midnight", ends && k == 1 && times[0].n >= time.n && times[0].n <= dayMinutes/2 && times[0].half() == "":
-			r.doubt(time)
+			after = ""
+			clear = !ends || k == 0 || time.text != "midnight" || times[0].kind == clockWord || times[0].half() != "" // "6 to midnight"
+		case after != "" && ok && minute < times[k+1].n && (ends || minute >= 60 || minute == time.n): // "12 and 6 AM" is not clear
+			time.n = minute
+		case after != "": // "from 9 to 5 PM" is clear
+			clear = ends && time.n < times[k+1].n
+		case k > 0:
+			before := cmp.Or(times[k-1].half(), map[string]string{"noon": "pm", "midday": "pm"}[times[k-1].text])
+			minute, ok = time.within(before, false)
+			clear = before == "" && !(ends && times[0].n >= time.n && times[0].n <= dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
+		}
+		if !clear {
+			early := time.n % (dayMinutes / 2)
+			r.reason = fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(early), spokenClock(early+dayMinutes/2))
 		}
 	}
-	before := ""
-	for k, time := range times {
-		switch half := time.half(); {
-		case half != "":
-			before = half
-		case time.text == "noon", time.text == "midday":
-			before = "pm"
-		case before != "" && time.kind == looseWord && !done[k] && !placed:
-			if minute, ok := time.within(before, false); !ok || minute != time.n || minute < times[k-1].n {
-				r.doubt(time)
-			}
-		}
-	}
-}
-
-func (r *phraseReader) doubt(time *phraseWord) {
-	minute := time.n % (dayMinutes / 2)
-	r.reason = fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(minute), spokenClock(minute+dayMinutes/2))
 }
 
 func spokenClock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minute%60) }
@@ -170,13 +133,12 @@ func (r *phraseReader) place(times []*phraseWord, parts []string, ends bool) (mo
 		was := *time
 		for i, part := range parts {
 			minute, ok := was.within(part, ends && k == 1)
-			if !ok || len(parts) > 1 && (was.kind != looseWord || len(times) > 1) {
+			if !ok || i > 0 && (was.kind != looseWord || ends) {
 				r.reason = document.Found(was.text) + " is no time of the " + part
 			}
 			r.nights = r.nights || minute >= dayMinutes
 			if i > 0 {
-				more = append(more, phraseWord{clockWord, was.text, minute % dayMinutes})
-				continue
+				more = append(more, phraseWord{clockWord, was.text, time.n % dayMinutes})
 			}
 			time.n = minute
 		}

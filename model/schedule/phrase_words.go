@@ -52,6 +52,8 @@ type phraseReader struct {
 	fields  []string
 	words   []phraseWord
 	afterAt bool // a bare number is a time of day
+	halves  bool // some time has AM or PM
+	bare    bool // some time is only a number above twelve
 	nights  bool // a time of a night that began the day before
 	reason  string
 }
@@ -190,7 +192,9 @@ func readWords(text string) (r phraseReader) {
 	for len(r.fields) > 0 && r.reason == "" {
 		r.read()
 	}
-	r.settle()
+	if r.settle(); r.reason == "" && r.halves && r.bare {
+		r.reason = "AM or PM is needed at each time or at none"
+	}
 	return r
 }
 
@@ -270,6 +274,7 @@ func (r *phraseReader) readNumber(field string) {
 		r.add(phraseWord{ordinalWord, field, n})
 	case rest != "" || r.afterAt && !counts:
 		minute, kind := 0, looseWord
+		r.bare = r.bare || rest == "" && n > 12 && n < 24
 		if rest == "" && digits == 4 { // "1800"
 			n, minute, kind = n/100, n%100, clockWord
 			ok = minute < 60
@@ -280,7 +285,7 @@ func (r *phraseReader) readNumber(field string) {
 			minute, rest = atoi(after[:length]), strings.TrimSpace(after[length:])
 		}
 		if isHalf(rest) {
-			kind = clockWord
+			kind, r.halves = clockWord, true
 			ok = ok && n >= 1 && n <= 12
 			n %= 12
 			if rest == "pm" {
