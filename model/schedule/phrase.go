@@ -2,70 +2,15 @@ package schedule
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/teambition/rrule-go"
-
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 )
 
-// readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
-func readEnglish(text string) (Reading, error) {
-	rest, timezone := cutZone(text)
-	rest = cutAsked(respell(rest))
-	p, lines := readPhrase(rest)
-	if p.reason == "" {
-		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
-	}
-	for _, between := range betweenPhrases {
-		if lines, ok := readSeveral(strings.Split(between.ReplaceAllString(rest, "$1;$2"), ";")); ok {
-			return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
-		}
-	}
-	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
-	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
-}
-
-// readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
-func readSeveral(parts []string) (lines []rrule.ROption, ok bool) {
-	for _, part := range parts {
-		p, more := readPhrase(part)
-		lines = append(lines, more...)
-		if p.reason != "" || !p.named || len(p.weekdays)+len(p.unit) == 0 || p.pace != "" || p.interval+p.count > 0 || p.start != "" || !p.until.IsZero() ||
-			len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0 || len(lines) > maxRules {
-			return nil, false
-		}
-	}
-	return lines, len(parts) > 1
-}
-
-func readPhrase(text string) (p phrase, lines []rrule.ROption) {
-	read := readWords(text)
-	p.words, p.reason, p.nights = read.words, read.reason, read.nights
-	p.parse()
-	if p.reason == "" {
-		lines = p.lines()
-	}
-	return p, lines
-}
-
-const dayBegins = `(?:day|` + weekdayPattern + `|week|morning|afternoon|evening|night)`
-
-// betweenPhrases stand between times and days, or between days and times.
-var betweenPhrases = []*regexp.Regexp{
-	regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?` + dayBegins + `)`),
-	regexp.MustCompile(`(` + dayBegins + `[a-z]*)(?: and|,) ((?:at )?\d)`),
-}
-
 type phrase struct {
-	words  []phraseWord // those still to be read
-	reason string       // of a refusal: nothing counts behind it
+	phraseReader // words are those still to be read; reason is that of a refusal: nothing counts behind it
 
 	every    bool // also by "twice per"
 	said     bool // "every" has been read before a day or a longer unit
@@ -89,7 +34,6 @@ type phrase struct {
 	between      []int // the first and the last minute of the day
 	first        []int // the minute of the day at which a pace starts; nil: it is not said
 	open         bool  // "from" waits for its "to"
-	nights       bool  // a time of a night that began the day before
 	exceptDays   []int
 	exceptMonths []int
 	start        string    // dtstart
@@ -383,15 +327,3 @@ func (p *phrase) addDate(month int, days []int) {
 	}
 	p.dates = append(p.dates, phraseDate{month, days})
 }
-
-var phraseExamples = []string{
-	"every day at 6 AM and 4 PM", "every 2 hours", "every 30 minutes", "every hour", "twice per day at 6 AM and 4 PM", "every 2 days at 6:00",
-	"every Monday, Wednesday and Friday at 9:00 and 17:30", "every weekday at 8:00", "every weekend at noon", "every 2 weeks on Monday at 9:00",
-	"on the last Friday of the month at 18:00", "on the first Monday of every month at 9 AM", "on the 1st and 15th of the month at 06:00",
-	"on the last day of the month at midnight", "every year on March 1 at noon", "every quarter on the 1st at 6:00",
-	"every morning at 7:00", "every hour at :15", "every 30 minutes between 9:00 and 17:00", "every day at 6:00 until 1 March 2030",
-	"every day at 6:00 starting 1 March 2030", "weekdays except Friday at 8:00", "every 2 hours on weekdays", "on the last weekday of the month at 18:00",
-	"every day at 6:00 Berlin time",
-}
-
-var phrasebook = sync.OnceValue(func() *words.Phrasebook { return words.NewPhrasebook(phraseExamples) })

@@ -44,13 +44,13 @@ func (r *phraseReader) settle() {
 	for i, word := range r.words {
 		last, later := len(read)-1, slices.ContainsFunc(r.words[i+1:], phraseWord.isTime)
 		switch {
-		case word.kind == numberWord && word.n < 24 && i+1 < len(r.words) && r.words[i+1].kind == halfWord: // "6 in the evening"
+		case word.kind == numberWord && word.n < 24 && i+1 < len(r.words) && r.words[i+1].kind == halfWord && (last < 0 || read[last].kind != monthWord && read[last].text != "every"): // "6 in the evening"
 			read = append(read, phraseWord{looseWord, word.text, word.n * 60})
 		case word.kind != halfWord:
 			read = append(read, word)
-		case last >= 0 && read[last].isTime() && !(before && later):
+		case last >= 0 && read[last].isTime() && !(before && later) && len(read[last].half()) < 3: // not yet in the morning
 			read[last].text += " " + word.text
-		case !later && (before || !slices.ContainsFunc(read, phraseWord.isTime)):
+		case !later && (before || last >= 0 && read[last].isTime() || !slices.ContainsFunc(read, phraseWord.isTime)):
 			r.reason = document.Found(word.text) + " could mean more than one thing; write a time such as every day at 8:00"
 		default:
 			if last >= 0 && (read[last].text == "every" || read[last].kind == intervalWord) {
@@ -64,11 +64,15 @@ func (r *phraseReader) settle() {
 		}
 	}
 	r.words = nil
+	placed := true // times stand behind each part of the day
 	for i, parts := 0, []string(nil); i < len(read) && r.reason == ""; i++ {
 		if read[i].kind == halfWord {
 			if i == 0 || read[i-1].kind != halfWord {
-				parts = nil
+				if parts = nil; !placed {
+					r.reason = "the time of the first part of the day is missing"
+				}
 			}
+			placed = false
 			parts = append(parts, read[i].text)
 			continue
 		}
@@ -83,7 +87,7 @@ func (r *phraseReader) settle() {
 			r.words = append(r.words, read[i])
 			continue
 		}
-		ends = ends && len(times) == 2
+		placed, ends = true, ends && len(times) == 2
 		if parts == nil {
 			r.carry(times, ends)
 		}
@@ -106,14 +110,21 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 		case half != "":
 			clear = ok && (time.kind == looseWord || beginsWithDigit(time.text))
 			time.n, after = minute, half
+			r.late = r.late || minute >= dayMinutes/2
 		case time.kind == clockWord:
 			after = ""
 			clear = !ends || k == 0 || time.text != "midnight" || times[0].kind == clockWord || times[0].half() != "" // "6 to midnight"
 		case after != "" && ok && minute < times[k+1].n && (ends || minute >= 60 || minute == time.n): // "12 and 6 AM" is not clear
+			if k > 0 && times[k-1].half() != "" && times[k-1].half() != after { // nor is "1 AM, 5 and 9 PM"
+				early, ok := time.within(times[k-1].half(), false)
+				clear = !ok || early <= times[k-1].n
+			}
 			time.n = minute
 		case after != "": // "from 9 to 5 PM" is clear
 			clear = ends && time.n < times[k+1].n
-		case k > 0:
+		case k == 0:
+			r.plain = true
+		default:
 			before := cmp.Or(times[k-1].half(), map[string]string{"noon": "pm", "midday": "pm"}[times[k-1].text])
 			minute, ok = time.within(before, false)
 			clear = before == "" && !(ends && times[0].n >= time.n && times[0].n <= dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
@@ -136,7 +147,7 @@ func (r *phraseReader) place(times []*phraseWord, parts []string, ends bool) (mo
 			if !ok || i > 0 && (was.kind != looseWord || ends) {
 				r.reason = document.Found(was.text) + " is no time of the " + part
 			}
-			r.nights = r.nights || minute >= dayMinutes
+			r.nights, r.late = r.nights || minute >= dayMinutes, r.late || minute >= dayMinutes/2
 			if i > 0 {
 				more = append(more, phraseWord{clockWord, was.text, time.n % dayMinutes})
 			}

@@ -55,6 +55,8 @@ type phraseReader struct {
 	halves  bool // some time has AM or PM
 	bare    bool // some time is only a number above twelve
 	nights  bool // a time of a night that began the day before
+	late    bool // some time is said to be of the second half of the day
+	plain   bool // some time is said without its half of the day
 	reason  string
 }
 
@@ -75,7 +77,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		"weekday", `\b(weekdays?),? (?:mon|monday)(?:-| to | through )fri(?:day)?\b`, `$1`, "weekend", `\b(weekends?),? sat(?:urday)?s?(?:,| and| &) sun(?:day)?s?\b`, `$1`,
 		"", `\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthPattern + `,? (\d{4})\b`, `date $3 $2 $1`, "", `\b` + monthPattern + ` (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, `date $3 $1 $2`,
 		"top of", `\b(?:at )?the top of (every|each) hour\b`, `$1 hour :00`, "weeknight", `\bweeknights?\b`, `weekday night`, "mo-fr", `\bmo-fr\b`, `mon-fri`,
-		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})[. ]?(\d\d)( |,|$)`, `at $1:$2$3`,
+		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})\.?(\d\d)( |,|$)`, `at $1:$2$3`, "at ", `\bat (\d{1,2}) (15|30|45)( |,|$)`, `at $1:$2$3`,
 		"interval", `\b(?:at|in|with) (?:an )?(?:regular )?intervals? of\b`, `every`, "once in", `\bonce in (\d)`, `every $1`, "and a half", `\bevery (\d+) and a half (hour|minute)`, `every $1.5 $2`,
 		"and a half", `\b(every|each) (?:an )?(hour|minute) and a half\b`, `every 1.5 ${2}s`,
 		"half", `\b(?:half[ -]hourly|(?:every|each) half(?: an)?[ -]hour)\b`, `every 30 minutes`, "quarter", `\b(every|each) quarter(?: of an)? hour\b`, `every 15 minutes`,
@@ -161,16 +163,14 @@ func respellPast(past string) string {
 func respellLength(every string) string {
 	parts := spelledLength.FindStringSubmatch(every)
 	length, err := words.ParseDuration(strings.TrimPrefix(every, "every "))
-	unit, name := time.Second, "seconds"
-	for _, longer := range []time.Duration{time.Minute, time.Hour} {
-		if length%longer == 0 && (parts[2][0] != 's' || parts[3] != "") && (longer == time.Minute || parts[2][0] == 'h') {
-			unit, name = longer, map[time.Duration]string{time.Minute: "minutes", time.Hour: "hours"}[longer]
+	if err == nil && length >= time.Second && (parts[3] != "" || len(parts[2]) == 1 || strings.Contains(parts[1], ".")) {
+		for i, unit := range []time.Duration{time.Hour, time.Minute, time.Second} {
+			if length%unit == 0 {
+				return fmt.Sprintf("every %d %s", length/unit, []string{"hours", "minutes", "seconds"}[i])
+			}
 		}
 	}
-	if err != nil || length%unit != 0 || length == 0 {
-		return every
-	}
-	return fmt.Sprintf("every %d %s", length/unit, name)
+	return every
 }
 
 func atoi(digits string) int {
