@@ -21,6 +21,7 @@ type draft struct {
 
 	parts map[string]any // of a strategy
 	list  []any          // the delays that the sentence at hand lists
+	each  bool           // "On failure, retry after 5 minutes": each one, or once?
 
 	mails  bool   // a sentence says e-mail
 	spread string // that the schedule says

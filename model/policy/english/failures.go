@@ -47,6 +47,8 @@ func (o *outcome) resolve(k int) (final string, err error) {
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays is number N+1.
 func (d *draft) retries() {
 	switch {
+	case d.each && d.lines["retries.count"] == 0 && d.lines["on_exhausted"] > 0:
+		d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry once after 5 minutes", as line `+number(d.lines["on_exhausted"])+" says what follows the last", "nothing of that"))
 	case d.parts["base"] == nil && d.parts["strategy"] == nil:
 	case d.parts["strategy"] == nil && d.lines["retries.count"] == 0:
 		d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that"))
@@ -256,8 +258,10 @@ func (d *draft) strategy(slots []string) {
 	said := func(part string) bool { return before[part] == nil && d.parts[part] != nil }
 	grows, based := said("strategy"), said("base")
 	switch {
+	case said("cap") && d.parts["strategy"] == "fixed" && !strings.Contains(strings.ToLower(slots[0]), "fixed"): // "every 5 minutes, up to 1 hour"
+		d.fail(errNotKnown)
 	case len(d.list) == 0 && (grows || !based && !said("cap") && !said("factor")):
-	case len(d.list) == 1 && !based && (grows || said("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
+	case len(d.list) == 1 && !based && d.list[0] != "0s" && (grows || said("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
 		d.part("base", d.list[0])
 	case grows, based, len(d.list) == 0, len(d.list) == 1 && !said("count"):
 		d.fail(errNotKnown)

@@ -44,16 +44,16 @@ var sentences = []form{
 		(?:take|consider) (?:a|the) worker(?: for| as)? lost after <duration> of silence / a worker that is silent for <duration> (?:is|counts as) lost`,
 		"Take a worker for lost when it is silent for two minutes", setDuration("silent_after")},
 	{`(?:take|consider) no worker(?: for| as)? lost / <not> (?:take|consider) a worker(?: for| as)? lost`, "Take no worker for lost", set("silent_after", "none")},
-	{`(?:allow|give <an attempt>|let <an attempt> <run>|<it> <may> <run>|<it> has) <up to><duration><to complete> / <it> (?:<may>|has to) (?:complete|finish|respond|end|be done|be finished) within <duration> /
+	{`(?:allow|give <an attempt>|let <an attempt> <run>|<it> (?:may|can) <run>|<it> has) <up to><duration><to complete> / <it> (?:<may>|has to) (?:complete|finish|respond|end|be done|be finished) within <duration> /
 		(?:<it> times?|time) out after <duration> / (?:(?:<it> <may>|do) not|no (?:attempt|refresh|run) <may>)(?: let <it>)? <run> (?:more|longer) than <duration><to complete> /
-		<it> <may> <run> no (?:more|longer) than <duration> / (?:cancel|abort|kill|stop|end|terminate|fail|give up on) <an attempt> (?:after|that <runs>) <duration> /
+		<it> <may> <run> (?:up to|at most|a maximum of|no (?:more|longer) than) <duration> / (?:cancel|abort|kill|stop|end|terminate|fail) <each one> (?:after|that <runs>) <duration> /
 		(?:(?:if|when) <it> <runs>|<it> that <runs>) <duration>,?(?: it)? (?:has failed|fails|is a failure|counts as (?:failed|a failure)|is (?:aborted|cancelled|canceled|killed|stopped)|(?:cancel|abort|kill|stop|end|terminate|fail) it) /
 		(?:consider|treat) <it> (?:as )?failed after <duration> / limit <an attempt> to <duration> / the <limit>(?: of <an attempt>)? is <duration> / <limit><,> <duration> /
 		(?:set (?:the|a)|use a) <limit> (?:to|of) <duration> / wait <up to><duration> for (?:a|an|the|each) (?:response|answer)`,
 		"Allow 1 hour to complete", setDuration("timeout")},
 	{`allow (?:any|unlimited) time<to complete> / allow as much time as (?:it|<an attempt>) needs / there is no timeout / no timeout / <not> time out`, "Allow any time to complete", set("timeout", "none")},
 
-	{`give up after <count> (retries|(?:failed |unsuccessful )?attempts|failures)`, "Give up after 5 retries", func(d *draft, slots []string) {
+	{`give up after <count> (retries|(?:failed |unsuccessful )?attempts|failures) / after <count> (retries|(?:failed |unsuccessful )attempts|failures)<,> <give up>`, "Give up after 5 retries", func(d *draft, slots []string) {
 		n := countOf(slots[0])
 		if !strings.EqualFold(slots[1], "retries") {
 			n-- // the first attempt is no retry
@@ -164,6 +164,7 @@ var sentences = []form{
 	{`e-?mail <reader> at <mailbox> / send (?:an )?e-?mails? to <mailbox>`, "Email the customer at owner_email of the payload", (*draft).emailTo},
 	{`<tell> <reader> of no failure`, "Notify the owner of no failure", set("failing_from", "none")},
 	{`<tell> <reader>(?: at <mailbox>)? (?:of|after|on|about) the <ordinal> failure(?: in a (?:row|cycle))? / e-?mail <mailbox> after <count> (?:consecutive )?failures(?: in a (?:row|cycle))? /
+		(?:on|after) the <ordinal> failure(?: in a (?:row|cycle))?<,> <tell> <reader> / after <count> (?:consecutive )?failures(?: in a (?:row|cycle))?<,> <tell> <reader> /
 		<tell> <reader>(?: at <mailbox>)? after <count> (?:consecutive )?failures(?: in a (?:row|cycle))? /
 		<tell> <reader>(?: at <mailbox>)? (?:when|if) <the model> fails <count> times in a row`, "Notify the owner of the third failure in a cycle", (*draft).notifyFailing},
 	{`<when>, <tell> <reader>(?: at <mailbox>)? / <when>, e-?mail <mailbox>`, "When the model is disabled, notify the owner", func(d *draft, slots []string) {
@@ -195,7 +196,7 @@ var sentences = []form{
 		func(d *draft, slots []string) {
 			d.part("strategy", "fixed")
 			d.part("base", d.duration("retries.base", slots[0]+slots[1]))
-			if slots[2] != "" {
+			if d.each = slots[2] == ""; !d.each {
 				d.part("count", float64(countOf(slots[2])))
 			}
 		}},
@@ -285,6 +286,7 @@ var slotPatterns = strings.NewReplacer(
 	"<at most>", `(?:up to|at most|no more than|only)`,
 	"<run them>", `(?:(?:run|allow) )?`,
 	"<run>", `(?:run|take|last)(?: for)?`,
+	"<each one>", `(?:an?|each|every|any) (?:single )?(?:attempt|refresh|run|job)`,
 	"<limit>", `(?:timeout|time limit|(?:maximum|max\.?) (?:(?:run|running) ?time|duration|time))`,
 	"<it>", `(?:it|(?:(?:an?|each|every|the|any) (?:single )?(?:attempt|refresh|run|job)|(?:all )?(?:attempts|refreshes|runs)))`,
 	"<at a time>", `(?: attempts?| refresh(?:es)?)? at (?:a time|the same time|once)`,

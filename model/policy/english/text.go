@@ -80,6 +80,7 @@ func readLine(number int, line string) ([]sentence, error) {
 	if waits.MatchString(content) { // "wait 1 minute before the first retry, 5 minutes before the second"
 		content = strings.TrimPrefix(wait.ReplaceAllString(content, "; on the $2 failure, retry after $1"), "; ")
 	}
+	content = withTimeout.ReplaceAllString(content, "; timeout ")
 	for chain.MatchString(content) {
 		content = chain.ReplaceAllString(content, "$1; $2")
 	}
@@ -135,10 +136,11 @@ var (
 	elided      = regexp.MustCompile(`(?i), (?:and )?(?:(?:on|after) )?(?:the )?(` + someOrdinal + `)(?: failure)?,? ((?:retry|wait|give|disable|after|in|immediately)\b)`)
 	elidedRetry = regexp.MustCompile(`(?i)(; on the (?:` + someOrdinal + `) failure,) (after|in|immediately)\b`)
 	wait        = regexp.MustCompile(`(?i)(?:^wait |, (?:and )?| and )(\d+ [a-z]+) (?:before|after) the (` + someOrdinal + `)(?: (?:retry|failure))?\b`)
+	withTimeout = regexp.MustCompile(`(?i),? (?:with|using) an? (?:timeout|time limit) of `)
 	waits       = regexp.MustCompile(`(?i)^wait \d+ [a-z]+ (?:before|after) the first `)
 	ifThatFails = regexp.MustCompile(`(?i)[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again)?,? (?:retry|try again) (after|in|immediately)\b`)
 	// chain are sentences that a person joins with commas, as none of them has one.
-	chain     = regexp.MustCompile(`(?i)^((?:.*; )?(?:refresh|allow|retry|keep) [^;]*?),(?: and)? ((?:allow|retry (?:up to|at most|every|once|twice|\S+ times)|do not retry|never|give up|notify|tell|e-?mail|keep|time out|skip) ?.*)$`)
+	chain     = regexp.MustCompile(`(?i)^((?:.*[;.] )?(?:refresh|allow|retry|keep) [^;.]*?)(?:,(?: and)?| and) ((?:allow|timeout (?:of )?\d|retry (?:up to|at most|every|after|only|immediately|once|twice|\S+ times)|do not retry|never|give up|notify|tell|e-?mail|keep|time out|skip) ?.*)$`)
 	halfOfDay = regexp.MustCompile(`(?i)[ap]\.m$`)
 	dayFirst  = regexp.MustCompile(`(?i)^` + someDay + `\b`)
 )
