@@ -63,10 +63,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 		return found, refusedRule(err)
 	}
 	found.Rule = read.Rule
-	found.Sentence, found.Remarks = schedule.Sentence(read.Rule), schedule.Remarks(read.Rule)
-	if found.Sentence != "" && read.Spread > 0 {
-		found.Sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
-	}
+	found.Sentence, found.Remarks = read.Sentence(), schedule.Remarks(read.Rule)
 	found.Clocks = compiled.NextChange(after, r.Rule)
 	for len(found.Times) < r.Count && !found.Ended {
 		next, ok, err := compiled.Evaluate(after)

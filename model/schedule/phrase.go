@@ -2,71 +2,15 @@ package schedule
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/teambition/rrule-go"
-
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 )
 
-// readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
-func readEnglish(text string) (Reading, error) {
-	rest, timezone := cutZone(text)
-	rest = respell(rest)
-	if fields := strings.Fields(rest); len(fields) > 1 && fields[0] == "refresh" {
-		rest = strings.Join(words.CutSubject(fields[1:]), " ")
-	}
-	p, lines := readPhrase(rest)
-	if p.reason == "" {
-		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
-	}
-	// "weekdays at 8:00 and weekends at 10:00"
-	lines = nil
-	several := true
-	for part := range strings.SplitSeq(betweenPhrases.ReplaceAllString(rest, "$1;$2"), ";") {
-		one, more := readPhrase(part)
-		lines = append(lines, more...)
-		several = several && one.reason == "" && one.named && len(one.weekdays)+len(one.unit) > 0 && one.pace == "" && one.interval+one.count == 0 &&
-			one.start == "" && one.until.IsZero() && len(one.ordinals)+len(one.dates)+len(one.exceptDays) == 0 && len(lines) <= maxRules
-		if !several {
-			break
-		}
-	}
-	if several {
-		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
-	}
-	// "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
-	length, isLength := strings.CutPrefix(strings.ToLower(strings.TrimSpace(rest)), "every ")
-	if _, unitless := words.Number(length); isLength && !unitless && strings.ContainsAny(length, "hms") {
-		every, err := words.ParseDuration(length)
-		if rule, ok := elapsedRule(every); ok && err == nil && every%(24*time.Hour) != 0 {
-			return Reading{Rule: rule, Timezone: timezone}, nil
-		}
-	}
-	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
-	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
-}
-
-func readPhrase(text string) (p phrase, lines []rrule.ROption) {
-	p.words, p.reason = readWords(text)
-	p.parse()
-	if p.reason == "" {
-		lines = p.lines()
-	}
-	return p, lines
-}
-
-var betweenPhrases = regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?(?:day|mon|tue|wed|thu|fri|sat|sun|week))`)
-
 type phrase struct {
-	words  []phraseWord // those still to be read
-	reason string       // of a refusal: nothing counts behind it
+	phraseReader // words are those still to be read; reason is that of a refusal: nothing counts behind it
 
 	every    bool // also by "twice per"
 	said     bool // "every" has been read before a day or a longer unit
@@ -86,14 +30,15 @@ type phrase struct {
 	clocks   []int // minutes since midnight, rising
 	named    bool  // the sentence names them
 
-	past       []int // minutes of each hour
-	between    []int // the first and the last minute of the day
-	first      []int // the minute of the day at which a pace starts; nil: it is not said
-	open       bool  // "from" waits for its "to"
-	exceptDays []int
-	start      string    // dtstart
-	until      time.Time // wall clock
-	spread     time.Duration
+	past         []int // minutes of each hour
+	between      []int // the first and the last minute of the day
+	first        []int // the minute of the day at which a pace starts; nil: it is not said
+	open         bool  // "from" waits for its "to"
+	exceptDays   []int
+	exceptMonths []int
+	start        string    // dtstart
+	until        time.Time // wall clock
+	spread       time.Duration
 }
 
 type phraseDate struct {
@@ -153,18 +98,14 @@ var takers = map[string]func(*phrase){
 			p.open = true
 		}
 	},
-	"to": func(p *phrase) {
-		if !p.at(dateWord) || !p.until.IsZero() {
-			p.refuse("an end is a date with its year, such as until 1 March 2030")
-			return
-		}
-		day, _ := time.Parse(time.DateOnly, p.skip().text)
-		p.until = day.Add(daySeconds*time.Second - time.Second)
-	},
+	"to": (*phrase).takeUntil,
 	"except": func(p *phrase) {
-		group, workdays, before := p.group, p.workdays, len(p.exceptDays)
-		if p.exceptDays = p.takeWeekdays(); len(p.exceptDays) == 0 || before > 0 {
-			p.refuse("an exception is weekdays; other days are EXDATE lines")
+		group, workdays, before := p.group, p.workdays, len(p.exceptDays)+len(p.exceptMonths)
+		for p.at(monthWord) {
+			p.exceptMonths = append(p.exceptMonths, p.skip().n)
+		}
+		if p.exceptDays = p.takeWeekdays(); len(p.exceptDays)+len(p.exceptMonths) == 0 || before > 0 {
+			p.refuse("an exception is weekdays or months; other days are EXDATE lines")
 		}
 		p.group, p.workdays = group, workdays
 	},
@@ -205,22 +146,34 @@ func twice(text string) string { return document.Found(text) + " stands there tw
 
 // takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
 func (p *phrase) takeBetween() {
+	if len(p.words) > 1 && p.at(dateWord) && p.words[1].kind == dateWord { // "between 1 March and 31 May 2027"
+		p.takeStart()
+		p.takeUntil()
+		return
+	}
 	var ends []int
-	bare := false // the last one is only a number
 	for len(ends) < 2 && p.at(clockWord) {
-		_, bare = words.Digits(p.words[0].text)
 		ends = append(ends, p.skip().n)
 		p.takeTo(clockWord)
 	}
 	switch {
-	case len(p.between) > 0:
-		p.refuse("one part of the day needs an RRULE line, and two need two")
 	case len(ends) < 2 || ends[0] == ends[1]:
 		p.refuse("a part of the day has two different ends, such as between 9:00 and 17:00")
-	case bare && ends[1] < ends[0] && ends[0] <= 12*60:
-		p.refuse("AM or PM is needed at each time, or hours such as 17:00")
 	}
-	p.between = ends
+	p.between = append(p.between, ends...)
+}
+
+func (p *phrase) takeUntil() {
+	if p.at(clockWord) && p.first != nil {
+		p.between, p.first = []int{p.first[0], p.skip().n}, nil
+		return
+	}
+	if !p.at(dateWord) || !p.until.IsZero() {
+		p.refuse("an end is a date with its year, such as until 1 March 2030")
+		return
+	}
+	day, _ := time.Parse(time.DateOnly, p.skip().text)
+	p.until = day.Add(daySeconds*time.Second - time.Second)
 }
 
 func (p *phrase) takeStart() {
@@ -229,6 +182,8 @@ func (p *phrase) takeStart() {
 		p.refuse("it starts twice")
 	case p.at(dateWord):
 		p.start = p.skip().text + "T00:00:00"
+	case p.at(clockWord) && len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord:
+		p.takeBetween()
 	case p.at(clockWord):
 		p.first = []int{p.skip().n}
 	default:
@@ -299,6 +254,16 @@ func (p *phrase) takeDays() {
 	}
 	p.numbered = beginsWithDigit(p.words[0].text)
 	p.ordinals = p.takeAll(ordinalWord)
+	if len(p.ordinals) == 1 && p.ordinals[0] > 0 && p.takeTo(ordinalWord) { // "from the 1st to the 5th"
+		from, to := p.ordinals[0], p.skip().n
+		if to <= from || to > 31 {
+			p.refuse("days from one to another rise")
+		}
+		for from < min(to, 31) {
+			from++
+			p.ordinals = append(p.ordinals, from)
+		}
+	}
 	if len(p.ordinals) > 0 && p.atText("day") {
 		p.skip()
 		return
@@ -362,15 +327,3 @@ func (p *phrase) addDate(month int, days []int) {
 	}
 	p.dates = append(p.dates, phraseDate{month, days})
 }
-
-var phraseExamples = []string{
-	"every day at 6 AM and 4 PM", "every 2 hours", "every 30 minutes", "every hour", "twice per day at 6 AM and 4 PM", "every 2 days at 6:00",
-	"every Monday, Wednesday and Friday at 9:00 and 17:30", "every weekday at 8:00", "every weekend at noon", "every 2 weeks on Monday at 9:00",
-	"on the last Friday of the month at 18:00", "on the first Monday of every month at 9 AM", "on the 1st and 15th of the month at 06:00",
-	"on the last day of the month at midnight", "every year on March 1 at noon", "every quarter on the 1st at 6:00",
-	"every morning at 7:00", "every hour at :15", "every 30 minutes between 9:00 and 17:00", "every day at 6:00 until 1 March 2030",
-	"every day at 6:00 starting 1 March 2030", "weekdays except Friday at 8:00", "every 2 hours on weekdays", "on the last weekday of the month at 18:00",
-	"every day at 6:00 Berlin time",
-}
-
-var phrasebook = sync.OnceValue(func() *words.Phrasebook { return words.NewPhrasebook(phraseExamples) })

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/teambition/rrule-go"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 const dayMinutes = 24 * 60
@@ -16,10 +18,15 @@ const dayMinutes = 24 * 60
 func (p *phrase) lines() (lines []rrule.ROption) {
 	// A pace counts on the clock where days, months or times are named. "Every hour of every day" names none.
 	eachDay := p.unit == "day" && p.interval <= 1 && p.pace != "second" && dayMinutes%p.stepMinutes() == 0
+	if step := p.stepMinutes() * len(p.clocks); p.pace != "" && p.pace != "second" && p.unit == "" && step == dayMinutes && p.evenly() {
+		p.pace, p.unit, p.step = "", "day", 0 // "every 12 hours at 6:00 and 18:00"
+	}
 	switch {
 	case p.pace != "" && (p.unit == "" || eachDay) && !p.someDays() && len(p.first)+len(p.past)+len(p.between) == 0:
 		o := rrule.ROption{Freq: elapsedUnits[p.pace], Interval: p.step, Until: p.until}
-		if len(p.clocks) > 0 {
+		if p.start != "" && len(p.clocks) == 1 { // "every 5 hours from 1 March 2030 at 6:00"
+			p.start = strings.Replace(p.start, "00:00", spokenClock(p.clocks[0]), 1)
+		} else if len(p.clocks) > 0 {
 			p.refuse(countsFromStart)
 		}
 		if p.count > 1 {
@@ -33,6 +40,9 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 		p.paceClocks()
 	case len(p.past)+len(p.between)+len(p.first) > 0:
 		p.refuse("how often between or from these times is not said: every 30 minutes between 9:00 and 17:00")
+	}
+	if p.nights && (p.someDays() || p.unit != "" && p.unit != "day") {
+		p.refuse("the night of a day may be the one before it or behind it; write Sunday at 23:00 or Monday at 2:00")
 	}
 	days := p.days()
 	p.times()
@@ -49,7 +59,17 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute": rrule.MINUTELY, "hour": rrule.HOURLY}
 
 func (p *phrase) someDays() bool {
-	return len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.exceptDays) > 0
+	return len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0
+}
+
+// evenly tells whether the times of day have the distance of the pace.
+func (p *phrase) evenly() bool {
+	for i, clock := range p.clocks {
+		if clock != p.clocks[0]+i*p.stepMinutes() {
+			return false
+		}
+	}
+	return true
 }
 
 const countsFromStart = "hours, minutes and seconds count from the start of the schedule, without a time of day; on some days or between two times they must divide a day"
@@ -63,37 +83,44 @@ func (p *phrase) stepMinutes() int {
 
 // paceClocks turns "every 2 hours between 8:00 and 18:00" into times of day.
 func (p *phrase) paceClocks() {
-	step, from, to := p.stepMinutes(), 0, dayMinutes-1
-	switch {
-	case len(p.between) > 0:
-		if from, to = p.between[0], p.between[1]; to < from {
-			to += dayMinutes
+	step, parts := p.stepMinutes(), p.between
+	if len(p.first) > 0 {
+		parts = []int{p.first[0], p.first[0] + dayMinutes - 1}
+	} else if len(parts) == 0 {
+		parts = []int{0, dayMinutes - 1}
+	}
+	overnight := false
+	for i := 1; i < len(parts); i += 2 {
+		if parts[i] < parts[i-1] {
+			parts[i] += dayMinutes
 		}
-	case len(p.first) > 0:
-		from, to = p.first[0], p.first[0]+dayMinutes-1
+		overnight = overnight || parts[i] >= dayMinutes
 	}
 	switch {
 	case p.pace == "second" || p.count > 1 || len(p.clocks) > 0, len(p.between) == 0 && dayMinutes%step != 0, len(p.first) > 0 && len(p.between)+len(p.past) > 0,
 		len(p.past) > 0 && p.pace != "hour":
 		p.refuse(countsFromStart)
-	case to >= dayMinutes && (p.someDays() || p.unit != "" && p.unit != "day"):
+	case overnight && (p.someDays() || p.unit != "" && p.unit != "day"):
 		p.refuse("a part of the day that passes midnight belongs to two days")
 	case p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.dates) == 0:
 		p.refuse("the day is missing")
 	case len(p.first) > 0 && p.unit != "":
 		p.refuse("it is not said when it ends on each day: every 2 hours between 6:00 and 20:00")
 	}
-	for at := from; at <= to; at += step {
-		if len(p.past) == 0 {
-			p.clocks = append(p.clocks, at%dayMinutes)
-		}
-		for _, minute := range p.past {
-			if clock := at - at%60 + minute; clock >= from && clock <= to {
-				p.clocks = append(p.clocks, clock%dayMinutes)
+	for part := range slices.Chunk(parts, 2) {
+		for at := part[0]; at <= part[1]; at += step {
+			if len(p.past) == 0 {
+				p.clocks = append(p.clocks, at%dayMinutes)
+			}
+			for _, minute := range p.past {
+				if clock := at - at%60 + minute; clock >= part[0] && clock <= part[1] {
+					p.clocks = append(p.clocks, clock%dayMinutes)
+				}
 			}
 		}
 	}
 	slices.Sort(p.clocks)
+	p.clocks = slices.Compact(p.clocks)
 }
 
 func (p *phrase) times() {
@@ -122,6 +149,7 @@ func (p *phrase) times() {
 func (p *phrase) days() []rrule.ROption {
 	var o rrule.ROption
 	var months []int
+	begins := p.begins()
 	for _, date := range p.dates {
 		months = append(months, date.month)
 	}
@@ -131,13 +159,15 @@ func (p *phrase) days() []rrule.ROption {
 		return p.datesOfYear()
 	case p.unit == "year", p.unit == "" && len(months) > 0 && (len(p.ordinals) > 0 || len(p.weekdays) == 0 && p.pace == ""):
 		switch {
-		case len(months) > 0 && !p.every:
+		case len(months) > 0 && !p.every && (len(months) == 1 || len(p.ordinals) == 0): // "the 1st of April and October" comes again
 			p.refuse(`"every year" is missing`)
 		case len(months) > 0:
 		case slices.Equal(p.ordinals, []int{-1}):
 			months = []int{12}
-		case slices.Equal(p.ordinals, []int{1}), len(p.ordinals)+len(p.weekdays) == 0 && p.every:
+		case slices.Equal(p.ordinals, []int{1}):
 			months = []int{1}
+		case len(p.ordinals)+len(p.weekdays) == 0 && p.every:
+			months = []int{int(begins.Month())}
 		default:
 			p.refuse("the month is missing")
 		}
@@ -151,11 +181,14 @@ func (p *phrase) days() []rrule.ROption {
 		if slices.Contains(p.ordinals, -1) {
 			months = quarterEnds
 		}
+		if p.start != "" && len(p.ordinals)+len(p.weekdays) == 0 && (begins.Day() != 1 || !slices.Contains(quarterBegins, int(begins.Month()))) {
+			p.refuse("quarters begin on 1 January, April, July and October; write every 3 months, or the day")
+		}
 		if p.interval > 1 || months[0] > 1 && len(p.ordinals) > 1 {
 			p.refuse("quarters are those of the year, each of them; the first and the last month of one need an RRULE line each")
 		}
 		o = p.choice(rrule.YEARLY, months)
-	case p.unit == "day", p.unit == "" && len(p.weekdays)+len(p.ordinals) == 0 && (p.pace != "" || !p.said && len(p.clocks) > 0 && len(p.exceptDays) == 0):
+	case p.unit == "day", p.unit == "" && len(p.weekdays)+len(p.ordinals) == 0 && (p.pace != "" || !p.said && len(p.clocks) > 0 && len(p.exceptDays)+len(p.exceptMonths) == 0):
 		o = rrule.ROption{Freq: rrule.DAILY, Bymonth: months}
 		switch {
 		case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1):
@@ -172,7 +205,7 @@ func (p *phrase) days() []rrule.ROption {
 	return []rrule.ROption{o}
 }
 
-// needWeekdays refuses a phrase that does not say on which days of a week; that is Monday where it says each week alone.
+// needWeekdays refuses a phrase that does not say on which days of a week; that is the day of the start, or Monday, where it says each week alone.
 func (p *phrase) needWeekdays() {
 	switch {
 	case len(p.ordinals) > 0 && len(p.weekdays) > 0 && p.unit == "":
@@ -184,11 +217,25 @@ func (p *phrase) needWeekdays() {
 	case len(p.weekdays) == 0 && (p.unit == "" || !p.every):
 		p.refuse("how often is not said")
 	case len(p.weekdays) == 0:
-		p.weekdays = []int{0}
+		p.weekdays = []int{(int(p.begins().Weekday()) + 6) % 7}
 	}
 }
 
+// begins returns the start, of which a phrase that names no day takes its day; if there is none, the first Monday that is also the first of a year.
+func (p *phrase) begins() time.Time {
+	if begins, err := time.Parse("2006-01-02T15:04:05", p.start); err == nil {
+		return begins
+	}
+	return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+}
+
 func (p *phrase) without(o rrule.ROption) rrule.ROption {
+	if len(p.exceptMonths) > 0 {
+		if o.Freq != rrule.DAILY && o.Freq != rrule.WEEKLY || len(o.Bymonth) > 0 || len(p.exceptMonths) == 12 {
+			p.refuse("months are excepted from days of all months, and not all of them")
+		}
+		o.Bymonth = slices.DeleteFunc([]int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, func(month int) bool { return slices.Contains(p.exceptMonths, month) })
+	}
 	if len(p.exceptDays) == 0 {
 		return o
 	}
@@ -246,7 +293,9 @@ func (p *phrase) choice(freq rrule.Frequency, months []int) rrule.ROption {
 	case len(ordinals) == 0 && !p.every:
 		p.refuse("how often is not said")
 	case len(ordinals) == 0:
-		ordinals = []int{1}
+		if ordinals = []int{p.begins().Day()}; ordinals[0] > 28 {
+			p.refuse("not every month has a day " + strconv.Itoa(ordinals[0]) + "; write on the " + words.ShortOrdinal(ordinals[0]) + ", or on the last day")
+		}
 	}
 	return rrule.ROption{Freq: freq, Bymonth: months, Bymonthday: ordinals}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/teambition/rrule-go"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -194,8 +195,33 @@ type Understood struct {
 
 const shownNext = 3
 
+// Sentence is what was read, in English, with its start and its spread; empty where English has no words for the rule.
+func (r Reading) Sentence() string {
+	text := Sentence(r.Rule)
+	if text == "" {
+		return ""
+	}
+	if text += spokenStart(r.Dtstart); r.Spread > 0 {
+		text += ", spread over " + document.FormatDurationInWords(r.Spread)
+	}
+	return text
+}
+
+func spokenStart(dtstart string) string {
+	at, err := parseDtstart(dtstart)
+	if err != nil || dtstart == "" {
+		return ""
+	}
+	start := time.Unix(at, 0).UTC()
+	if at%daySeconds == 0 {
+		return start.Format(" starting 2 January 2006")
+	}
+	return start.Format(" starting 2 January 2006 at 15:04")
+}
+
 // ReadAs tells how a rule was read, and when it occurs after an instant, of whose day midnight stands for an empty dtstart. Errors are those of Parse.
 func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err error) {
+	starting := spokenStart(dtstart)
 	if dtstart == "" {
 		if dtstart, err = Midnight(after, timezone); err != nil {
 			return u, err
@@ -205,8 +231,8 @@ func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err 
 	if err != nil {
 		return u, err
 	}
-	u = Understood{Sentence: "by the rule " + strings.Join(strings.Fields(rule), " "), Timezone: compiled.zone.loc.String()}
-	u.Sentence = cmp.Or(Sentence(rule), u.Sentence)
+	said := cmp.Or(Sentence(rule), "by the rule "+strings.Join(strings.Fields(rule), " ")) + starting
+	u = Understood{Sentence: said, Timezone: compiled.zone.loc.String()}
 	for len(u.Next) < shownNext {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil || !ok {

@@ -27,6 +27,8 @@ const (
 	numberWord                   // "2", "two"
 	ordinalWord                  // "1st", "first", and -1 for "last"
 	clockWord                    // "6 AM", "06:00", "noon"
+	looseWord                    // "6", "7:30": a time of the first or of the second half of the day
+	halfWord                     // "evening"
 	pastWord                     // ":15", minutes past each hour
 	weekdayWord                  // "Monday"
 	monthWord                    // "March"
@@ -35,13 +37,12 @@ const (
 	intervalWord                 // "other" and "2", as in "every 2 days"
 )
 
-var fillers = strings.Fields("refresh refreshes refreshed on the of in per a an and only o'clock")
+var fillers = strings.Fields("refresh refreshes refreshed on the of in per a an and only")
 
 // unclear are words that people use in different ways, or that name no time, with what to write instead.
 var unclear = map[string]string{
 	"bi": "every 2 weeks, or twice per week on Monday and Friday", "biweekly": "every 2 weeks, or twice per week on Monday and Friday", "bimonthly": "every 2 months, or twice per month on the 1st and 15th",
-	"biannually": "every 2 years, or twice per year on January 1 and July 1", "or": "say one of them", "morning": "a time such as every day at 8:00", "nightly": "a time such as every day at 2:00",
-	"night": "a time such as every day at 2:00", "evening": "a time such as every day at 18:00", "afternoon": "a time such as every day at 14:00",
+	"biannually": "every 2 years, or twice per year on January 1 and July 1", "or": "say one of them",
 	"tomorrow": "a date such as 2030-03-01", "today": "a date such as 2030-03-01", "now": "a date such as 2030-03-01", "next": "a date such as 2030-03-01",
 	"est": "a city such as New York time", "pst": "a city such as Los Angeles time", "cet": "a city such as Berlin time", "time": "a city of the zone database, such as Berlin time",
 	"holidays": "the days, or a calendar of the policy (closed)",
@@ -52,33 +53,38 @@ type phraseReader struct {
 	words   []phraseWord
 	afterAt bool // a bare number is a time of day
 	halves  bool // some time has AM or PM
-	bare    bool // some time is only a number
+	bare    bool // some time is only a number above twelve
+	nights  bool // a time of a night that began the day before
+	late    bool // some time is said to be of the second half of the day
+	plain   bool // some time is said without its half of the day
 	reason  string
 }
 
 const maxPhrase = 64
 
-const monthPattern = `(jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*`
+const (
+	monthPattern   = `(jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?`
+	weekdayPattern = `(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*`
+)
 
 // respellings write what takes several words, or has several spellings, in one way. Each is tried where its first text stands.
 var respellings = sync.OnceValue(func() (all []respelling) {
-	const time, moment = `((?:1[01]|[1-9])(?::\d\d)?)`, `(\d{1,2}(?::\d\d)? ?[ap]m)`
 	list := []string{
-		" - ", ` - `, `-`, "@", `@`, ` at `, "everyday", `\beveryday\b`, `every day`, " days ", `\b(?:7|seven) days (?:a|per) week\b`, `every day`,
-		"day of", `\b(?:every|each) day of the (?:week|year)\b`, `every day`, "one time", `\bone time\b`, `once`, "day", `\b(?:working|business|week)[ -]days?\b`, `weekday`,
-		"morning", `\b` + time + `(?: o'clock)? in the morning\b`, `$1 am`, "morning", `\b(?:every|each) morning at ` + time + `(?: ?am)?( |,|$)`, `every day at $1 am$2`,
-		"morning", `(day)s? mornings? at ` + time + `(?: ?am)?( |,|$)`, `$1 at $2 am$3`, "evening", `(day)s? evenings? at ((?:1[01]|[5-9])(?::\d\d)?)(?: ?pm)?( |,|$)`, `$1 at $2 pm$3`,
-		"evening", `\b((?:1[01]|[5-9])(?::\d\d)?)(?: o'clock)? in the evening\b`, `$1 pm`, "afternoon", `\b([1-6](?::\d\d)?)(?: o'clock)? in the afternoon\b`, `$1 pm`,
-		"evening", `\b(?:every|each) evening at ((?:1[01]|[5-9])(?::\d\d)?)(?: ?pm)?( |,|$)`, `every day at $1 pm$2`,
-		"night", `\b(?:nightly|(?:every|each) night) at ` + moment + `\b`, `every day at $1`,
+		" - ", ` - `, `-`, "@", `@`, ` at `, "(", `[()]`, `, `, "everyday", `\beveryday\b`, `every day`, "", `\b(?:each and every|(every|each) single)\b`, `every`, " days ", `\b(?:7|seven) days (?:a|per) week\b`, `every day`,
+		"clock", `\b(\d{1,2}) o'?clock\b`, `at $1`, "12", `\b12 (noon|midnight)\b`, `$1`, " sharp", ` sharp\b`, ``, "h", `(\d\d:?\d\d) ?(?:hours|hrs|h)\b`, `$1`,
+		"h", `\bat (\d{1,2}) ?h\b`, `at $1:00`, "h", `\b(\d{1,2})h(\d\d)( |,|$)`, `at $1:$2$3`, "the ", `\b(?:in|during) the (morning|afternoon|evening|night)`, `$1`, " night", ` at nights?\b`, ` night`,
+		"day of", `\b(?:every|each) day of the (?:week|year)\b`, `every day`, "1 time", `\b1 time\b`, `once`, "day", `\b(?:working|business|week)[ -]days?\b`, `weekday`,
+		"weekday", `\b(weekdays?),? (?:mon|monday)(?:-| to | through )fri(?:day)?\b`, `$1`, "weekend", `\b(weekends?),? sat(?:urday)?s?(?:,| and| &) sun(?:day)?s?\b`, `$1`,
 		"", `\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthPattern + `,? (\d{4})\b`, `date $3 $2 $1`, "", `\b` + monthPattern + ` (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, `date $3 $1 $2`,
-		"past", `\bhalf past (\d{1,2})\b`, `$1:30`, "past", `\bquarter past\b`, `15 past`, "past", `\bhalf past\b`, `30 past`,
-		"past", `\b(\d\d?)(?: minutes?)? past ((?:every|each) hour)\b`, `:$1 $2`, "past", `\b(\d\d?)(?: minutes?)? past(?: the hour)?\b`, `:$1`,
-		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})\.?(\d\d)( |,|$)`, `at $1:$2$3`,
-		"half", `\b(?:half[ -]hourly|(?:every|each) half(?: an)? hour)\b`, `every 30 minutes`, "quarter", `\b(every|each) quarter(?: of an)? hour\b`, `every 15 minutes`,
+		"top of", `\b(?:at )?the top of (every|each) hour\b`, `$1 hour :00`, "weeknight", `\bweeknights?\b`, `weekday night`, "mo-fr", `\bmo-fr\b`, `mon-fri`,
+		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})\.?(\d\d)( |,|$)`, `at $1:$2$3`, "at ", `\bat (\d{1,2}) (15|30|45)( |,|$)`, `at $1:$2$3`,
+		"interval", `\b(?:at|in|with) (?:an )?(?:regular )?intervals? of\b`, `every`, "once in", `\bonce in (\d)`, `every $1`, "and a half", `\bevery (\d+) and a half (hour|minute)`, `every $1.5 $2`,
+		"and a half", `\b(every|each) (?:an )?(hour|minute) and a half\b`, `every 1.5 ${2}s`,
+		"half", `\b(?:half[ -]hourly|(?:every|each) half(?: an)?[ -]hour)\b`, `every 30 minutes`, "quarter", `\b(every|each) quarter(?: of an)? hour\b`, `every 15 minutes`,
 		"hourly", `\b(\d+)[ -]hourly\b`, `every $1 hours`, "fortnight", `\b(?:fortnightly|(?:every|each) fortnight)\b`, `every 2 weeks`, "thrice", `\bthrice\b`, `3 times`,
-		"exc", `\b(?:except for|excluding)\b`, `except`, "but", `\bbut not\b`, `except`, "but", `\bbut ((?:mon|tue|wed|thu|fri|sat|sun|week)[a-z]*)\b`, `except $1`, "not", `\bnot\b`, `except`,
-		"ing", `\b(?:starting|beginning)(?: from)?\b`, `starting`, "as of", `\bas of\b`, `starting`,
+		"", `,? ?\b(?:around the clock|24 hours a day|24/7|all day(?: long)?)\b`, ``, "ing", `\b(?:up to and including|up to)\b`, `until`,
+		"", `\b(?:except for|excluding|apart from|other than|with the exception of|but not|not|never)\b`, `except`, "but", `\bbut (` + weekdayPattern + `|week[a-z]*)\b`, `except $1`,
+		"", `\b(?:starting|beginning|effective|as of)(?: as of| from)?\b`, `starting`,
 	}
 	for entry := range slices.Chunk(list, 3) {
 		all = append(all, respelling{entry[0], regexp.MustCompile(entry[1]), entry[2]})
@@ -92,11 +98,32 @@ type respelling struct {
 	text    string
 }
 
-var spelledDate = regexp.MustCompile(`date (\d{4}) ([a-z]{3})[a-z]* (\d{1,2})\b`)
+var (
+	spelledDate   = regexp.MustCompile(`date (\d{4}) ([a-z]{3})[a-z]*\.? (\d{1,2})\b`)
+	spelledLength = regexp.MustCompile(`\bevery (\d+(?:\.\d+)?) ?(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?:(?: and |, | )?(\d+) ?(minutes?|mins?|m|seconds?|secs?|s))?\b`)
+	spelledPast   = regexp.MustCompile(`\b(?:a )?(quarter|half|\d\d?)( minutes?)? (past|to) (\d\d?)\b`)
+	spelledMinute = regexp.MustCompile(`\b(?:at|on) minutes? ((?:\d\d?(?:,? and|,)?( |$))+)`)
+	spelledPasts  = regexp.MustCompile(`\b(?:a )?((?:(?:quarter|half|\d\d?)(?:,? and|,)? )+)(?:minutes? )?past(?: ((?:every|each) hour)| the hour)?( |,|$)`)
+	pastNames     = strings.NewReplacer("quarter", ":15", "half", ":30", ",", "", "and ", "")
+	aNumber       = regexp.MustCompile(`(?:^| )(\d)`)
+)
 
 // respell returns a text in lower case and in one spelling. A date becomes "2030-03-01", for the reader of words to check.
 func respell(text string) string {
-	text = strings.ToLower(text)
+	fields := strings.Fields(strings.ToLower(text))
+	for i, field := range fields {
+		word := strings.TrimRight(field, ",.;:")
+		ten, one, _ := strings.Cut(word, "-")
+		if n, ok := words.Number(ten); ok && ten != "a" && ten != "an" && !beginsWithDigit(ten) {
+			if unit, ok := words.Number(one); ok && n >= 20 && unit < 10 {
+				n, one = n+unit, ""
+			}
+			if one == "" {
+				fields[i] = strconv.Itoa(n) + field[len(word):]
+			}
+		}
+	}
+	text = strings.Join(fields, " ")
 	for _, r := range respellings() {
 		if strings.Contains(text, r.where) {
 			text = r.pattern.ReplaceAllString(text, r.text)
@@ -106,7 +133,44 @@ func respell(text string) string {
 		parts := strings.Fields(date)
 		return fmt.Sprintf("%s-%02d-%02d", parts[1], phraseWords[parts[2][:3]][0].n, atoi(parts[3]))
 	})
-	return strings.TrimSpace(text)
+	text = spelledPast.ReplaceAllStringFunc(text, respellPast)
+	text = spelledMinute.ReplaceAllStringFunc(text, func(list string) string {
+		return aNumber.ReplaceAllString(pastNames.Replace(spelledMinute.FindStringSubmatch(list)[1]), " :$1")
+	})
+	text = spelledPasts.ReplaceAllStringFunc(text, func(past string) string { // "5 and 35 minutes past every hour"
+		parts := spelledPasts.FindStringSubmatch(past)
+		return aNumber.ReplaceAllString(pastNames.Replace(parts[1]), " :$1") + parts[2] + parts[3]
+	})
+	return strings.TrimSpace(spelledLength.ReplaceAllStringFunc(text, respellLength))
+}
+
+// respellPast writes "quarter past 6" as "at 6:15" and "10 minutes to 7" as "at 6:50". "5 to 7" may be a range.
+func respellPast(past string) string {
+	parts := spelledPast.FindStringSubmatch(strings.NewReplacer("quarter", "15 minutes", "half past", "30 past").Replace(past))
+	if parts == nil || parts[3] == "to" && parts[2] == "" || atoi(parts[1]) > 59 || atoi(parts[4]) > 23 {
+		return past
+	}
+	minute := atoi(parts[4])*60 + atoi(parts[1])
+	if parts[3] == "to" {
+		if minute -= 2 * atoi(parts[1]); minute < 60 { // "quarter to 1"
+			minute += dayMinutes / 2
+		}
+	}
+	return fmt.Sprintf("at %d:%02d", minute/60, minute%60)
+}
+
+// respellLength writes "every 1h30m" and "every 1.5 hours" as "every 90 minutes".
+func respellLength(every string) string {
+	parts := spelledLength.FindStringSubmatch(every)
+	length, err := words.ParseDuration(strings.TrimPrefix(every, "every "))
+	if err == nil && length >= time.Second && (parts[3] != "" || len(parts[2]) == 1 || strings.Contains(parts[1], ".")) {
+		for i, unit := range []time.Duration{time.Hour, time.Minute, time.Second} {
+			if length%unit == 0 {
+				return fmt.Sprintf("every %d %s", length/unit, []string{"hours", "minutes", "seconds"}[i])
+			}
+		}
+	}
+	return every
 }
 
 func atoi(digits string) int {
@@ -114,8 +178,7 @@ func atoi(digits string) int {
 	return n
 }
 
-func readWords(text string) (read []phraseWord, reason string) {
-	var r phraseReader
+func readWords(text string) (r phraseReader) {
 	for _, field := range words.Cut(strings.ReplaceAll(text, ": ", " ")) {
 		if last := len(r.fields) - 1; isHalf(field) && last >= 0 && beginsWithDigit(r.fields[last]) {
 			r.fields[last] += " " + field
@@ -124,15 +187,15 @@ func readWords(text string) (read []phraseWord, reason string) {
 		}
 	}
 	if len(r.fields) > maxPhrase {
-		return nil, "more than " + strconv.Itoa(maxPhrase) + " words"
+		r.reason, r.fields = "more than "+strconv.Itoa(maxPhrase)+" words", nil
 	}
 	for len(r.fields) > 0 && r.reason == "" {
 		r.read()
 	}
-	if r.reason == "" && r.halves && r.bare {
+	if r.settle(); r.reason == "" && r.halves && r.bare {
 		r.reason = "AM or PM is needed at each time or at none"
 	}
-	return r.words, r.reason
+	return r
 }
 
 func isHalf(text string) bool { return text == "am" || text == "pm" }
@@ -144,7 +207,6 @@ func (r *phraseReader) read() {
 	r.fields = r.fields[1:]
 	known, isWord := phraseWords[field]
 	ordinal, isOrdinal := words.Ordinal(field) // "second" too: it is a unit only where no day follows
-	number, isNumber := words.Number(field)
 	_, dateError := time.Parse(time.DateOnly, field)
 	left, right, hyphen := strings.Cut(field, "-")
 	switch minutes, past := strings.CutPrefix(field, ":"); {
@@ -159,6 +221,11 @@ func (r *phraseReader) read() {
 	case strings.Count(field, "/") > 0:
 		r.fields = append(strings.Fields(strings.ReplaceAll(field, "/", " ")), r.fields...)
 	case hyphen && !isOrdinal && left != "" && right != "" && !strings.Contains(right, "-"):
+		_, leftNumber := words.Digits(left)
+		_, rightNumber := words.Digits(right)
+		if last := len(r.words) - 1; leftNumber && rightNumber && last >= 0 && r.words[last].text != "every" && r.words[last].kind != monthWord && !r.counts() {
+			r.afterAt = true // "hourly 9-17"
+		}
 		r.fields = append([]string{left, "to", right}, r.fields...)
 	case beginsWithDigit(field):
 		r.readNumber(field)
@@ -169,9 +236,6 @@ func (r *phraseReader) read() {
 	case isOrdinal:
 		r.afterAt = false
 		r.add(phraseWord{ordinalWord, field, ordinal})
-	case isNumber:
-		r.afterAt = false
-		r.add(phraseWord{numberWord, field, number})
 	case field == "times" && len(r.words) > 0 && r.words[len(r.words)-1].kind == numberWord && r.words[len(r.words)-1].n > 0:
 		last := &r.words[len(r.words)-1]
 		*last = phraseWord{countWord, last.text + " times", last.n}
@@ -191,6 +255,11 @@ func validMinute(text string) bool {
 	return ok && n < 60
 }
 
+// counts tells whether a number before what follows is no time of day.
+func (r *phraseReader) counts() bool {
+	return len(r.fields) > 0 && (isUnit(r.fields[0]) || len(phraseWords[r.fields[0]]) > 0 && phraseWords[r.fields[0]][0].kind == monthWord)
+}
+
 // readNumber reads a field that begins with a digit. Before a unit or a month it is no time of day.
 func (r *phraseReader) readNumber(field string) {
 	digits := len(field) - len(strings.TrimLeft(field, "0123456789"))
@@ -199,20 +268,24 @@ func (r *phraseReader) readNumber(field string) {
 		r.reason = document.Found(field) + " is too much"
 		return
 	}
-	counts := len(r.fields) > 0 && (isUnit(r.fields[0]) || len(phraseWords[r.fields[0]]) > 0 && phraseWords[r.fields[0]][0].kind == monthWord)
+	counts := r.counts()
 	switch rest := strings.TrimSpace(field[digits:]); {
 	case rest == "st", rest == "nd", rest == "rd", rest == "th": // 22th too
 		r.add(phraseWord{ordinalWord, field, n})
 	case rest != "" || r.afterAt && !counts:
-		r.bare = r.bare || rest == ""
-		minute := 0
+		minute, kind := 0, looseWord
+		r.bare = r.bare || rest == "" && n > 12 && n < 24
+		if rest == "" && digits == 4 { // "1800"
+			n, minute, kind = n/100, n%100, clockWord
+			ok = minute < 60
+		}
 		if after, colon := strings.CutPrefix(rest, ":"); colon {
 			length := min(2, len(after))
 			ok = length == 2 && validMinute(after[:length])
 			minute, rest = atoi(after[:length]), strings.TrimSpace(after[length:])
 		}
 		if isHalf(rest) {
-			r.halves = true
+			kind, r.halves = clockWord, true
 			ok = ok && n >= 1 && n <= 12
 			n %= 12
 			if rest == "pm" {
@@ -224,7 +297,10 @@ func (r *phraseReader) readNumber(field string) {
 			r.reason = document.Found(field) + " is no time of day"
 			return
 		}
-		r.add(phraseWord{clockWord, field, n*60 + minute})
+		if n == 0 || n > 12 || field[0] == '0' {
+			kind = clockWord
+		}
+		r.add(phraseWord{kind, field, n*60 + minute})
 	default:
 		r.add(phraseWord{numberWord, field, n})
 	}
@@ -270,7 +346,10 @@ var phraseWords = func() map[string][]phraseWord {
 		add(monthWord, i+1, lower, lower[:3])
 	}
 	add(monthWord, 9, "september", "sept")
-	add(plainWord, 0, "every", "each")
+	add(plainWord, 0, "every", "each", "all")
+	for _, part := range []string{"morning", "afternoon", "evening", "night"} {
+		add(halfWord, 0, part, part+"s")
+	}
 	add(plainWord, 0, "to", "until", "till", "through", "thru")
 	add(plainWord, 0, "from")
 	add(plainWord, 0, "between")
@@ -287,7 +366,7 @@ var phraseWords = func() map[string][]phraseWord {
 	add(plainWord, 0, "minute", "min", "mins", "minutes")
 	add(plainWord, 0, "hour", "hr", "hrs", "hours")
 	delete(known, "second") // an ordinal, which the parser takes for a unit at the end
-	known["annually"] = known["yearly"]
+	known["annually"], known["nightly"] = known["yearly"], []phraseWord{every, {halfWord, "night", 0}}
 	return known
 }()
 

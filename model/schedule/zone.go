@@ -46,12 +46,12 @@ func CheckZone(name string) error {
 	return err
 }
 
-var namedZone = regexp.MustCompile(`(?i),? (?:in (?:the )?time ?zone (\S+)|\(([a-z][\w+/-]*)\))$`)
+var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\]]+)[)\]]?|[([]([a-z][\w+/-]*)[)\]])$`)
 
 // cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
 func cutZone(sentence string) (rest, name string) {
-	if found := namedZone.FindStringSubmatchIndex(sentence); found != nil {
-		return sentence[:found[0]], strings.Trim(sentence[found[0]:][strings.LastIndexAny(sentence[found[0]:], " (")+1:], ")")
+	if found := namedZone.FindStringSubmatch(sentence); found != nil {
+		return strings.TrimSuffix(sentence, found[0]), found[1] + found[2]
 	}
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(sentence))
 	for length := maxCity; length > 0; length-- {
@@ -69,7 +69,11 @@ func cutZone(sentence string) (rest, name string) {
 			if behind {
 				to++
 			}
-			return strings.Join(slices.Concat(fields[:from], fields[to:]), " "), name
+			rest = strings.Join(slices.Concat(fields[:from], fields[to:]), " ")
+			if more, same := cutZone(rest); same == name { // "at 9:00 UTC and 21:00 UTC"
+				rest = more
+			}
+			return rest, name
 		}
 	}
 	return sentence, ""

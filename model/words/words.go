@@ -5,6 +5,7 @@ package words
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,7 +152,7 @@ func Roughly(length time.Duration) string {
 }
 
 // DurationPattern matches, in a regular expression that ignores case, what ParseDuration may read.
-var DurationPattern = amountPattern + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + amountPattern + `[a-z]+)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
+var DurationPattern = amountPattern + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + amountPattern + `(?:weeks?|days?|hours?|hrs?|minutes?|mins?|(?:milli)?seconds?|m?secs?|m?s|[wdhm])\b)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
 
 var amountPattern = `(?:\d+(?:\.\d+)? ?|(?:half an?|half one|` + NumberPattern + `) )`
 
@@ -170,13 +171,21 @@ func ParseDuration(text string) (time.Duration, error) {
 	if len(words) > 2 && words[0] == "half" && words[1] == "1" {
 		words = append([]string{"0.5"}, words[2:]...)
 	}
+	if thousand.MatchString(lower) {
+		return 0, &document.Error{Want: "a number without a mark in it, such as 1000, or 1.5", Found: document.Found(text) + " (1.000 may be 1 or 1000)"}
+	}
 	return document.ParseDuration(strings.Join(words, " "))
 }
+
+// thousand is a number that people read in two ways.
+var thousand = regexp.MustCompile(`\b[1-9]\d{0,2}\.\d{3}\b`)
 
 // Nouns are what may be refreshed without a name of its own, in lower case.
 var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|tables|table|banners|banner|thumbnails|thumbnail|thumbnailer service|service|"+
 	"product feeds|product feed|feeds|feed|search indexes|search index|indexes|index|reports|report|pages|page|cache|catalog|data|datasets|dataset|"+
-	"files|file|images|image|imports|import|exports|export|materialized views|materialized view|views|view|everything|it|them", "|")
+	"files|file|images|image|imports|import|exports|export|materialized views|materialized view|views|view|dashboards|dashboard|jobs|job|tasks|task|"+
+	"products|prices|price list|lists|list|catalogs|catalogue|catalogues|inventory|statistics|stock|rates|databases|database|snapshots|snapshot|caches|queries|query|"+
+	"sitemap|sites|site|content|metrics|orders|customers|pipelines|pipeline|documents|document|everything|it|them", "|")
 
 var articles = strings.Fields("the a an this these that its my our all each every")
 

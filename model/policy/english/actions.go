@@ -11,7 +11,7 @@ import (
 // actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or alone.
 var actions = []form{
 	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
-	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>,? (?:and then retry|and retry|then retry|before retrying)`,
+	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry|then retry|before (?:retrying|the (?:next )?retry)))?`,
 		"On the second failure, retry after 1 minute", func(d *draft, slots []string) {
 			if d.at == nil {
 				d.fail(errNotKnown)
@@ -19,7 +19,19 @@ var actions = []form{
 			}
 			retry(d.duration(d.at.field, slots[0]))(d, nil)
 		}},
-	{`wait <planned><else>`, "Wait until the next scheduled refresh", thenSchedule(func(o *outcome) { o.wait = true })},
+	{`retry (?:at|with) the next <scheduled> (?:refresh|run|time)`, "On the second failure, retry at the next scheduled refresh", func(d *draft, _ []string) {
+		if d.at == nil && strings.HasPrefix(strings.ToLower(d.now.text), "retry") { // after which failure?
+			d.fail(errNotKnown)
+			return
+		}
+		thenSchedule(func(o *outcome) { o.wait = true })(d, nil)
+	}},
+	{`<give up> and <tell> <reader>(?: at <mailbox>)?`, "On the second failure, give up and notify the owner", func(d *draft, slots []string) {
+		d.giveUp(nil)
+		d.emailTo(slots)
+		d.notify(policy.NoticeDisabled)
+	}},
+	{`(?:(?:wait|do nothing) <planned>|(?:go on|continue) with the (?:schedule|next <scheduled> refresh))(?: instead)?<else>`, "Wait until the next scheduled refresh", thenSchedule(func(o *outcome) { o.wait = true })},
 	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", thenSchedule(func(o *outcome) { o.reset = true })},
 	{`panic / give up / (?:disable|stop) <the model>`, "Panic", (*draft).giveUp},
 	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", func(d *draft, slots []string) {
@@ -110,7 +122,7 @@ var states = map[string]policy.Notice{"disabled": policy.NoticeDisabled, "gives 
 
 var (
 	beforeState = regexp.MustCompile(`(?i)^(?:when|if|that|notifying (?:them|him|her|it) that|saying that) `)
-	toState     = regexp.MustCompile(`(?i)^(?:(?:(?:the|its) )?(?:auto-?)?refresh(?:ing|es)? )?(?:(?:is|was|has been|gets|becomes) )?`)
+	toState     = regexp.MustCompile(`(?i)^(?:(?:(?:the|its) )?(?:auto-?)?refresh(?:ing|es)? )?(?:(?:is|was|has been|gets|becomes|goes|turns) )?`)
 )
 
 func (d *draft) events(text string) (notices []policy.Notice) {

@@ -21,6 +21,7 @@ type draft struct {
 
 	parts map[string]any // of a strategy
 	list  []any          // the delays that the sentence at hand lists
+	each  bool           // "On failure, retry after 5 minutes": each one, or once?
 
 	mails  bool   // a sentence says e-mail
 	spread string // that the schedule says
@@ -122,10 +123,8 @@ func (d *draft) read(s *sentence) {
 		}
 	}
 	d.closeBlock()
-	if form, slots := match(sentenceGrammar(), s.text); form != nil {
-		if form.apply(d, slots); d.known() {
-			return
-		}
+	if d.apply(sentenceGrammar(), s.text) {
+		return
 	}
 	d.at = nil
 	d.act(s.text)

@@ -47,6 +47,8 @@ func (o *outcome) resolve(k int) (final string, err error) {
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays is number N+1.
 func (d *draft) retries() {
 	switch {
+	case d.each && d.lines["retries.count"] == 0 && d.lines["on_exhausted"] > 0:
+		d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry once after 5 minutes", as line `+number(d.lines["on_exhausted"])+" says what follows the last", "nothing of that"))
 	case d.parts["base"] == nil && d.parts["strategy"] == nil:
 	case d.parts["strategy"] == nil && d.lines["retries.count"] == 0:
 		d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that"))
@@ -146,7 +148,7 @@ var (
 	compound    = regexp.MustCompile(`[a-z][A-Z]|\w_\w|\w(?:\.|::)\w|.(?:Error|Exception)$`) // of several words, as none in a sentence is
 	statusClass = regexp.MustCompile(`(?i)^(?:http_)?\dxx$`)
 	inError     = regexp.MustCompile(`(?i)^(?:an? )?(?:http )?(.+?)(?: errors?)?$`)
-	betweenAll  = regexp.MustCompile(`(?i), and |, or |, | and | or `)
+	betweenAll  = regexp.MustCompile(`(?i)(?:, and |, or |, | and | or )(?:(?:on|after) )?`)
 )
 
 // errorTypes reads a list of error types; classes: also classes of statuses, such as http_5xx.
@@ -154,9 +156,14 @@ func (d *draft) errorTypes(text string, classes bool) (types []any) {
 	for _, part := range betweenAll.Split(text, -1) {
 		name := inError.FindStringSubmatch(part)[1]
 		lower, known := strings.ToLower(name), true
+		if digits := strings.TrimSuffix(lower, "s"); strings.Trim(digits, "0123456789") == "" { // "404s"
+			name = digits
+		}
 		switch {
 		case strings.Trim(name, "0123456789") == "":
 			name = "http_" + name
+		case lower == "failure" || lower == "failures":
+			d.fail(errNotKnown)
 		case name[0] == '"':
 			name = d.now.value(name)
 		case lower == policy.ReasonTimeout+"s":
@@ -185,12 +192,13 @@ func setErrors(field string) func(*draft, []string) {
 var neverAgain = regexp.MustCompile(`(?i)^(?:(?:never|do not) retry|give up(?: immediately| at once)?)$`)
 
 func (d *draft) onError(slots []string) {
-	delays, found := d.doc["delays_by_error"].(map[string]any)
-	if !found {
+	types := d.errorTypes(slots[0], false)
+	delays, _ := d.doc["delays_by_error"].(map[string]any)
+	if delays = maps.Clone(delays); delays == nil {
 		delays = make(map[string]any)
-		d.doc["delays_by_error"] = delays
 	}
-	for _, name := range d.errorTypes(slots[0], false) {
+	d.doc["delays_by_error"] = delays
+	for _, name := range types {
 		field, delay := "delays_by_error."+name.(string), neverRetry
 		if !neverAgain.MatchString(slots[1]) {
 			delay = d.delay(field, slots[1])
@@ -202,16 +210,16 @@ func (d *draft) onError(slots []string) {
 
 // traits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var traits = []form{
-	{patterns: `<up to><count> (?:times?|retries) / (?:at most )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
-	{patterns: `forever`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
-	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`,
-		apply: func(d *draft, slots []string) {
-			d.part("strategy", "fixed")
-			d.part("base", d.duration("retries.base", period(slots[0])))
-		}},
+	{patterns: `once every <period>`, apply: everyPause},
+	{patterns: `(?:with )?<up to><count> (?:times?|retries|more times?) / (?:at most |up to )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
+	{patterns: `(?:forever|indefinitely|endlessly|without (?:a )?limit)`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
+	{patterns: `every <period> / <duration> apart / with <duration> (?:in )?between<tries> / with (?:a|an) (?:fixed )?<pause> of <duration><between> /
+		with an? (?:fixed )?<length> <pause><between> / at <length> intervals / at intervals of <duration> / wait(?:ing)? <duration> (?:each time|between<tries>|before each (?:retry|attempt)) /
+		after <duration> each(?: time)? / each time after <duration>`,
+		apply: everyPause},
 	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
-	{patterns: `doubling the delay(?: each time)?`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
-	{patterns: `(?:of|from|starting (?:at|with|from|after)) <duration>`, apply: setPart("base")},
+	{patterns: `doubl(?:e|ing) (?:(?:the|each) <pause>(?: (?:each time|after each (?:retry|failure|attempt)))?|each time)`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
+	{patterns: `(?:of|from|(?:starting|beginning) (?:at|with|from|after)|with (?:a base|an initial delay) of) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the )?factor <number>`, apply: func(d *draft, slots []string) {
 		n, err := strconv.ParseFloat(slots[0], 64)
 		if err != nil {
@@ -219,10 +227,15 @@ var traits = []form{
 		}
 		d.part("factor", n)
 	}},
-	{patterns: `(?:at most|up to|to|capped at) <duration>`, apply: setPart("cap")},
+	{patterns: `(?:with |up to )?a (?:maximum|cap|limit) of <duration> / (?:at most|up to|to|capped at|(?:never|no) (?:more|longer) than|max(?:imum)?) <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with )?<percent>(?: of)? jitter`, apply: (*draft).vary},
 	{patterns: `(?:immediately|right away|at once)`, apply: func(d *draft, _ []string) { d.delays([]string{"0"}) }},
-	{patterns: `after <duration>`, apply: (*draft).delays},
+	{patterns: `(?:after|in) <delays>`, apply: (*draft).delays},
+}
+
+func everyPause(d *draft, slots []string) {
+	d.part("strategy", "fixed")
+	d.part("base", d.duration("retries.base", period(strings.ReplaceAll(slots[0], "-", " "))))
 }
 
 // aRate matches what is no number of retries, but one in a time.
@@ -245,8 +258,10 @@ func (d *draft) strategy(slots []string) {
 	said := func(part string) bool { return before[part] == nil && d.parts[part] != nil }
 	grows, based := said("strategy"), said("base")
 	switch {
+	case said("cap") && d.parts["strategy"] == "fixed" && !strings.Contains(strings.ToLower(slots[0]), "fixed"): // "every 5 minutes, up to 1 hour"
+		d.fail(errNotKnown)
 	case len(d.list) == 0 && (grows || !based && !said("cap") && !said("factor")):
-	case len(d.list) == 1 && grows && !based:
+	case len(d.list) == 1 && !based && d.list[0] != "0s" && (grows || said("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
 		d.part("base", d.list[0])
 	case grows, based, len(d.list) == 0, len(d.list) == 1 && !said("count"):
 		d.fail(errNotKnown)
@@ -286,12 +301,31 @@ func period(text string) string {
 	return "1 " + text
 }
 
+// delays reads "1 minute, 5 and 15 minutes". A bare number has the unit behind it, which must be that before it too.
 func (d *draft) delays(slots []string) {
 	texts := []string{slots[0]}
-	if _, err := words.ParseDuration(slots[0]); err != nil {
-		texts = betweenAll.Split(slots[0], -1)
+	if _, err := words.ParseDuration(slots[0]); err != nil || !strings.ContainsAny(slots[0], "dhmsw") {
+		texts = betweenDelays.Split(slots[0], -1)
+	}
+	unit, last := "", ""
+	joined := strings.Contains(slots[0], "after") || strings.Contains(slots[0], "then")
+	for i := len(texts) - 1; i >= 0; i-- {
+		if _, bare := words.Digits(texts[i]); bare && texts[i] != "0" {
+			if last = unit; unit == "" || joined {
+				d.refuse("a unit for each delay", d.found())
+			}
+			texts[i] += unit
+			continue
+		}
+		number := strings.TrimRight(texts[i], "abcdefghijklmnopqrstuvwxyz")
+		if unit = texts[i][len(strings.TrimRight(number, " ")):]; last != "" && strings.TrimSuffix(last, "s") != strings.TrimSuffix(unit, "s") {
+			d.refuse("a unit for each delay", d.found())
+		}
+		last = ""
 	}
 	for _, text := range texts {
 		d.list = append(d.list, d.duration("retries", text))
 	}
 }
+
+var betweenDelays = regexp.MustCompile(`(?i)(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`)

@@ -2,6 +2,7 @@ package english
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,11 @@ func addGuard(rule string, bound func(slots []string) (metric string, value any)
 			d.twice("guard", d.now.line, d.now.original())
 		}
 		metric, value := bound(slots)
+		if text, _ := value.(string); thousand.MatchString(text) {
+			d.refuse("a number without a mark in it, such as 1000 or 1.5", document.Found(text)+" (1.000 may be 1 or 1000)")
+		} else {
+			value = strings.ReplaceAll(text, ",", "")
+		}
 		name := d.now.value(metric)
 		if metric[0] != '"' && !isMetric(strings.ToLower(metric)) {
 			d.refuse(`a number that a success reports: rows, bytes, a name with _, or one in quotes`, document.Found(metric))
@@ -33,6 +39,8 @@ func addGuard(rule string, bound func(slots []string) (metric string, value any)
 		d.setInner("guard", field)
 	}
 }
+
+var thousand = regexp.MustCompile(`^[1-9]\d{0,2}\.\d{3}\b`)
 
 // percentOff is what is missing of a percentage, to a hundred, without the dust of binary fractions.
 func percentOff(text string) string {
@@ -53,6 +61,9 @@ func (out *printer) guards(p *policy.Policy) {
 	}
 	for _, g := range p.Guard {
 		metric, bound, last := bare(g.Metric, isMetric(g.Metric)), decimal(g.Bound), ""
+		if thousand.MatchString(bound) {
+			bound += "0"
+		}
 		if g.Relative() && g.Of != policy.DefaultGuardOf {
 			last = " of the last " + strconv.Itoa(g.Of) + " results"
 		}

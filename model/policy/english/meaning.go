@@ -68,12 +68,13 @@ func (d *draft) emailTo(slots []string) {
 }
 
 func (d *draft) notifyFailing(slots []string) {
-	k, known := words.Ordinal(slots[1])
+	last := len(slots) - 1
+	k, known := words.Ordinal(slots[last])
 	if !known {
-		k = countOf(slots[1])
+		k = countOf(slots[last])
 	}
 	d.mail()
-	d.emailTo(slots[:1])
+	d.emailTo(slots[:last])
 	d.set("failing_from", float64(k))
 }
 
@@ -185,6 +186,9 @@ func (d *draft) schedule(text string) {
 		d.set("rrule", d.now.restore(rule[1]+rule[2]))
 		return
 	}
+	if namesMore.MatchString(text) { // "the sales report every day"
+		text = "refresh " + text
+	}
 	read, err := schedule.Read(d.now.restore(text))
 	d.fail(d.place(err, "rrule"))
 	for _, said := range [][2]string{{"timezone", read.Timezone}, {"dtstart", read.Dtstart}} {
@@ -196,15 +200,19 @@ func (d *draft) schedule(text string) {
 	d.set("rrule", read.Rule)
 }
 
+var namesMore = regexp.MustCompile(`(?i)^(?:the|our|my|all) `)
+
 var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
 
-// setWindow reads days, hours, or both; others: those that are not named. The last minute of each hour tells: 17:00 ends "between 9:00 and 17:00".
+// setWindow reads days, hours, or both; others: those that are not named. The last minute of each hour tells: 17:00 ends "between 9:00 and 17:00". The
+// first but one tells as much only of a window of whole hours.
 func setWindow(others bool) func(*draft, []string) {
 	return func(d *draft, slots []string) {
-		text := strings.Replace(strings.ToLower(slots[0]), "before ", "between midnight and ", 1)
+		text := afterHour.ReplaceAllString(strings.Replace(strings.ToLower(slots[0]), "before ", "between midnight and ", 1), "between $1 and midnight")
 		rule, err := schedule.RuleText("every hour at :59 " + text)
+		again, _ := schedule.RuleText("every hour at :01 " + text)
 		found := lastMinutes.FindStringSubmatch(rule)
-		if err != nil || found == nil || others && found[1] != "" && found[2] != "" { // which other hours, of which days?
+		if err != nil || found == nil || again != strings.Replace(rule, "BYMINUTE=59", "BYMINUTE=1", 1) || others && found[1] != "" && found[2] != "" { // which other hours, of which days?
 			d.fail(errNotKnown)
 			return
 		}
@@ -217,10 +225,13 @@ func setWindow(others bool) func(*draft, []string) {
 		}
 		if window == "FREQ=DAILY" { // never
 			d.fail(errNotKnown)
+			return
 		}
 		d.set("retry_window", window)
 	}
 }
+
+var afterHour = regexp.MustCompile(`\bafter (\d{1,2}(?::00)?(?: ?[ap]\.?m\b\.?)?|noon)`)
 
 func chosen(list, all string, others bool) string {
 	if list == "" {

@@ -248,7 +248,7 @@ func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 		"Alow 1 hour to complete":                    `line 1: expected a known sentence, found "Alow 1 hour to complete" ("alow" is not understood there); nearest: Allow 1 hour to complete`,
 		"Pannic":                                     `line 1: expected a known sentence, found "Pannic" ("pannic" is not understood there); nearest: Panic`,
 		"asdf qwer":                                  `line 1: expected a known sentence such as "Refresh the model every 2 hours" or "On the first failure, retry immediately", found "asdf qwer"`,
-		"Retry after 1 minute":                       `line 1: expected a known sentence, found "Retry after 1 minute" ("after" is not understood there); nearest: Retry only between 9 AM and 5 PM`,
+		"Retry after 1 minute":                       `line 1: expected a known sentence, found "Retry after 1 minute"; nearest: On failure, retry after 5 minutes`,
 		"On the first failure, retry never":          `line 1: expected a known sentence, found "On the first failure, retry never" ("never" is not understood there); nearest: On the first failure, retry immediately`,
 		"On the 22st failure, retry immediately":     `line 1: expected a known sentence, found "On the 22st failure, retry immediately"; nearest: On the first failure, retry immediately`,
 		"Doubt a refresh without mercy":              `line 1: expected a number that a success reports: rows, bytes, a name with _, or one in quotes, found "mercy"`,

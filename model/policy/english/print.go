@@ -141,7 +141,7 @@ func (out *printer) retries(p *policy.Policy) {
 	} else {
 		out.say("%s", alignments[p.Alignment])
 	}
-	out.sayIf(p.RetryWindow != "", "Retry only within the window %s", bareRule(p.RetryWindow), "Retry at any time")
+	out.sayIf(p.RetryWindow != "", "Let retries wait for the window %s", bareRule(p.RetryWindow), "Retry at any time")
 }
 
 const sharedLine = 10
