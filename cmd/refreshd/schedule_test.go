@@ -21,7 +21,7 @@ TIME                       DAY  NOTE
 2026-03-28T02:30:00+01:00  Sat
 2026-03-29T03:30:00+02:00  Sun  02:30 does not exist on that day, runs at 03:30
 2026-03-30T02:30:00+02:00  Mon
-clocks: 2026-03-29: clocks go from 02:00 to 03:00; 02:30 does not exist on that day, runs at 03:30
+clocks: 2026-03-29 from 02:00 to 03:00; 02:30 does not exist on that day, runs at 03:30
 `},
 		"cron, two lines": {
 			[]string{"--rule", "0 6 13 * FRI", "--after", "2026-02-07", "--count", "2"},
@@ -52,7 +52,7 @@ no more
 read: every 7 hours
 TIME                       DAY  NOTE
 2026-07-01T14:00:00-04:00  Wed
-clocks: 2026-11-01: clocks go from 02:00 to 01:00; elapsed time goes on
+clocks: 2026-11-01 from 02:00 to 01:00; elapsed time goes on
 `},
 		"cron, across two equal hours": {
 			[]string{"0,30 * * * *", "--timezone", "Europe/London", "--after", "2026-10-25T01:00:00", "-n", "4"},
@@ -63,7 +63,7 @@ TIME                       DAY  NOTE
 2026-10-25T01:00:00Z       Sun
 2026-10-25T01:30:00Z       Sun
 2026-10-25T02:00:00Z       Sun
-clocks: 2026-10-25: clocks go from 02:00 to 01:00; the hour is free, runs in both
+clocks: 2026-10-25 from 02:00 to 01:00; the hour is free, runs in both
 `},
 		"cron, where cron(8) differs": {
 			[]string{"*/30 1 * * *", "--timezone", "Europe/London", "--after", "2026-10-25T01:00:00", "-n", "2"},
@@ -72,7 +72,7 @@ read: every day at 01:00 and 01:30
 TIME                       DAY  NOTE
 2026-10-25T01:30:00+01:00  Sun  01:30 occurs twice, runs at the first
 2026-10-26T01:00:00Z       Mon
-clocks: 2026-10-25: clocks go from 02:00 to 01:00; 01:00 occurs twice, runs at the first; cron(8) runs it in both
+clocks: 2026-10-25 from 02:00 to 01:00; 01:00 occurs twice, runs at the first; cron(8) runs it in both
 `},
 	} {
 		got := c.do(append([]string{"schedule", "next"}, test.args...)...)

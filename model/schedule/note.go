@@ -82,7 +82,7 @@ func (s *Schedule) ClockChanges(after time.Time, days int64) (told []string) {
 	return told
 }
 
-// NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25: clocks go from 02:00 to 01:00; the hour is free,
+// NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25 from 02:00 to 01:00; the hour is free,
 // runs in both". Of a text that is a cron expression, it adds what cron(8) does otherwise. It is empty if clocks are not changed within a year of
 // the next occurrence, or if no line lasts until then.
 func (s *Schedule) NextChange(after time.Time, text string) string {
@@ -96,7 +96,7 @@ func (s *Schedule) NextChange(after time.Time, text string) string {
 		if others := cronFate(text, before, behind); moved != "" && others != "" {
 			fates = append(fates, others)
 		}
-		return dateText(before) + ": clocks go from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(fates, "; ")
+		return dateText(before) + " from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(fates, "; ")
 	}
 	return ""
 }

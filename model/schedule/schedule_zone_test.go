@@ -310,7 +310,7 @@ func TestARuleWithAFreeHourIsNotWarnedOfAChangeOfTheClocks(t *testing.T) {
 
 func TestWhatBecomesOfEachLineAtTheNextChangeOfTheClocksIsTold(t *testing.T) {
 	const (
-		back, forward   = "2026-10-25: clocks go from 02:00 to 01:00; ", "2027-03-28: clocks go from 01:00 to 02:00; "
+		back, forward   = "2026-10-25 from 02:00 to 01:00; ", "2027-03-28 from 01:00 to 02:00; "
 		summer, winter  = "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"
 		free, fromStart = "the hour is free, runs in both", "elapsed time goes on"
 	)
@@ -324,7 +324,7 @@ func TestWhatBecomesOfEachLineAtTheNextChangeOfTheClocksIsTold(t *testing.T) {
 		{"Europe/London", "15 1-5 * * *", winter, forward + "01:15 does not exist on that day, runs at 02:15; cron(8) runs it at 02:00"},
 		{"Europe/London", "FREQ=DAILY;BYHOUR=1;BYMINUTE=15", winter, forward + "01:15 does not exist on that day, runs at 02:15"},
 		{"Europe/London", "every day at 1:15", winter, forward + "01:15 does not exist on that day, runs at 02:15"},
-		{"America/Santiago", "@daily", summer, "2026-09-06: clocks go from 00:00 to 01:00; 00:00 does not exist on that day, runs at 01:00; cron(8) runs it at 01:00"},
+		{"America/Santiago", "@daily", summer, "2026-09-06 from 00:00 to 01:00; 00:00 does not exist on that day, runs at 01:00; cron(8) runs it at 01:00"},
 		{"Europe/London", "15 0-23 * * *", summer, back + "01:15 occurs twice, runs at the first"},
 		{"Europe/London", "0 6 * * *", summer, back + "names no time that is moved"},
 		{"Europe/London", "0 * * * MON", summer, back + "names no time that is moved"},
@@ -334,8 +334,8 @@ func TestWhatBecomesOfEachLineAtTheNextChangeOfTheClocksIsTold(t *testing.T) {
 		{"Europe/London", "FREQ=HOURLY;UNTIL=20260801T000000Z\nFREQ=HOURLY;BYMINUTE=30", summer, back + free},
 		{"Europe/London", "FREQ=HOURLY;UNTIL=20260801T000000Z", summer, ""},
 		{"Europe/London", "FREQ=HOURLY;COUNT=3", summer, ""},
-		{"Australia/Lord_Howe", "0 * * * *", winter, "2027-04-04: clocks go from 02:00 to 01:30; names no time that is moved"},
-		{"Australia/Lord_Howe", "45 * * * *", winter, "2027-04-04: clocks go from 02:00 to 01:30; " + free},
+		{"Australia/Lord_Howe", "0 * * * *", winter, "2027-04-04 from 02:00 to 01:30; names no time that is moved"},
+		{"Australia/Lord_Howe", "45 * * * *", winter, "2027-04-04 from 02:00 to 01:30; " + free},
 		{"Asia/Tokyo", "0 * * * *", summer, ""},
 		{"", "0 * * * *", summer, ""},
 	} {
