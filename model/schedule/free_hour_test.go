@@ -74,7 +74,7 @@ func (f *freeRule) oneByOne(loc *time.Location, dtstart, from, to int64) (found 
 func TestAFreeHourRunsAtEachInstantWhoseClockShowsTheMinute(t *testing.T) {
 	r, rounds := rand.New(rand.NewPCG(29, 0)), long.Or(4, 20)
 	for _, name := range changingZones {
-		loc := testkit.Got(time.LoadLocation(name))(t)
+		loc := testkit.Got(Zone(name))(t)
 		moved := changes(loc)
 		for round := range rounds {
 			change := moved[r.IntN(len(moved))].Unix()
@@ -116,7 +116,7 @@ func TestAFreeHourOfSeldomDaysIsFoundAcrossChanges(t *testing.T) {
 	}
 	for range rounds {
 		name, f := changingZones[r.IntN(len(changingZones))], seldom[r.IntN(len(seldom))]
-		loc := testkit.Got(time.LoadLocation(name))(t)
+		loc := testkit.Got(Zone(name))(t)
 		dtstart := time.Date(1996+r.IntN(30), 12, 15, r.IntN(24), 0, 0, 0, time.UTC).Unix()
 		after := dtstart + r.Int64N(300*daySeconds)
 		s, err := Parse(testkit.Got(RuleText(f.rule))(t), name, time.Unix(dtstart, 0).UTC().Format(dtstartLayout))

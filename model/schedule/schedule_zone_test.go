@@ -282,7 +282,7 @@ func TestAWallClockHasOneInstant(t *testing.T) {
 		"2026-03-29T02:30:00Z": "2026-03-29T01:30:00Z", "2026-10-25T02:30:00Z": "2026-10-25T00:30:00Z 1h0m0s", "2026-07-01T00:00:00Z": "2026-06-30T22:00:00Z",
 		"2026-10-25T03:00:00Z": "2026-10-25T02:00:00Z", "2026-10-25T01:59:59.5Z": "2026-10-24T23:59:59.5Z",
 	} {
-		berlin := testkit.Got(time.LoadLocation("Europe/Berlin"))(t)
+		berlin := testkit.Got(Zone("Europe/Berlin"))(t)
 		at := Shown(testkit.Got(time.Parse(time.RFC3339, wall))(t), berlin)
 		got := at.Format(time.RFC3339Nano)
 		if again := Again(at, berlin); again != 0 {

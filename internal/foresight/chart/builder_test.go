@@ -7,6 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 var (
@@ -32,7 +33,7 @@ func instant(text string) time.Time {
 
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
-	location := testkit.Got(time.LoadLocation(name))(t)
+	location := testkit.Got(schedule.Zone(name))(t)
 	return location
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 func read(t *testing.T, log *Log, text string) (runs, refused []string) {
@@ -25,7 +26,7 @@ func read(t *testing.T, log *Log, text string) (runs, refused []string) {
 }
 
 func TestALogIsReadAsItsFirstLineSays(t *testing.T) {
-	berlin := testkit.Got(time.LoadLocation("Europe/Berlin"))(t)
+	berlin := testkit.Got(schedule.Zone("Europe/Berlin"))(t)
 	columns := testkit.Got(ParseColumns("uid=table_id, at=started,ended=finished,outcome=status,error=kind"))(t)
 	want := []string{"2 tbl_1 05T04:00:00 3m0s success", "3 tbl_1 05T14:00:00 0s failureHTTP", "5 7 05T14:00:01 0s "}
 	for name, text := range map[string]string{
@@ -112,7 +113,7 @@ func TestMapsOfColumnsAndOutcomesAreRead(t *testing.T) {
 }
 
 func TestARunIsReadAcrossTwoEqualHours(t *testing.T) {
-	london := testkit.Got(time.LoadLocation("Europe/London"))(t)
+	london := testkit.Got(schedule.Zone("Europe/London"))(t)
 	for line, want := range map[string]string{
 		"m,2026-10-25 01:50,2026-10-25 01:10":          "2 m 25T00:50:00 20m0s ",
 		"m,2026-10-25 01:50,2026-10-25 01:55":          "2 m 25T00:50:00 5m0s ",
