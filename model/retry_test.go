@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -80,7 +79,7 @@ func TestARetryThatIsHeldPastItsWindowIsJoinedWithTheScheduleAnew(t *testing.T) 
 func TestWhatIsDecidedForAHeldRetryIsDecidedForAFailureAtThatInstant(t *testing.T) {
 	for _, alignment := range []policy.Alignment{policy.AlignPlanned, policy.UntilSuccess, policy.PlannedOnly, policy.WhicheverFirst, policy.BetweenPlanned} {
 		for hour := 17; hour < 24*3; hour += 5 {
-			now := clock(fmt.Sprintf("00:30+4")).Add(time.Duration(hour) * time.Hour)
+			now := clock("00:30+4").Add(time.Duration(hour) * time.Hour)
 			held := heldFriday(t, `,"alignment":"align_planned"`)
 			held.m.Policy.Alignment, held.m.RefreshAt = alignment, now
 			held.do(now, "wake", "")

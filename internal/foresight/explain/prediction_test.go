@@ -38,7 +38,7 @@ func drawn(t *testing.T, rng *rand.Rand) (l *life, now time.Time, told string) {
 	}
 	l.command(at("00:00"), "put", definition)
 	now = at("06:00")
-	l.m.State.RefreshAt, l.m.State.Why = now, pick("planned", "saved: refresh now")
+	l.m.RefreshAt, l.m.Why = now, pick("planned", "saved: refresh now")
 	steps := pick("", "start", "start | failure", "start | failure | start", "start | failure | start | failure", "start | success", "start | taken", `start | postponed "retry_after":900`, "start | interrupted",
 		"run | start | timeout", "run", "start | failure | disable | enable")
 	for step := range strings.SplitSeq(steps, "|") {
@@ -146,7 +146,7 @@ func TestWhatIsForetoldIsWhatComesWhenNothingElseHappens(t *testing.T) {
 		decision, at, comes := lives(l, now)
 		wrong := func(format string, args ...any) {
 			t.Helper()
-			t.Errorf("seed %d at %s: %s\n%s\n%+v\ntold: %s\nnext: %s", seed, now.Format("15:04"), fmt.Sprintf(format, args...), story, l.m.State.Why, strings.Join(e.Story(), " "), strings.Join(e.Next(), " "))
+			t.Errorf("seed %d at %s: %s\n%s\n%+v\ntold: %s\nnext: %s", seed, now.Format("15:04"), fmt.Sprintf(format, args...), story, l.m.Why, strings.Join(e.Story(), " "), strings.Join(e.Next(), " "))
 		}
 		starts := comes && decision.Event == model.EventStart
 		switch f := &e.Forecast; {
