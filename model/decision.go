@@ -25,7 +25,7 @@ const (
 	EventParked       Event = "parked"        // due, but a blocker stops it
 	EventLimited      Event = "limited"       // due, but its key starts as often as it may: it waits for a slot
 	EventReleased     Event = "released"      // its blocker has opened
-	EventReplan       Event = "replan"        // the rule of its policy was changed: planned anew
+	EventReplan       Event = "replan"        // the rule of its policy, or the zone data, was changed: planned anew
 	EventLevel        Event = "level"         // its phase was changed
 
 	EventBecameLate  Event = "became_late"  // for longer than warn_within without a success

@@ -20,6 +20,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -28,7 +29,7 @@ func doctorCommand(a *app) *cobra.Command {
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			report, err := doctor.Check(ctx, o.Queue, options)
 			printed := a.printReport(doctorView{
-				Queue: o.Queue.Name, Layout: o.Queue.Layout, Complete: err == nil, Repaired: report.Repaired(),
+				Queue: o.Queue.Name, ZoneData: zones.InUse().Origin, Layout: o.Queue.Layout, Complete: err == nil, Repaired: report.Repaired(),
 				Errors: report.Total(doctor.Error), Warnings: report.Total(doctor.Warning), Report: report,
 			}, options.Limit)
 			if printed != nil || err != nil {
@@ -60,12 +61,13 @@ Exit codes: 0 no error is left (and with --strict no warning either), 1 some are
 type doctorView struct {
 	*doctor.Report
 
-	Queue    string `json:"queue"`
-	Layout   int    `json:"layout"`   // of its keys
-	Complete bool   `json:"complete"` // everything was looked at
-	Errors   int    `json:"errors"`   // left
-	Warnings int    `json:"warnings"` // left
-	Repaired int    `json:"mended"`
+	Queue    string       `json:"queue"`
+	Layout   int          `json:"layout"`    // of its keys
+	ZoneData zones.Origin `json:"zone_data"` // of this program
+	Complete bool         `json:"complete"`  // everything was looked at
+	Errors   int          `json:"errors"`    // left
+	Warnings int          `json:"warnings"`  // left
+	Repaired int          `json:"mended"`
 }
 
 func (a *app) printReport(v doctorView, limit int) error {
@@ -92,7 +94,7 @@ func (a *app) printReport(v doctorView, limit int) error {
 	for _, s := range v.Servers {
 		fmt.Fprintf(&text, "%s %s, %s\n", plain(s.Name), plain(s.Version), plain(s.Mode))
 	}
-	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, store.Layout)
+	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\nzone data %s\n", v.Layout, store.Layout, v.ZoneData)
 	fmt.Fprintf(&text, "%s: %s, %s, %s, %d mended\n", v.Queue, words.Count(v.Models, "model", "models"),
 		words.Count(v.Errors, "error", "errors"), words.Count(v.Warnings, "warning", "warnings"), v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())

@@ -52,7 +52,7 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 		for _, gone := range liveness.Gone() {
 			parts[gone.Role] = append(parts[gone.Role], gone)
 		}
-		doubts, failed := part.Report().ZoneDoubts(ctx, zonedata.Here())
+		doubts, failed := store.ZoneDoubts(ctx, part.Report(), zonedata.Here())
 		for _, doubt := range doubts {
 			if !slices.Contains(q.Zones, doubt) {
 				q.Zones = append(q.Zones, doubt)

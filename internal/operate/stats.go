@@ -139,7 +139,7 @@ type Process struct {
 func ReadProcesses(ctx context.Context, queue *store.Queue) (v Processes, err error) {
 	err = queue.Each(func(part *store.Store) error {
 		heartbeats, now, failed := part.Report().Heartbeats(ctx)
-		notes, err := part.Report().ZoneNotes(ctx)
+		notes, err := store.ZoneNotes(ctx, part.Report())
 		for _, h := range heartbeats {
 			age := max(0, now.Sub(h.At))
 			member := Process{Name: h.Owner, LastSignAt: h.At, AgeMS: age.Milliseconds(), Lives: age <= model.LongestSilence}

@@ -148,7 +148,7 @@ func (s *Store) Bulks(ctx context.Context) ([]Bulk, error) {
 	bulks, err := s.readBulks(ctx, s.Keys.Bulks)
 	bulks = slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() })
 	if err == nil && slices.ContainsFunc(bulks, func(b Bulk) bool { return b.Action == model.BulkZones }) {
-		notes, failed := s.Report().ZoneNotes(ctx)
+		notes, failed := ZoneNotes(ctx, s.Report())
 		for i := range bulks {
 			bulks[i].Zones, err = notes, failed
 		}
@@ -282,7 +282,11 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 		return false, fmt.Errorf("note how far a bulk is: %w", err)
 	}
 	b.step = step
-	return code == 1, nil
+	if code == 1 && ends != "" && b.Action == model.BulkZones && s.config.JournalCap > 0 {
+		values := []any{"event", "zones", "key", b.ID, "at", model.FormatTime(now), "reason", fmt.Sprintf("%d of %d models planned anew", b.Done, b.Seen)}
+		err = s.Clients.Write.XAdd(ctx, &redis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values}).Err()
+	}
+	return code == 1, Wrap(ignoreMisfit(err), "tell the journal of a bulk")
 }
 
 // BulkState is how far a bulk is, in a word.

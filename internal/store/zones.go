@@ -20,7 +20,7 @@ const (
 )
 
 // ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
-func (s Report) ZoneNotes(ctx context.Context) (*zones.Notes, error) {
+func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
 	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Zones).Result()
 	if _, misfit := Misfit(err); misfit || Refused(err) { // nobody knows
 		err = nil
@@ -29,8 +29,8 @@ func (s Report) ZoneNotes(ctx context.Context) (*zones.Notes, error) {
 }
 
 // ZoneDoubts tells what is planned by different zone data, see zones.Notes.Doubts.
-func (s Report) ZoneDoubts(ctx context.Context, others map[string]*zones.Data) ([]string, error) {
-	notes, err := s.ZoneNotes(ctx)
+func ZoneDoubts(ctx context.Context, s Report, others map[string]*zones.Data) ([]string, error) {
+	notes, err := ZoneNotes(ctx, s)
 	living, failed := s.daemons(ctx)
 	return notes.Doubts(living, others), cmp.Or(err, failed)
 }
@@ -46,14 +46,12 @@ type ZoneWatch struct {
 
 // Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last. A user who may not do that
 // loses nothing but that models are planned anew.
-func (w *ZoneWatch) Note(ctx context.Context, part interface {
-	NoteZones(ctx context.Context, daemon string) (time.Time, error)
-}, daemon string, seen time.Time) error {
+func (w *ZoneWatch) Note(ctx context.Context, part Fleet, daemon string, seen time.Time) error {
 	loaded := zones.InUse().Loaded()
 	if w.loaded == loaded && !w.noted.IsZero() && seen.Sub(w.noted) < zonesEvery {
 		return nil
 	}
-	at, err := part.NoteZones(ctx, daemon)
+	at, err := part.noteZones(ctx, daemon)
 	w.loaded = loaded
 	_, misfit := Misfit(err)
 	switch {
@@ -67,9 +65,9 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 	return err
 }
 
-// NoteZones notes the zone data of a daemon, and which zones are in use. It begins to plan all models anew, and has calendars looked at, if the release of
+// noteZones notes the zone data of a daemon, and which zones are in use. It begins to plan all models anew, and has calendars looked at, if the release of
 // this data is the first one or a newer one, or if no daemon with older data lives any more. A kill leaves it undone as a whole.
-func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, err error) {
+func (s Fleet) noteZones(ctx context.Context, daemon string) (now time.Time, err error) {
 	var set map[string]string
 	var drop, gates []string
 	replan := false

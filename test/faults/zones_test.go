@@ -225,7 +225,7 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 	if err != nil || !found || bulk.Seen != 0 || bulk.Problem != "expected zone data of 2026f or newer, found 2025b of 2025b" {
 		t.Errorf("expected a bulk that waits for a poller with newer data, found %t, %+v, %v", found, bulk, err)
 	}
-	doubts, err := w.daemons["old poller"].store.Report().ZoneDoubts(t.Context(), nil)
+	doubts, err := store.ZoneDoubts(t.Context(), w.daemons["old poller"].store.Report(), nil)
 	if len(doubts) != 1 || !strings.Contains(doubts[0], "2025b of 2025b and 2026f of 2026f, which differ for America/Vancouver from 2026-12-01") {
 		t.Errorf("expected daemons that differ, found %q, %v", doubts, err)
 	}
@@ -234,5 +234,14 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 	w.rounds(10)
 	if bulk, _, err = w.daemons["new poller"].store.Fleet().ReadBulk(t.Context(), "zones-2026f"); err != nil || bulk.Done != 1 || bulk.EndedAt.IsZero() {
 		t.Errorf("expected one model planned anew, found %+v, %v", bulk, err)
+	}
+	told := ""
+	for _, entry := range client.XRange(t.Context(), "q:journal", "-", "+").Val() {
+		if entry.Values["event"] == "zones" {
+			told += fmt.Sprint(entry.Values["key"], ": ", entry.Values["reason"], "; ")
+		}
+	}
+	if want := "zones-2026f: 1 of 1 models planned anew; "; told != want {
+		t.Errorf("expected %q, found %q", want, told)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
 )
@@ -45,7 +46,7 @@ func (c *checker) processes(ctx context.Context) error {
 
 // zoneData tells which daemons, or hosts, have other zone data than the queue was planned by.
 func (c *checker) zoneData(ctx context.Context) error {
-	doubts, err := c.store.Report().ZoneDoubts(ctx, zonedata.Here())
+	doubts, err := store.ZoneDoubts(ctx, c.store.Report(), zonedata.Here())
 	for _, doubt := range doubts {
 		c.note(zoneData, c.store.Keys.Zones, doubt)
 	}

@@ -51,7 +51,7 @@ var (
 	deeds = map[model.Event]string{
 		model.EventRun: "ran", model.EventEnable: "enabled", model.EventDisable: "disabled", model.EventCreate: "created", model.EventUpdate: "changed",
 		model.EventRemove: "removed", model.EventImport: "imported", model.EventAccept: "accepted the result of", model.EventCancel: "took back the attempt of",
-		"worker_quiet": "quieted the worker", "worker_stop": "stopped the worker", "worker_resume": "resumed the worker",
+		"worker_quiet": "quieted the worker", "worker_stop": "stopped the worker", "worker_resume": "resumed the worker", "zones": "planned anew by newer zone data",
 		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
 	}
 	happenings = map[model.Event]string{
