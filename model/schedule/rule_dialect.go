@@ -134,6 +134,8 @@ func readings(fields []string, aws bool) (all []dialect) {
 	return append(all, onCalendar(fields)...)
 }
 
+func star(field string) bool { return field == "*" || field == "*/1" || field == "?" }
+
 // variants differ where one scheduler reads the same fields otherwise than another.
 func (d dialect) variants() []dialect {
 	all := []dialect{d}
@@ -148,7 +150,7 @@ func (d dialect) variants() []dialect {
 	if d.seconds+d.years == "" && startStep.MatchString(strings.Join(d.fields[:], " ")) {
 		split("stepping on from the first number", "at that number alone, as in busybox and systemd-cron", func(d *dialect) { d.alone = true })
 	}
-	if all := []string{"*", "*/1", "?"}; !slices.Contains(all, d.fields[2]) && !slices.Contains(all, d.fields[4]) {
+	if !star(d.fields[2]) && !star(d.fields[4]) {
 		split("on either kind of day", "on days that are both", func(d *dialect) { d.both = true })
 	}
 	return all
