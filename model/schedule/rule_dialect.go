@@ -122,7 +122,9 @@ func readings(fields []string, aws bool) (all []dialect) {
 		if !aws {
 			take("field 1 is the seconds", f[0], "", 0, f[1:])
 			take("field 1 is the seconds, and 1 is Sunday", f[0], "", 1, f[1:])
-			take("field 6 is the seconds", f[5], "", 0, f[:5])
+			if !slices.Contains(f, "?") { // those who write so have seconds first
+				take("field 6 is the seconds", f[5], "", 0, f[:5])
+			}
 			take("field 6 is the year", "", f[5], 0, f[:5])
 		}
 		take("field 6 is the year, and 1 is Sunday", "", f[5], 1, f[:5])
