@@ -122,7 +122,9 @@ func readings(fields []string, aws bool) (all []dialect) {
 		if !aws {
 			take("field 1 is the seconds", f[0], "", 0, f[1:])
 			take("field 1 is the seconds, and 1 is Sunday", f[0], "", 1, f[1:])
-			take("field 6 is the seconds", f[5], "", 0, f[:5])
+			if !slices.Contains(f, "?") { // those who write so have seconds first
+				take("field 6 is the seconds", f[5], "", 0, f[:5])
+			}
 			take("field 6 is the year", "", f[5], 0, f[:5])
 		}
 		take("field 6 is the year, and 1 is Sunday", "", f[5], 1, f[:5])
@@ -133,6 +135,8 @@ func readings(fields []string, aws bool) (all []dialect) {
 	}
 	return append(all, onCalendar(fields)...)
 }
+
+func star(field string) bool { return field == "*" || field == "*/1" || field == "?" }
 
 // variants differ where one scheduler reads the same fields otherwise than another.
 func (d dialect) variants() []dialect {
@@ -148,7 +152,7 @@ func (d dialect) variants() []dialect {
 	if d.seconds+d.years == "" && startStep.MatchString(strings.Join(d.fields[:], " ")) {
 		split("stepping on from the first number", "at that number alone, as in busybox and systemd-cron", func(d *dialect) { d.alone = true })
 	}
-	if all := []string{"*", "*/1", "?"}; !slices.Contains(all, d.fields[2]) && !slices.Contains(all, d.fields[4]) {
+	if !star(d.fields[2]) && !star(d.fields[4]) {
 		split("on either kind of day", "on days that are both", func(d *dialect) { d.both = true })
 	}
 	return all

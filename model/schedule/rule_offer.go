@@ -66,7 +66,7 @@ func (d *dialect) offer() (rule string, ok bool) {
 }
 
 func (d *dialect) set(f *cronField, items []string) (set cronSet, ok bool) {
-	set.field, set.star, ok = f, slices.Equal(items, []string{"*"}) || slices.Equal(items, []string{"*/1"}), true
+	set.field, set.star, ok = f, len(items) == 1 && star(items[0]), true
 	for i := 0; ok && i < len(items); i++ {
 		var more uint64
 		more, ok = d.item(f, items[i])
@@ -147,7 +147,7 @@ func (d *dialect) days(times *rrule.ROption) (parts []rrule.ROption) {
 	ofWeek, also := d.weekDays(times)
 	switch {
 	case !ok || !also:
-	case ofMonth == nil && ofWeek == nil:
+	case ofMonth == nil && ofWeek == nil, !d.both && (ofMonth == nil && !star(d.fields[2]) || ofWeek == nil && !star(d.fields[4])): // either holds on every day
 		parts = make([]rrule.ROption, 1)
 	case ofMonth == nil || ofWeek == nil || !d.both && d.fields[4][0] != '+':
 		parts = append(ofMonth, ofWeek...)
