@@ -71,7 +71,7 @@ const (
 var respellings = sync.OnceValue(func() (all []respelling) {
 	list := []string{
 		" - ", ` - `, `-`, "@", `@`, ` at `, "(", `[()]`, `, `, "everyday", `\beveryday\b`, `every day`, "", `\b(?:each and every|(every|each) single)\b`, `every`, " days ", `\b(?:7|seven) days (?:a|per) week\b`, `every day`,
-		"clock", `\b(\d{1,2}) o'?clock\b`, `at $1`, "12", `\b12 (noon|midnight)\b`, `$1`, " sharp", ` sharp\b`, ``, "h", `(\d\d:?\d\d) ?(?:hours|hrs|h)\b`, `$1`,
+		"clock", `\b(\d{1,2}(?::\d\d)?) o['’]?clock\b`, `at $1`, "12", `\b12 (noon|midnight)\b`, `$1`, " sharp", ` sharp\b`, ``, "h", `(\d\d:?\d\d) ?(?:hours|hrs|h)\b`, `$1`,
 		"h", `\bat (\d{1,2}) ?h\b`, `at $1:00`, "h", `\b(\d{1,2})h(\d\d)( |,|$)`, `at $1:$2$3`, "the ", `\b(?:in|during) the (morning|afternoon|evening|night)`, `$1`, " night", ` at nights?\b`, ` night`,
 		"day of", `\b(?:every|each) day of the (?:week|year)\b`, `every day`, "1 time", `\b1 time\b`, `once`, "day", `\b(?:working|business|week)[ -]days?\b`, `weekday`,
 		"weekday", `\b(weekdays?),? (?:mon|monday)(?:-| to | through )fri(?:day)?\b`, `$1`, "weekend", `\b(weekends?),? sat(?:urday)?s?(?:,| and| &) sun(?:day)?s?\b`, `$1`,
@@ -82,7 +82,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		"and a half", `\b(every|each) (?:an )?(hour|minute) and a half\b`, `every 1.5 ${2}s`,
 		"half", `\b(?:half[ -]hourly|(?:every|each) half(?: an)?[ -]hour)\b`, `every 30 minutes`, "quarter", `\b(every|each) quarter(?: of an)? hour\b`, `every 15 minutes`,
 		"hourly", `\b(\d+)[ -]hourly\b`, `every $1 hours`, "fortnight", `\b(?:fortnightly|(?:every|each) fortnight)\b`, `every 2 weeks`, "thrice", `\bthrice\b`, `3 times`,
-		"", `,? ?\b(?:around the clock|24 hours a day|24/7|all day(?: long)?)\b`, ``, "ing", `\b(?:up to and including|up to)\b`, `until`,
+		"", `\b(?:around the clock|24 hours a day|24/7|all day(?: long)?)\b`, `nonstop`, "ing", `\b(?:up to and including|up to)\b`, `until`,
 		"", `\b(?:except for|excluding|apart from|other than|with the exception of|but not|not|never)\b`, `except`, "but", `\bbut (` + weekdayPattern + `|week[a-z]*)\b`, `except $1`,
 		"", `\b(?:starting|beginning|effective|as of)(?: as of| from)?\b`, `starting`,
 	}
@@ -352,6 +352,7 @@ var phraseWords = func() map[string][]phraseWord {
 	}
 	add(plainWord, 0, "to", "until", "till", "through", "thru")
 	add(plainWord, 0, "from")
+	add(plainWord, 0, "nonstop")
 	add(plainWord, 0, "between")
 	add(plainWord, 0, "starting")
 	add(plainWord, 0, "except")
