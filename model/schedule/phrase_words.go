@@ -102,7 +102,7 @@ var (
 	spelledDate   = regexp.MustCompile(`date (\d{4}) ([a-z]{3})[a-z]*\.? (\d{1,2})\b`)
 	spelledLength = regexp.MustCompile(`\bevery (\d+(?:\.\d+)?) ?(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?:(?: and |, | )?(\d+) ?(minutes?|mins?|m|seconds?|secs?|s))?\b`)
 	spelledPast   = regexp.MustCompile(`\b(?:a )?(quarter|half|\d\d?)( minutes?)? (past|to) (\d\d?)\b`)
-	spelledMinute = regexp.MustCompile(`\b(?:at|on) minutes? ((?:\d\d?(?:,? and|,)?( |$))+)`)
+	spelledMinute = regexp.MustCompile(`\b(?:at|on) minutes? ((?:\d\d?(?:,? and|,)?(?: |$))+)`)
 	spelledPasts  = regexp.MustCompile(`\b(?:a )?((?:(?:quarter|half|\d\d?)(?:,? and|,)? )+)(?:minutes? )?past(?: ((?:every|each) hour)| the hour)?( |,|$)`)
 	pastNames     = strings.NewReplacer("quarter", ":15", "half", ":30", ",", "", "and ", "")
 	aNumber       = regexp.MustCompile(`(?:^| )(\d)`)
@@ -134,13 +134,12 @@ func respell(text string) string {
 		return fmt.Sprintf("%s-%02d-%02d", parts[1], phraseWords[parts[2][:3]][0].n, atoi(parts[3]))
 	})
 	text = spelledPast.ReplaceAllStringFunc(text, respellPast)
-	text = spelledMinute.ReplaceAllStringFunc(text, func(list string) string {
-		return aNumber.ReplaceAllString(pastNames.Replace(spelledMinute.FindStringSubmatch(list)[1]), " :$1")
-	})
-	text = spelledPasts.ReplaceAllStringFunc(text, func(past string) string { // "5 and 35 minutes past every hour"
-		parts := spelledPasts.FindStringSubmatch(past)
-		return aNumber.ReplaceAllString(pastNames.Replace(parts[1]), " :$1") + parts[2] + parts[3]
-	})
+	for _, list := range []*regexp.Regexp{spelledMinute, spelledPasts} { // "at minutes 5 and 35", "5 and 35 minutes past every hour"
+		text = list.ReplaceAllStringFunc(text, func(past string) string {
+			parts := list.FindStringSubmatch(past)
+			return aNumber.ReplaceAllString(pastNames.Replace(parts[1]), " :$1") + strings.Join(parts[2:], "")
+		})
+	}
 	return strings.TrimSpace(spelledLength.ReplaceAllStringFunc(text, respellLength))
 }
 
