@@ -64,6 +64,11 @@ func (r *phraseReader) settle() {
 		}
 	}
 	r.words = nil
+	r.settleRuns(read)
+}
+
+// settleRuns settles times that stand together, each run of them by the parts of the day before it.
+func (r *phraseReader) settleRuns(read []phraseWord) {
 	placed := true // times stand behind each part of the day
 	for i, parts := 0, []string(nil); i < len(read) && r.reason == ""; i++ {
 		if read[i].kind == halfWord {
