@@ -37,7 +37,7 @@ const (
 	intervalWord                 // "other" and "2", as in "every 2 days"
 )
 
-var fillers = strings.Fields("refresh refreshes refreshed on the of in per a an and only")
+var fillers = strings.Fields("refresh refreshes refreshed on the of in per a an and only during both")
 
 // unclear are words that people use in different ways, or that name no time, with what to write instead.
 var unclear = map[string]string{
@@ -78,6 +78,8 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		"", `\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthPattern + `,? (\d{4})\b`, `date $3 $2 $1`, "", `\b` + monthPattern + ` (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, `date $3 $1 $2`,
 		"top of", `\b(?:at )?the top of (every|each) hour\b`, `$1 hour :00`, "weeknight", `\bweeknights?\b`, `weekday night`, "mo-fr", `\bmo-fr\b`, `mon-fri`,
 		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})\.?(\d\d)( |,|$)`, `at $1:$2$3`, "at ", `\bat (\d{1,2}) (15|30|45)( |,|$)`, `at $1:$2$3`,
+		"x ", `\b(\d)x\b`, `$1 times`, "full hour", `\b(?:at )?(every|each) full hour\b`, `$1 hour :00`, "onward", ` onwards?\b`, ``, "as well", `,? as well as\b`, ` and`,
+		"between", `\bbetween (` + weekdayPattern + `) and (` + weekdayPattern + `)`, `$1 to $2`,
 		"interval", `\b(?:at|in|with) (?:an )?(?:regular )?intervals? of\b`, `every`, "once in", `\bonce in (\d)`, `every $1`, "and a half", `\bevery (\d+) and a half (hour|minute)`, `every $1.5 $2`,
 		"and a half", `\b(every|each) (?:an )?(hour|minute) and a half\b`, `every 1.5 ${2}s`,
 		"half", `\b(?:half[ -]hourly|(?:every|each) half(?: an)?[ -]hour)\b`, `every 30 minutes`, "quarter", `\b(every|each) quarter(?: of an)? hour\b`, `every 15 minutes`,
