@@ -36,6 +36,7 @@ type phrase struct {
 	open         bool  // "from" waits for its "to"
 	exceptDays   []int
 	exceptMonths []int
+	nonstop      bool      // "all day"
 	start        string    // dtstart
 	until        time.Time // wall clock
 	spread       time.Duration
@@ -86,7 +87,7 @@ func (p *phrase) parse() {
 }
 
 var takers = map[string]func(*phrase){
-	"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "between": (*phrase).takeBetween,
+	"every": (*phrase).takeEvery, "nonstop": func(p *phrase) { p.nonstop = true }, "starting": (*phrase).takeStart, "between": (*phrase).takeBetween,
 	"from": func(p *phrase) {
 		switch {
 		case p.at(dateWord):

@@ -48,7 +48,7 @@ func (r *phraseReader) settle() {
 			read = append(read, phraseWord{looseWord, word.text, word.n * 60})
 		case word.kind != halfWord:
 			read = append(read, word)
-		case last >= 0 && read[last].isTime() && !(before && later) && len(read[last].half()) < 3: // not yet in the morning
+		case last >= 0 && read[last].isTime() && (!before || !later) && len(read[last].half()) < 3: // not yet in the morning
 			read[last].text += " " + word.text
 		case !later && (before || last >= 0 && read[last].isTime() || !slices.ContainsFunc(read, phraseWord.isTime)):
 			r.reason = document.Found(word.text) + " could mean more than one thing; write a time such as every day at 8:00"
@@ -64,6 +64,11 @@ func (r *phraseReader) settle() {
 		}
 	}
 	r.words = nil
+	r.settleRuns(read)
+}
+
+// settleRuns settles times that stand together, each run of them by the parts of the day before it.
+func (r *phraseReader) settleRuns(read []phraseWord) {
 	placed := true // times stand behind each part of the day
 	for i, parts := 0, []string(nil); i < len(read) && r.reason == ""; i++ {
 		if read[i].kind == halfWord {
@@ -101,35 +106,35 @@ func (r *phraseReader) settle() {
 func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 	after := ""
 	for k := len(times) - 1; k >= 0; k-- {
-		time, half, clear := times[k], times[k].half(), true
+		time, half, sure := times[k], times[k].half(), true
 		if after != "" && time.kind == clockWord && half == "" && time.text[0] == '0' && times[k+1].text[0] == '0' { // "02:30 and 04:30 PM"
 			time.kind = looseWord
 		}
 		minute, ok := time.within(cmp.Or(half, after), ends && k == 1)
 		switch {
 		case half != "":
-			clear = ok && (time.kind == looseWord || beginsWithDigit(time.text))
+			sure = ok && (time.kind == looseWord || beginsWithDigit(time.text))
 			time.n, after = minute, half
 			r.late = r.late || minute >= dayMinutes/2
 		case time.kind == clockWord:
 			after = ""
-			clear = !ends || k == 0 || time.text != "midnight" || times[0].kind == clockWord || times[0].half() != "" // "6 to midnight"
+			sure = !ends || k == 0 || time.text != "midnight" || times[0].kind == clockWord || times[0].half() != "" // "6 to midnight"
 		case after != "" && ok && minute < times[k+1].n && (ends || minute >= 60 || minute == time.n): // "12 and 6 AM" is not clear
 			if k > 0 && times[k-1].half() != "" && times[k-1].half() != after { // nor is "1 AM, 5 and 9 PM"
 				early, ok := time.within(times[k-1].half(), false)
-				clear = !ok || early <= times[k-1].n
+				sure = !ok || early <= times[k-1].n
 			}
 			time.n = minute
 		case after != "": // "from 9 to 5 PM" is clear
-			clear = ends && time.n < times[k+1].n
+			sure = ends && time.n < times[k+1].n
 		case k == 0:
 			r.plain = true
 		default:
 			before := cmp.Or(times[k-1].half(), map[string]string{"noon": "pm", "midday": "pm"}[times[k-1].text])
 			minute, ok = time.within(before, false)
-			clear = before == "" && !(ends && times[0].n >= time.n && times[0].n <= dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
+			sure = before == "" && !(ends && times[0].n >= time.n && times[0].n <= dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
 		}
-		if !clear {
+		if !sure {
 			early := time.n % (dayMinutes / 2)
 			r.reason = fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(early), spokenClock(early+dayMinutes/2))
 		}

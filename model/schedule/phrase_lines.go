@@ -41,6 +41,9 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 	case len(p.past)+len(p.between)+len(p.first) > 0:
 		p.refuse("how often between or from these times is not said: every 30 minutes between 9:00 and 17:00")
 	}
+	if p.nonstop && p.pace == "" {
+		p.refuse("how often all day is not said")
+	}
 	if p.nights && (p.someDays() || p.unit != "" && p.unit != "day") {
 		p.refuse("the night of a day may be the one before it or behind it; write Sunday at 23:00 or Monday at 2:00")
 	}

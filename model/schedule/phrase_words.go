@@ -37,7 +37,7 @@ const (
 	intervalWord                 // "other" and "2", as in "every 2 days"
 )
 
-var fillers = strings.Fields("refresh refreshes refreshed on the of in per a an and only")
+var fillers = strings.Fields("refresh refreshes refreshed on the of in per a an and only during both")
 
 // unclear are words that people use in different ways, or that name no time, with what to write instead.
 var unclear = map[string]string{
@@ -71,18 +71,20 @@ const (
 var respellings = sync.OnceValue(func() (all []respelling) {
 	list := []string{
 		" - ", ` - `, `-`, "@", `@`, ` at `, "(", `[()]`, `, `, "everyday", `\beveryday\b`, `every day`, "", `\b(?:each and every|(every|each) single)\b`, `every`, " days ", `\b(?:7|seven) days (?:a|per) week\b`, `every day`,
-		"clock", `\b(\d{1,2}) o'?clock\b`, `at $1`, "12", `\b12 (noon|midnight)\b`, `$1`, " sharp", ` sharp\b`, ``, "h", `(\d\d:?\d\d) ?(?:hours|hrs|h)\b`, `$1`,
+		"clock", `\b(\d{1,2}(?::\d\d)?) o['’]?clock\b`, `at $1`, "12", `\b12 (noon|midnight)\b`, `$1`, " sharp", ` sharp\b`, ``, "h", `(\d\d:?\d\d) ?(?:hours|hrs|h)\b`, `$1`,
 		"h", `\bat (\d{1,2}) ?h\b`, `at $1:00`, "h", `\b(\d{1,2})h(\d\d)( |,|$)`, `at $1:$2$3`, "the ", `\b(?:in|during) the (morning|afternoon|evening|night)`, `$1`, " night", ` at nights?\b`, ` night`,
 		"day of", `\b(?:every|each) day of the (?:week|year)\b`, `every day`, "1 time", `\b1 time\b`, `once`, "day", `\b(?:working|business|week)[ -]days?\b`, `weekday`,
 		"weekday", `\b(weekdays?),? (?:mon|monday)(?:-| to | through )fri(?:day)?\b`, `$1`, "weekend", `\b(weekends?),? sat(?:urday)?s?(?:,| and| &) sun(?:day)?s?\b`, `$1`,
 		"", `\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthPattern + `,? (\d{4})\b`, `date $3 $2 $1`, "", `\b` + monthPattern + ` (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, `date $3 $1 $2`,
 		"top of", `\b(?:at )?the top of (every|each) hour\b`, `$1 hour :00`, "weeknight", `\bweeknights?\b`, `weekday night`, "mo-fr", `\bmo-fr\b`, `mon-fri`,
 		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})\.?(\d\d)( |,|$)`, `at $1:$2$3`, "at ", `\bat (\d{1,2}) (15|30|45)( |,|$)`, `at $1:$2$3`,
+		"x ", `\b(\d)x\b`, `$1 times`, "full hour", `\b(?:at )?(every|each) full hour\b`, `$1 hour :00`, "onward", ` onwards?\b`, ``, "as well", `,? as well as\b`, ` and`,
+		"between", `\bbetween (` + weekdayPattern + `) and (` + weekdayPattern + `)`, `$1 to $2`,
 		"interval", `\b(?:at|in|with) (?:an )?(?:regular )?intervals? of\b`, `every`, "once in", `\bonce in (\d)`, `every $1`, "and a half", `\bevery (\d+) and a half (hour|minute)`, `every $1.5 $2`,
 		"and a half", `\b(every|each) (?:an )?(hour|minute) and a half\b`, `every 1.5 ${2}s`,
 		"half", `\b(?:half[ -]hourly|(?:every|each) half(?: an)?[ -]hour)\b`, `every 30 minutes`, "quarter", `\b(every|each) quarter(?: of an)? hour\b`, `every 15 minutes`,
 		"hourly", `\b(\d+)[ -]hourly\b`, `every $1 hours`, "fortnight", `\b(?:fortnightly|(?:every|each) fortnight)\b`, `every 2 weeks`, "thrice", `\bthrice\b`, `3 times`,
-		"", `,? ?\b(?:around the clock|24 hours a day|24/7|all day(?: long)?)\b`, ``, "ing", `\b(?:up to and including|up to)\b`, `until`,
+		"", `\b(?:around the clock|24 hours a day|24/7|all day(?: long)?)\b`, `nonstop`, "ing", `\b(?:up to and including|up to)\b`, `until`,
 		"", `\b(?:except for|excluding|apart from|other than|with the exception of|but not|not|never)\b`, `except`, "but", `\bbut (` + weekdayPattern + `|week[a-z]*)\b`, `except $1`,
 		"", `\b(?:starting|beginning|effective|as of)(?: as of| from)?\b`, `starting`,
 	}
@@ -102,7 +104,7 @@ var (
 	spelledDate   = regexp.MustCompile(`date (\d{4}) ([a-z]{3})[a-z]*\.? (\d{1,2})\b`)
 	spelledLength = regexp.MustCompile(`\bevery (\d+(?:\.\d+)?) ?(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?:(?: and |, | )?(\d+) ?(minutes?|mins?|m|seconds?|secs?|s))?\b`)
 	spelledPast   = regexp.MustCompile(`\b(?:a )?(quarter|half|\d\d?)( minutes?)? (past|to) (\d\d?)\b`)
-	spelledMinute = regexp.MustCompile(`\b(?:at|on) minutes? ((?:\d\d?(?:,? and|,)?( |$))+)`)
+	spelledMinute = regexp.MustCompile(`\b(?:at|on) minutes? ((?:\d\d?(?:,? and|,)?(?: |$))+)`)
 	spelledPasts  = regexp.MustCompile(`\b(?:a )?((?:(?:quarter|half|\d\d?)(?:,? and|,)? )+)(?:minutes? )?past(?: ((?:every|each) hour)| the hour)?( |,|$)`)
 	pastNames     = strings.NewReplacer("quarter", ":15", "half", ":30", ",", "", "and ", "")
 	aNumber       = regexp.MustCompile(`(?:^| )(\d)`)
@@ -134,13 +136,12 @@ func respell(text string) string {
 		return fmt.Sprintf("%s-%02d-%02d", parts[1], phraseWords[parts[2][:3]][0].n, atoi(parts[3]))
 	})
 	text = spelledPast.ReplaceAllStringFunc(text, respellPast)
-	text = spelledMinute.ReplaceAllStringFunc(text, func(list string) string {
-		return aNumber.ReplaceAllString(pastNames.Replace(spelledMinute.FindStringSubmatch(list)[1]), " :$1")
-	})
-	text = spelledPasts.ReplaceAllStringFunc(text, func(past string) string { // "5 and 35 minutes past every hour"
-		parts := spelledPasts.FindStringSubmatch(past)
-		return aNumber.ReplaceAllString(pastNames.Replace(parts[1]), " :$1") + parts[2] + parts[3]
-	})
+	for _, list := range []*regexp.Regexp{spelledMinute, spelledPasts} { // "at minutes 5 and 35", "5 and 35 minutes past every hour"
+		text = list.ReplaceAllStringFunc(text, func(past string) string {
+			parts := list.FindStringSubmatch(past)
+			return aNumber.ReplaceAllString(pastNames.Replace(parts[1]), " :$1") + strings.Join(parts[2:], "")
+		})
+	}
 	return strings.TrimSpace(spelledLength.ReplaceAllStringFunc(text, respellLength))
 }
 
@@ -352,6 +353,7 @@ var phraseWords = func() map[string][]phraseWord {
 	}
 	add(plainWord, 0, "to", "until", "till", "through", "thru")
 	add(plainWord, 0, "from")
+	add(plainWord, 0, "nonstop")
 	add(plainWord, 0, "between")
 	add(plainWord, 0, "starting")
 	add(plainWord, 0, "except")

@@ -46,7 +46,7 @@ func CheckZone(name string) error {
 	return err
 }
 
-var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\]]+)[)\]]?|[([]([a-z][\w+/-]*)[)\]])$`)
+var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\]]+?)[)\].]*|[([]([a-z][\w+/-]*)[)\]])$`)
 
 // cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
 func cutZone(sentence string) (rest, name string) {

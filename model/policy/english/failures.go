@@ -303,12 +303,12 @@ func period(text string) string {
 
 // delays reads "1 minute, 5 and 15 minutes". A bare number has the unit behind it, which must be that before it too.
 func (d *draft) delays(slots []string) {
-	texts := []string{slots[0]}
-	if _, err := words.ParseDuration(slots[0]); err != nil || !strings.ContainsAny(slots[0], "dhmsw") {
-		texts = betweenDelays.Split(slots[0], -1)
+	list := strings.ToLower(slots[0])
+	texts := []string{list}
+	if _, err := words.ParseDuration(list); err != nil || !strings.ContainsAny(list, "dhmsw") {
+		texts = betweenDelays.Split(list, -1)
 	}
-	unit, last := "", ""
-	joined := strings.Contains(slots[0], "after") || strings.Contains(slots[0], "then")
+	unit, last, joined := "", "", strings.Contains(list, "after") || strings.Contains(list, "then")
 	for i := len(texts) - 1; i >= 0; i-- {
 		if _, bare := words.Digits(texts[i]); bare && texts[i] != "0" {
 			if last = unit; unit == "" || joined {
@@ -328,4 +328,4 @@ func (d *draft) delays(slots []string) {
 	}
 }
 
-var betweenDelays = regexp.MustCompile(`(?i)(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`)
+var betweenDelays = regexp.MustCompile(`(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`)

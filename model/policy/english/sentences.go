@@ -363,7 +363,7 @@ func (d *draft) apply(grammar []compiled, text string) bool {
 		if found := c.FindStringSubmatch(text); found != nil {
 			before := *d
 			before.doc, before.lines, before.parts, before.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), maps.Clone(d.failures)
-			if c.form.apply(d, found[1:]); d.known() {
+			if c.apply(d, found[1:]); d.known() {
 				return true
 			}
 			*d = before
