@@ -51,12 +51,12 @@ type Warning struct {
 type reviewer struct {
 	Tally
 	linter definitions.ModelLinter
-	read   map[[3]string]bool     // rules, their zones and starts of which their author was told
+	read   map[[2]string]bool     // rules and their zones of which their author was told
 	warned map[policy.Warning]int // places in Warnings
 }
 
 func newReviewer() *reviewer {
-	return &reviewer{Tally: Tally{Results: map[string]int{}}, read: map[[3]string]bool{}, warned: map[policy.Warning]int{}}
+	return &reviewer{Tally: Tally{Results: map[string]int{}}, read: map[[2]string]bool{}, warned: map[policy.Warning]int{}}
 }
 
 // maxRead bounds how many different rules are told of: nobody reads more.
@@ -91,7 +91,7 @@ func (v *reviewer) review(requests []*Request) []Outcome {
 
 // readAs tells how the rule of a saved model was read, unless it was written as a rule, or another model has told of it.
 func (v *reviewer) readAs(r *Request) *schedule.Understood {
-	rule := [3]string{cmp.Or(r.Saved.Rule, r.Saved.Policy.Rule), r.Saved.Zone(), cmp.Or(r.Saved.Dtstart, r.Saved.Policy.Dtstart)}
+	rule := [2]string{cmp.Or(r.Saved.Rule, r.Saved.Policy.Rule), r.Saved.Zone()}
 	if !r.inWords || v.read[rule] || len(v.read) == maxRead {
 		return nil
 	}

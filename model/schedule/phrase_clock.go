@@ -132,7 +132,7 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 		default:
 			before := cmp.Or(times[k-1].half(), map[string]string{"noon": "pm", "midday": "pm"}[times[k-1].text])
 			minute, ok = time.within(before, false)
-			sure = before == "" && !(ends && times[0].n >= time.n && times[0].n <= dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
+			sure = before == "" && (!ends || times[0].n < time.n || times[0].n > dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
 		}
 		if !sure {
 			early := time.n % (dayMinutes / 2)

@@ -221,11 +221,13 @@ func spokenStart(dtstart string) string {
 
 // ReadAs tells how a rule was read, and when it occurs after an instant, of whose day midnight stands for an empty dtstart. Errors are those of Parse.
 func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err error) {
-	starting := spokenStart(dtstart)
-	if dtstart == "" {
-		if dtstart, err = Midnight(after, timezone); err != nil {
-			return u, err
-		}
+	today, err := Midnight(after, timezone)
+	if err != nil {
+		return u, err
+	}
+	starting := ""
+	if dtstart = cmp.Or(dtstart, today); dtstart != today { // which is that of all who say none
+		starting = spokenStart(dtstart)
 	}
 	compiled, err := Parse(rule, timezone, dtstart)
 	if err != nil {
