@@ -63,6 +63,7 @@ func situations(t *testing.T) map[string]Queue {
 		"no dispatcher":         with(Queue{Gone: gone(1, model.RoleDispatcher)}),
 		"no worker, no poller":  with(Queue{Gone: gone(1, model.RoleWorker, model.RolePoller)}),
 		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.RolePoller)}),
+		"other zone data":       with(Queue{Zones: []string{"daemons with zone data of 2025b of /usr/share/zoneinfo and 2026f of refreshd, which differ for America/Havana from 2026-11-01"}}),
 		"due for long":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 1, before }),
 		"disabled":              stats(func(g *store.Stats) { g.Disabled = 400 }),
 		"never succeeded": stats(func(g *store.Stats) {
@@ -85,6 +86,7 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 		"no dispatcher":          {"dispatcher-missing: No dispatcher is running."},
 		"no worker, no poller":   {"worker-missing: Attempts wait, and no worker takes any.", "poller-missing: No poller is running."},
 		"a part without poller":  {"poller-missing: No poller is running, in 2 of 4 parts."},
+		"other zone data":        {"zone-data: There are daemons with zone data of 2025b of /usr/share/zoneinfo and 2026f of refreshd, which differ for America/Havana from 2026-11-01."},
 		"due for long":           {"due: 1 model is due, since 2026-11-21 05:00:00 UTC at the longest."},
 		"disabled":               {"disabled: 400 models are disabled."},
 		"never succeeded":        {"never: 7 models have never succeeded yet."},

@@ -53,13 +53,8 @@ func (n *Notes) Moved(zone string) (was Note, moved bool) {
 	return Note{}, zone != "" && zone != "UTC" && (!is || noted.Release == n.PlannedBy)
 }
 
-// How far zones are noted, and what must be left of that.
-const (
-	notedBehind = 24 * time.Hour
-	notedAhead  = 5 * 365 * 24 * time.Hour
-	leastAhead  = notedAhead / 2
-	mostDaemons = 100
-)
+// mostDaemons is how many daemons are noted before those are forgotten that are gone.
+const mostDaemons = 100
 
 // Update decides what a daemon with this data notes: it sets and drops fields. replan: the models are to be planned anew, because its release is the
 // first of this or a newer one, or because no daemon with older data lives any more. living are the names of all that do.
@@ -90,7 +85,11 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 	})
 	if replan = !n.Known || d.NewerThan(n.PlannedBy); replan {
 		set[fieldPlannedBy] = d.named()
-		n.change(d, set, now)
+		for name, was := range n.Zones {
+			if _, differs := was.differs(was.by(name, d)); differs {
+				set[fieldWas+name], set[name] = was.String(), d.note(name, now).String()
+			}
+		}
 	}
 	switch {
 	case older && !n.Older:
@@ -99,31 +98,16 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 		drop, replan = append(drop, fieldOlder), true
 	}
 	for _, name := range d.names() {
-		noted, is := n.Zones[name]
-		if _, new := set[name]; new || is && noted.at != nil && noted.at[len(noted.at)-1].Sub(now) > leastAhead {
-			continue
+		if _, noted := n.Zones[name]; !noted {
+			set[name] = d.note(name, now).String()
 		}
-		fresh := d.note(name, now)
-		if is {
-			fresh.Release = noted.Release
-		}
-		set[name] = fresh.String()
 	}
 	return set, drop, replan
 }
 
-// change notes what the zones in use were, of those that the data changes, and what they are.
-func (n *Notes) change(d *Data, set map[string]string, now time.Time) {
-	for name, was := range n.Zones {
-		if _, differs := was.differs(was.by(name, d)); differs {
-			set[fieldWas+name], set[name] = was.String(), d.note(name, now).String()
-		}
-	}
-}
-
-// note notes a zone that is loaded.
+// note notes a zone that is loaded, ten years ahead. Beyond that nobody knows by what a model was planned.
 func (d *Data) note(name string, now time.Time) Note {
-	n, _ := d.Note(name, now.Add(-notedBehind), now.Add(notedAhead))
+	n, _ := d.Note(name, now.AddDate(0, 0, -1), now.AddDate(10, 0, 0))
 	return n
 }
 
@@ -140,12 +124,11 @@ func (d *Data) names() (names []string) {
 func (n *Notes) Doubts(living []string, others map[string]*Data) (texts []string) {
 	var origins []string
 	for _, name := range living {
-		origin, noted := n.Daemons[name]
-		text := origin.String()
-		if !noted {
-			text = "an unknown release"
+		if origin, noted := n.Daemons[name]; noted {
+			origins = append(origins, origin.String())
+		} else {
+			origins = append(origins, "an unknown release")
 		}
-		origins = append(origins, text)
 	}
 	if slices.Sort(origins); n.Older {
 		texts = append(texts, "daemons with zone data of "+strings.Join(slices.Compact(origins), " and ")+n.moves(func(name string) Note { return n.Was[name] }))

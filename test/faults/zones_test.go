@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -218,8 +221,13 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 	w.start("old poller")
 	w.push(client, "q-control", `{"type":"put","uid":"west","rrule":"FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0","timezone":"America/Vancouver"}`)
 	w.rounds(2)
+	const far = 1_800_000_000_000 // in 2027, when the older data had calendars open
+	must(t, client.ZAdd(t.Context(), "q:gates", redis.Z{Score: far, Member: "calendar:night"}, redis.Z{Score: far, Member: "hold:h"}).Err())
 	w.start("new dispatcher")
 	w.rounds(5)
+	if calendar, hold := client.ZScore(t.Context(), "q:gates", "calendar:night").Val(), client.ZScore(t.Context(), "q:gates", "hold:h").Val(); calendar == far || hold != far {
+		t.Errorf("expected calendars alone to be looked at, found %f, and of a hold %f", calendar, hold)
+	}
 	zones.Use(w.old)
 	bulk, found, err := w.daemons["old poller"].store.Fleet().ReadBulk(t.Context(), "zones-2026f")
 	if err != nil || !found || bulk.Seen != 0 || bulk.Problem != "expected zone data of 2026f or newer, found 2025b of 2025b" {
@@ -243,5 +251,18 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 	}
 	if want := "zones-2026f: 1 of 1 models planned anew; "; told != want {
 		t.Errorf("expected %q, found %q", want, told)
+	}
+}
+
+// TestAProgramTakesItsZonesFromZONEINFO runs the program itself, as main chooses the data.
+func TestAProgramTakesItsZonesFromZONEINFO(t *testing.T) {
+	archive := testkit.Got(filepath.Abs("../../model/zones/zones.zip"))(t)
+	for zoneinfo, want := range map[string]string{archive: `"source": "` + archive + `"`, "/nowhere": "ZONEINFO: expected a directory or a zip archive of zone data"} {
+		command := exec.Command(testkit.Binary(t), "version", "-o", "json")
+		command.Env = append(os.Environ(), "ZONEINFO="+zoneinfo)
+		out, err := command.CombinedOutput()
+		if !strings.Contains(string(out), want) || (err != nil) != (zoneinfo == "/nowhere") {
+			t.Errorf("ZONEINFO=%s: expected %s, found %s, %v", zoneinfo, want, out, err)
+		}
 	}
 }
