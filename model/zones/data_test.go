@@ -24,7 +24,7 @@ func TestTheOwnDataIsOfItsRelease(t *testing.T) {
 // TestTheOwnDataHasEachNameOfGo compares with the names that Go embeds: each is a zone or a link of ours.
 func TestTheOwnDataHasEachNameOfGo(t *testing.T) {
 	archive := testkit.Got(zip.OpenReader(filepath.Join(runtime.GOROOT(), "lib/time/zoneinfo.zip")))(t) //nolint:staticcheck // the tests run where they are built
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	names := 0
 	for _, file := range archive.File {
 		if _, err := zones.Own().Load(file.Name); err != nil {
@@ -53,7 +53,7 @@ func TestTheOwnDataKnowsTheChangesOf2026(t *testing.T) {
 // TestAMissingNameIsTakenFromTheSameSource builds a source of old data in which Vancouver has the offset of Berlin, and no old names.
 func TestAMissingNameIsTakenFromTheSameSource(t *testing.T) {
 	archive := testkit.Got(zip.OpenReader("zones.zip"))(t)
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	berlin := &fstest.MapFile{Data: testkit.Got(fs.ReadFile(archive, "Europe/Berlin"))(t)}
 	for name, files := range map[string]fstest.MapFS{
 		"links of its own": {"America/Vancouver": berlin, "tzdata.zi": {Data: []byte("# version 2099a\nL America/Vancouver Canada/Pacific\n")}},
