@@ -28,7 +28,7 @@ type Store interface {
 	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
 	NoteBlockerChecks(ctx context.Context, checks []store.BlockerCheck, alone time.Time) error
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
-	Fleet() store.Fleet
+	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, blocker model.Blocker) error
 	WaitWake(ctx context.Context) (bool, error)

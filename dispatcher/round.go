@@ -27,7 +27,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if d.notified {
 		asked.Pause = 0
 	}
-	if err := d.logbook.IgnoreMisfit(d.zones.Note(ctx, d.store.Fleet(), d.config.Owner, d.seen), d.seen); err != nil {
+	if err := d.logbook.IgnoreMisfit(d.zones.Note(ctx, d.store, d.config.Owner, d.seen), d.seen); err != nil {
 		return Round{}, err
 	}
 	due, err := d.store.ReadDue(ctx, asked)

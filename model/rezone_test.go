@@ -17,7 +17,7 @@ import (
 func pacific(t *testing.T, like string) zones.Note {
 	t.Helper()
 	archive := testkit.Got(zip.OpenReader("zones/zones.zip"))(t)
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	content := testkit.Got(fs.ReadFile(archive, like))(t)
 	data := zones.Open(fstest.MapFS{"America/Vancouver": {Data: content}, "+VERSION": {Data: []byte("2025b\n")}}, "x")
 	return testkit.Got(data.Note("America/Vancouver", at("12-01T00:00"), at("12-30T00:00")))(t)

@@ -22,7 +22,7 @@ type Store interface {
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
 	Report() store.Report
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
-	Fleet() store.Fleet
+	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
 	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error

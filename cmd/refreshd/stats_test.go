@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
@@ -32,7 +33,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		delete(got, "living")
 		want := map[string]any{
 			"queue": "bigtables", "causes": 0.0, "failing": 0.0, "due": 1.0, "urgent": 0.0, "waiting": 0.0, "running": 1.0, "input": 1.0, "output": 1.0, "control": 1.0, "claimed": 2.0,
-			"rejected": 0.0, "journal": 8.0, "outbox": 0.0,
+			"rejected": 0.0, "journal": 8.0, "outbox": 0.0, "zone_data": map[string]any{"release": zones.Own().Release, "source": zones.SourceOwn},
 			"total_retries": 0.0, "successful_retries": 0.0, "retried_cycles": 0.0, "retry_success_rate": nil, "replanning": []any{},
 			"freshness": map[string]any{"watched": 0.0, "fresh": 0.0, "never": 0.0, "late": 0.0, "stale": 0.0, "share_fresh": nil},
 			"findings": []any{

@@ -95,7 +95,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 
 		"shadow": "expected one log of the old system", "shadow - --format xml": "--format: expected one of auto, csv, jsonl, monitor",
 		"shadow - --columns url=x": "--columns: expected uid, at, ended, outcome or error", "shadow - --outcomes 1=x": "--outcomes: expected a word",
-		"shadow - --timezone Berlin": "--timezone: expected an IANA name", "shadow - --within soon": "--within: expected a duration", "shadow - --from soon": "--from: expected a time",
+		"shadow - --timezone Berlin": "--timezone: expected an IANA time zone", "shadow - --within soon": "--within: expected a duration", "shadow - --from soon": "--from: expected a time",
 	})
 	nowhere(t).refuses(exitFailed, map[string]string{
 		"stats":                         "redis://127.0.0.1:1: read the settings of the queue: ",

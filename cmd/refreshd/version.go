@@ -34,7 +34,7 @@ func versionCommand(a *app) *cobra.Command {
 			return a.print(v, [][2]any{
 				{"refreshd", v.Version}, {"go", v.Go},
 				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not tell")},
-				{"changed", mark(v.Changed, "since the commit")}, {"zone data", v.Zones.String()},
+				{"changed", mark(v.Changed, "since the commit")}, {"zones", v.Zones.String()},
 			})
 		},
 	}

@@ -99,7 +99,7 @@ func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, leas
 	k := &s.Keys
 	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks}
 	now, reply, err := runTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.ReplyTo() != ""), inHand)
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""), inHand)
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}

@@ -247,10 +247,10 @@ func (s *Store) Wire() model.Wire { return s.queue.Wire }
 func (s *Store) ReplyName(key string) (string, error) {
 	if found := replyPattern.FindStringSubmatch(key); found != nil {
 		queue, name := found[1], found[2]
-		if whole, place, like := wholeOf(queue); like && s.ReplyTo() != "" && place < len(s.queue.Parts) {
+		if whole, place, like := wholeOf(queue); like && s.replyTo() != "" && place < len(s.queue.Parts) {
 			queue = whole
 		}
-		if queue == s.Keys.Queue || s.ReplyTo() != "" && tagOf(queue) == tagOf(s.queue.Name) {
+		if queue == s.Keys.Queue || s.replyTo() != "" && tagOf(queue) == tagOf(s.queue.Name) {
 			return name, nil
 		}
 	}
@@ -258,7 +258,9 @@ func (s *Store) ReplyName(key string) (string, error) {
 }
 
 // ReplyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
-func (s *Store) ReplyTo() string {
+func (s Fleet) ReplyTo() string { return s.replyTo() }
+
+func (s *Store) replyTo() string {
 	if len(s.queue.Parts) == 1 {
 		return ""
 	}

@@ -40,13 +40,13 @@ func TestAQueueHasThePartsThatItWasCreatedWith(t *testing.T) {
 			must(t, err)
 			return q
 		}
-		if q := open(); len(q.Parts) != 1 || q.Parts[0].Keys.Queue != "{bigtables}" || q.Parts[0].ReplyTo() != "" {
+		if q := open(); len(q.Parts) != 1 || q.Parts[0].Keys.Queue != "{bigtables}" || q.Parts[0].replyTo() != "" {
 			t.Errorf("before it was created: want one part of the same name, got %+v", q)
 		}
 		must(t, Create(t.Context(), clients, config, 8))
 		must(t, Create(t.Context(), clients, config, 8)) // again alike
 		q := open()
-		failIf(t, len(q.Parts) != 8 || q.Parts[3].Keys.Queue != "{bigtables:3}" || q.Parts[3].ReplyTo() != "{bigtables:3}-output",
+		failIf(t, len(q.Parts) != 8 || q.Parts[3].Keys.Queue != "{bigtables:3}" || q.Parts[3].replyTo() != "{bigtables:3}-output",
 			"want eight parts, got %+v", q)
 		home, own := q.Parts[3].Home("123456789")
 		failIf(t, own || home != &q.Parts[6].Keys || q.Of("123456789") != q.Parts[6], "want the model in part 6, got %v, %v", home, own)
@@ -186,7 +186,7 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			return q
 		}
 		alone := open("{q:1}")
-		if home, own := alone.Parts[0].Home(inFirst); own || home.Queue != "{q:0}" || alone.Parts[0].ReplyTo() != second.ReplyTo() {
+		if home, own := alone.Parts[0].Home(inFirst); own || home.Queue != "{q:0}" || alone.Parts[0].replyTo() != second.replyTo() {
 			t.Errorf("want part 1 of two, got %+v with home %v of %s", alone.Parts[0].Keys, home, inFirst)
 		}
 		for doing, err := range map[string]error{

@@ -214,7 +214,7 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 		return nil, err
 	}
 	k, in := s.Keys, ""
-	if s.ReplyTo() != "" {
+	if s.replyTo() != "" {
 		in = " of " + k.Queue
 	}
 	pipe, since := s.Clients.Read.Pipeline(), &redis.ZRangeBy{Min: Millis(now.Add(-settledAfter)), Max: "+inf"}

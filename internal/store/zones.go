@@ -46,12 +46,14 @@ type ZoneWatch struct {
 
 // Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last. A user who may not do that
 // loses nothing but that models are planned anew.
-func (w *ZoneWatch) Note(ctx context.Context, part Fleet, daemon string, seen time.Time) error {
+func (w *ZoneWatch) Note(ctx context.Context, part interface {
+	NoteZones(ctx context.Context, daemon string) (time.Time, error)
+}, daemon string, seen time.Time) error {
 	loaded := zones.InUse().Loaded()
-	if w.loaded == loaded && !w.noted.IsZero() && seen.Sub(w.noted) < zonesEvery {
+	if since := seen.Sub(w.noted); w.loaded == loaded && !w.noted.IsZero() && since >= 0 && since < zonesEvery {
 		return nil
 	}
-	at, err := part.noteZones(ctx, daemon)
+	at, err := part.NoteZones(ctx, daemon)
 	w.loaded = loaded
 	_, misfit := Misfit(err)
 	switch {
@@ -65,9 +67,9 @@ func (w *ZoneWatch) Note(ctx context.Context, part Fleet, daemon string, seen ti
 	return err
 }
 
-// noteZones notes the zone data of a daemon, and which zones are in use. It begins to plan all models anew, and has calendars looked at, if the release of
+// NoteZones notes the zone data of a daemon, and which zones are in use. It begins to plan all models anew, and has calendars looked at, if the release of
 // this data is the first one or a newer one, or if no daemon with older data lives any more. A kill leaves it undone as a whole.
-func (s Fleet) noteZones(ctx context.Context, daemon string) (now time.Time, err error) {
+func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, err error) {
 	var set map[string]string
 	var drop, gates []string
 	replan := false

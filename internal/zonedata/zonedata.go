@@ -48,7 +48,7 @@ func firstOf(paths []string) *zones.Data {
 
 // open keeps an archive open as long as the program runs.
 func open(path string) (*zones.Data, error) {
-	files := fs.FS(os.DirFS(path))
+	var files fs.FS = os.DirFS(path)
 	if is, err := os.Stat(path); err == nil && !is.IsDir() {
 		if files, err = zip.OpenReader(path); err != nil {
 			files = os.DirFS(path)

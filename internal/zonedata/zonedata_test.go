@@ -19,7 +19,7 @@ func host(t *testing.T, release string) string {
 	directory := t.TempDir()
 	testkit.Must(t, os.Mkdir(filepath.Join(directory, "Europe"), 0o700))
 	archive := testkit.Got(zip.OpenReader(own))(t)
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	london := testkit.Got(fs.ReadFile(archive, "Europe/London"))(t)
 	testkit.Must(t, os.WriteFile(filepath.Join(directory, "Europe/London"), london, 0o600))
 	if release != "" {

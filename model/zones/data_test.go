@@ -26,7 +26,7 @@ func TestTheOwnDataIsOfItsRelease(t *testing.T) {
 func TestTheOwnDataHasEachNameOfGo(t *testing.T) {
 	root := strings.TrimSpace(string(testkit.Got(exec.Command("go", "env", "GOROOT").Output())(t))) // runtime.GOROOT is empty with -trimpath
 	archive := testkit.Got(zip.OpenReader(filepath.Join(root, "lib/time/zoneinfo.zip")))(t)
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	names := 0
 	for _, file := range archive.File {
 		if _, err := zones.Own().Load(file.Name); err != nil {
@@ -55,7 +55,7 @@ func TestTheOwnDataKnowsTheChangesOf2026(t *testing.T) {
 // TestAMissingNameIsTakenFromTheSameSource builds a source of old data in which Vancouver has the offset of Berlin, and no old names.
 func TestAMissingNameIsTakenFromTheSameSource(t *testing.T) {
 	archive := testkit.Got(zip.OpenReader("zones.zip"))(t)
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	berlin := &fstest.MapFile{Data: testkit.Got(fs.ReadFile(archive, "Europe/Berlin"))(t)}
 	for name, files := range map[string]fstest.MapFS{
 		"links of its own": {"America/Vancouver": berlin, "tzdata.zi": {Data: []byte("# version 2099a\nL America/Vancouver Canada/Pacific\n")}},

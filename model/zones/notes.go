@@ -61,7 +61,7 @@ const mostDaemons = 100
 func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (set map[string]string, drop []string, replan bool) {
 	set = map[string]string{}
 	if n.Daemons[daemon] != d.Origin {
-		set[fieldDaemon+daemon] = d.Origin.String()
+		set[fieldDaemon+daemon] = d.String()
 	}
 	for name := range n.Daemons {
 		if len(n.Daemons) > mostDaemons && name != daemon && !slices.Contains(living, name) {

@@ -18,7 +18,7 @@ import (
 func dataOf(t *testing.T, release, like string) *zones.Data {
 	t.Helper()
 	archive := testkit.Got(zip.OpenReader("zones.zip"))(t)
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	content := func(name string) *fstest.MapFile {
 		return &fstest.MapFile{Data: testkit.Got(fs.ReadFile(archive, name))(t)}
 	}
@@ -52,7 +52,7 @@ func (q *queue) note(daemon string) bool {
 }
 
 func TestNewerDataPlansAnewOnceWhenItComesAndOnceWhenTheLastDaemonWithOlderDataIsGone(t *testing.T) {
-	old, new := dataOf(t, "2025b", "America/Los_Angeles"), dataOf(t, "2026f", "America/Phoenix")
+	old, newer := dataOf(t, "2025b", "America/Los_Angeles"), dataOf(t, "2026f", "America/Phoenix")
 	for name, test := range map[string][]string{
 		// A name is a daemon that notes, -name one that has ended, +name one with newer data that lives and has not noted it yet; * where all are planned anew.
 		"one after the other":                 {"old1 *", "old2", "new1 *", "old2", "-old1", "new1", "-old2", "new1 *", "new1"},
@@ -71,7 +71,7 @@ func TestNewerDataPlansAnewOnceWhenItComesAndOnceWhenTheLastDaemonWithOlderDataI
 					delete(q.daemons, gone)
 					continue
 				}
-				q.daemons[daemon] = map[byte]*zones.Data{'o': old, 'n': new, '?': old}[daemon[0]]
+				q.daemons[daemon] = map[byte]*zones.Data{'o': old, 'n': newer, '?': old}[daemon[0]]
 				if daemon[0] == '?' {
 					continue
 				}
@@ -88,21 +88,21 @@ func TestNewerDataPlansAnewOnceWhenItComesAndOnceWhenTheLastDaemonWithOlderDataI
 }
 
 func TestAQueueRemembersWhatTheClocksOfAZoneWere(t *testing.T) {
-	old, new := dataOf(t, "2025b", "America/Los_Angeles"), dataOf(t, "2026f", "America/Phoenix")
+	old, newer := dataOf(t, "2025b", "America/Los_Angeles"), dataOf(t, "2026f", "America/Phoenix")
 	q := &queue{t, map[string]string{}, map[string]*zones.Data{"old": old}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)}
 	q.note("old")
 	before := zones.ReadNotes(q.hash)
 	program := func(d *zones.Data) map[string]*zones.Data { return map[string]*zones.Data{"this program": d} }
-	if doubts := before.Doubts(nil, program(new)); !slices.Equal(doubts, []string{"this program with zone data of 2026f of 2026f/, which differ for America/Vancouver from 2026-11-27"}) {
+	if doubts := before.Doubts(nil, program(newer)); !slices.Equal(doubts, []string{"this program with zone data of 2026f of 2026f/, which differ for America/Vancouver from 2026-11-27"}) {
 		t.Errorf("expected Vancouver to differ, found %v", doubts)
 	}
 	if doubts := before.Doubts([]string{"old"}, program(old)); doubts != nil {
 		t.Errorf("expected no difference, found %v", doubts)
 	}
-	q.daemons["new"] = new
+	q.daemons["new"] = newer
 	q.note("new")
 	notes := zones.ReadNotes(q.hash)
-	if doubts := notes.Doubts([]string{"old", "new", "?"}, program(new)); !slices.Equal(doubts, []string{"daemons with zone data of 2025b of 2025b/ and 2026f of 2026f/ and an unknown release, which differ for America/Vancouver from 2026-11-27"}) {
+	if doubts := notes.Doubts([]string{"old", "new", "?"}, program(newer)); !slices.Equal(doubts, []string{"daemons with zone data of 2025b of 2025b/ and 2026f of 2026f/ and an unknown release, which differ for America/Vancouver from 2026-11-27"}) {
 		t.Errorf("expected Vancouver to differ, found %v", doubts)
 	}
 	was, moved := notes.Moved("America/Vancouver")

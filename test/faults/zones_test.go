@@ -50,7 +50,7 @@ type zoneDaemon struct {
 func zoneData(t *testing.T, release, like string) *zones.Data {
 	t.Helper()
 	archive := testkit.Got(zip.OpenReader("../../model/zones/zones.zip"))(t)
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	content := func(name string) *fstest.MapFile {
 		return &fstest.MapFile{Data: testkit.Got(fs.ReadFile(archive, name))(t)}
 	}

@@ -131,8 +131,15 @@ func (c crowded) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due
 	return c.queue.ReadDue(ctx, asked)
 }
 
-// noSamples notes no sample: no decision reads one, and its calls would but make more places to visit.
+// noSamples notes no sample and no zone data: no decision reads them, and their calls would but make more places to visit.
 type noSamples struct{ queue }
+
+// noNotes notes no zone data, likewise.
+type noNotes struct{ poller.Store }
+
+func (noNotes) NoteZones(context.Context, string) (time.Time, error) { return time.Time{}, nil }
+
+func (noSamples) NoteZones(context.Context, string) (time.Time, error) { return time.Time{}, nil }
 
 func (noSamples) NoteSample(context.Context, time.Time) error { return nil }
 
@@ -145,7 +152,7 @@ func newDispatcher(q queue, config dispatcher.Config) (role, error) {
 const lease = 10 * time.Second
 
 func newPoller(q queue, owner string, batch int) (role, error) {
-	p, err := poller.New(q, poller.Config{Owner: owner, Batch: batch, Lease: lease})
+	p, err := poller.New(noSamples{q}, poller.Config{Owner: owner, Batch: batch, Lease: lease})
 	return pollerRole{p, q, owner}, err
 }
 

@@ -119,7 +119,7 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 			m.Record.Broken, m.Record.Exists = true, true
 		}
 		m.Field, m.Record.Fault = m.Record.Fault, ""
-		m.Record.ReplyTo, m.Record.Wire = s.ReplyTo(), s.Wire()
+		m.Record.ReplyTo, m.Record.Wire = s.Fleet().ReplyTo(), s.Wire()
 		if m.Record.Payload, err = payload.Result(); err != nil && !store.Missing(err) {
 			m.PayloadBroken = err.Error()
 		}
