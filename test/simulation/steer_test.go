@@ -13,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/zones"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
@@ -217,6 +218,7 @@ func (p *replay) wished(m *model.Model, event model.Event, entry map[string]stri
 		if w.By != entry["by"] {
 			continue
 		}
+		w.Zones = zones.ReadNotes(p.before.zones)
 		decision, outcome, picked := w.Decide(m, m.Status(at, false), at)
 		if picked && outcome == model.Applied && says(decision, event, entry) {
 			return decision, id, true

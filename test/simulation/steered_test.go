@@ -49,6 +49,7 @@ type steered struct {
 	labels                   map[string][]string          // by term
 	openBulks                map[string]float64
 	bulks                    map[string]map[string]string
+	zones                    map[string]string // by which data the queue was planned
 
 	read *model.Blockers // what holds, limits and calendars say; nil: nobody has asked
 }
@@ -66,7 +67,7 @@ func (r *server) lookAround(steers bool) (s steered) {
 		}
 	}
 	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing), r.scores(k.Disabled), r.scores(k.Parked), r.scores(k.Gates)
-	s.bulks = map[string]map[string]string{}
+	s.bulks, s.zones = map[string]map[string]string{}, r.hash(k.Zones)
 	for _, ids := range []map[string]float64{r.scores(k.Bulks), r.scores(k.BulksEnded)} {
 		for id := range ids {
 			if id != store.ReplanID(sharedPolicy) {
