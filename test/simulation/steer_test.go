@@ -13,8 +13,8 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/model/zones"
 	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 // ratedPolicy bounds how many models of a tenant start, and lets a worker ask that none does.
