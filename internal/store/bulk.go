@@ -282,7 +282,7 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 		return false, fmt.Errorf("note how far a bulk is: %w", err)
 	}
 	b.step = step
-	if code == 1 && ends != "" && b.Action == model.BulkZones && s.config.JournalCap > 0 {
+	if code == 1 && ends != "" && b.Action == model.BulkZones && b.Done > 0 && s.config.JournalCap > 0 {
 		values := []any{"event", "zones", "key", b.ID, "at", model.FormatTime(now), "reason", fmt.Sprintf("%d of %d models planned anew", b.Done, b.Seen)}
 		err = s.Clients.Write.XAdd(ctx, &redis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values}).Err()
 	}
