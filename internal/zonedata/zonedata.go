@@ -3,7 +3,6 @@ package zonedata
 
 import (
 	"archive/zip"
-	"io/fs"
 	"os"
 	"sync"
 
@@ -48,7 +47,7 @@ func firstOf(paths []string) *zones.Data {
 
 // open keeps an archive open as long as the program runs.
 func open(path string) (*zones.Data, error) {
-	var files fs.FS = os.DirFS(path)
+	files := os.DirFS(path)
 	if is, err := os.Stat(path); err == nil && !is.IsDir() {
 		if files, err = zip.OpenReader(path); err != nil {
 			files = os.DirFS(path)
