@@ -30,10 +30,12 @@ type entry struct {
 	meaning map[string]any // nil: it must be refused
 }
 
-// corpus reads the policies that were written by hand.
-func corpus(t *testing.T) (all []entry) {
+// corpus reads the policies that were written by hand for the parser.
+func corpus(t *testing.T) []entry { t.Helper(); return readEntries(t, "testdata/corpus.txt") }
+
+func readEntries(t *testing.T, file string) (all []entry) {
 	t.Helper()
-	text := testkit.Got(os.ReadFile("testdata/corpus.txt"))(t)
+	text := testkit.Got(os.ReadFile(file))(t)
 	var read entry
 	for i, line := range strings.Split(string(text), "\n") {
 		meaning, ends := strings.CutPrefix(line, "= ")
@@ -41,7 +43,7 @@ func corpus(t *testing.T) (all []entry) {
 		case ends:
 			if meaning != "refused" {
 				err := json.Unmarshal([]byte(meaning), &read.meaning)
-				stopIf(t, err != nil, "testdata/corpus.txt line %d: %v", i+1, err)
+				stopIf(t, err != nil, "%s line %d: %v", file, i+1, err)
 			}
 			all, read = append(all, read), entry{}
 		case strings.HasPrefix(line, "#") || line == "" && read.text == "":
@@ -88,7 +90,7 @@ func readMeaning(t reporter, text string) (string, error) {
 
 func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 	meant, read, misread := 0, 0, 0
-	entries := corpus(t)
+	entries := append(corpus(t), readEntries(t, "testdata/strangers.txt")...)
 	for _, e := range entries {
 		want := ""
 		if e.meaning != nil {
