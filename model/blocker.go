@@ -44,6 +44,9 @@ func (m *Model) Park(blocker Blocker, recheck, now time.Time) Decision {
 	return decision
 }
 
+// whyReleased begins why a released model starts when it does; what had parked it follows.
+const whyReleased = "released by "
+
 // Release lets a parked model wait for an instant again, from which it starts once: whatever it has missed, and nothing of that counts. A
 // retry still waits for its window, and nothing starts before what a worker has asked for.
 func (m *Model) Release(at, now time.Time) Decision {
@@ -61,7 +64,7 @@ func (m *Model) Release(at, now time.Time) Decision {
 		decision.PolicyError = m.rejoin(next, at, now)
 		return decision
 	}
-	next.wait(at, next.Trigger, document.Shorten("released by "+string(m.ParkedBy), maxWhy))
+	next.wait(at, next.Trigger, document.Shorten(whyReleased+string(m.ParkedBy), maxWhy))
 	return decision
 }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/schedule"
@@ -18,7 +19,7 @@ const whyZones = "planned anew, by newer zone data"
 func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 	decision := Decision{Event: EventReplan, Next: m.State}
 	next, at := &decision.Next, m.RefreshAt
-	if m.Disabled || m.Running() || m.Parked() || m.Due(now) || at.IsZero() || m.Fault != "" {
+	if m.Disabled || m.Running() || m.Parked() || m.Due(now) || at.IsZero() || m.Reserved != "" || m.Fault != "" {
 		return Decision{}, Unchanged
 	}
 	moved := at // when the clocks show, by the data in use, what was meant
@@ -30,6 +31,10 @@ func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 	case known && moved.Equal(at):
 		return Decision{}, Unchanged
 	case m.endsWindow():
+		if missed, found := m.planned(latest(now.Add(moved.Sub(at)), m.LastSuccessAt)); known && found && !missed.After(now) {
+			next.wait(now, TriggerPlanned, whyZones)
+			return decision, Applied
+		}
 		if decision, changed := m.planAnew(now); changed {
 			return decision, Applied
 		}
@@ -40,8 +45,12 @@ func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 		if m.opensAt(moved) {
 			at = moved
 		}
-		next.wait(m.opens(latest(at, m.NotBefore, now)), TriggerRetry, whyWindow)
-		m.notTried(next, next.RefreshAt.Sub(m.RefreshAt))
+		if from := latest(at, m.NotBefore, now); m.opens(from).After(from) {
+			decision.PolicyError = m.rejoin(next, from, now)
+		} else {
+			next.wait(from, TriggerRetry, whyWindow)
+			m.notTried(next, from.Sub(m.RefreshAt))
+		}
 	default:
 		return Decision{}, Unchanged
 	}
@@ -57,7 +66,7 @@ func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 func (m *Model) replanned(moved time.Time, known bool, now time.Time) time.Time {
 	from, occurs := moved.Add(-time.Millisecond), m.occursAt(m.RefreshAt)
 	switch {
-	case occurs && !known:
+	case !known && (occurs || strings.HasPrefix(m.Why, whyReleased)): // models that a hold has released come little by little
 		return m.RefreshAt
 	case !known:
 		from = now.Add(-lookBehind)
@@ -74,6 +83,4 @@ func (m *Model) replanned(moved time.Time, known bool, now time.Time) time.Time 
 
 func (m *Model) occursAt(at time.Time) bool { return m.Planned(at.Add(-time.Millisecond)).Equal(at) }
 
-func (m *Model) opensAt(at time.Time) bool {
-	return m.opens(at.Add(-time.Millisecond)).Equal(at) && !at.Equal(m.RefreshAt)
-}
+func (m *Model) opensAt(at time.Time) bool { return m.opens(at.Add(-time.Millisecond)).Equal(at) }

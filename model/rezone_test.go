@@ -37,6 +37,9 @@ func TestAModelThatOlderZoneDataPlannedIsPlannedAnew(t *testing.T) {
 	const nine, three = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0", "FREQ=DAILY;BYHOUR=8,9,10;BYMINUTE=0;BYSECOND=0"
 	window := policy.Policy{RetryWindow: "FREQ=DAILY;BYHOUR=9,10,11"}
 	closing := policy.Policy{GiveUpAfter: 20 * time.Hour}
+	workdays := policy.Policy{Timeout: 30 * time.Minute, RetryWindow: "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15,16"}
+	slot, released, ending := planned("12-02T17:02"), planned("12-02T17:40"), givesUp("12-02T16:45", "12-01T20:45")
+	slot.Reserved, released.Why, ending.Trigger = "host=x", whyReleased+"hold:h", TriggerGiveUp
 	for name, test := range map[string]struct {
 		was       zones.Note
 		rule      string
@@ -73,6 +76,10 @@ func TestAModelThatOlderZoneDataPlannedIsPlannedAnew(t *testing.T) {
 		"one that lies in its window":          {was: west, rule: nine, policy: window, state: retry("12-02T17:20"), now: "12-02T16:30", want: "12-02T17:20"},
 		"one whose window is closed then":      {was: west, rule: nine, policy: window, state: retry("12-02T19:20"), now: "12-02T16:30", want: "12-03T16:00"},
 		"nobody knows, closed then":            {was: unknown, rule: nine, policy: window, state: retry("12-02T15:20"), now: "12-02T14:30", want: "12-02T16:00"},
+		"one whose window is closed for days":  {was: west, rule: "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", policy: workdays, state: retry("12-05T00:35"), now: "12-05T00:20", want: "12-05T13:00", trigger: TriggerPlanned},
+		"one that holds a slot":                {was: unknown, rule: nine, state: slot, now: "12-02T17:00", want: "12-02T17:02"},
+		"nobody knows, released by a hold":     {was: unknown, rule: nine, state: released, now: "12-02T16:50", want: "12-02T17:40"},
+		"past by the new data, before the end": {was: west, rule: nine, policy: closing, state: ending, now: "12-02T16:30", want: "12-02T16:30", trigger: TriggerPlanned},
 		"a retry without a window":             {was: west, rule: nine, state: retry("12-02T17:00"), now: "12-02T16:30", want: "12-02T17:00"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -103,7 +103,7 @@ type respelling struct {
 var (
 	spelledDate   = regexp.MustCompile(`date (\d{4}) ([a-z]{3})[a-z]*\.? (\d{1,2})\b`)
 	spelledLength = regexp.MustCompile(`\bevery (\d+(?:\.\d+)?) ?(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?:(?: and |, | )?(\d+) ?(minutes?|mins?|m|seconds?|secs?|s))?\b`)
-	spelledPast   = regexp.MustCompile(`\b(?:a )?(quarter|half|\d\d?)( minutes?)? (past|to) (\d\d?)\b`)
+	spelledPast   = regexp.MustCompile(`\b(?:a |(?:every|each) )?(quarter|half|\d\d?)( minutes?)? (past|to) (\d\d?)\b( ?[ap]\.?m\b)?`)
 	spelledMinute = regexp.MustCompile(`\b(?:at|on) minutes? ((?:\d\d?(?:,? and|,)?(?: |$))+)`)
 	spelledPasts  = regexp.MustCompile(`\b(?:a )?((?:(?:quarter|half|\d\d?)(?:,? and|,)? )+)(?:minutes? )?past(?: ((?:every|each) hour)| the hour)?( |,|$)`)
 	pastNames     = strings.NewReplacer("quarter", ":15", "half", ":30", ",", "", "and ", "")
@@ -145,19 +145,25 @@ func respell(text string) string {
 	return strings.TrimSpace(spelledLength.ReplaceAllStringFunc(text, respellLength))
 }
 
-// respellPast writes "quarter past 6" as "at 6:15" and "10 minutes to 7" as "at 6:50". "5 to 7" may be a range.
+// respellPast writes "quarter past 6" as "at 6:15" and "10 minutes to 7" as "at 6:50". "5 to 7" may be a range, and
+// "every 10 minutes to 7" is a pace.
 func respellPast(past string) string {
 	parts := spelledPast.FindStringSubmatch(strings.NewReplacer("quarter", "15 minutes", "half past", "30 past").Replace(past))
-	if parts == nil || parts[3] == "to" && parts[2] == "" || atoi(parts[1]) > 59 || atoi(parts[4]) > 23 {
+	if parts == nil || past[0] == 'e' || parts[3] == "to" && parts[2] == "" || atoi(parts[1]) > 59 || atoi(parts[4]) > 23 {
 		return past
 	}
 	minute := atoi(parts[4])*60 + atoi(parts[1])
 	if parts[3] == "to" {
-		if minute -= 2 * atoi(parts[1]); minute < 60 { // "quarter to 1"
+		switch minute -= 2 * atoi(parts[1]); {
+		case parts[4][0] == '0': // "quarter to 00"
+			minute = (minute + dayMinutes) % dayMinutes
+		case minute < 60: // "quarter to 1"
 			minute += dayMinutes / 2
+		case atoi(parts[4]) == 12: // "quarter to 12 AM" is before midnight
+			parts[5] = strings.NewReplacer("a", "p", "p", "a").Replace(parts[5])
 		}
 	}
-	return fmt.Sprintf("at %d:%02d", minute/60, minute%60)
+	return fmt.Sprintf("at %d:%02d%s", minute/60, minute%60, parts[5])
 }
 
 // respellLength writes "every 1h30m" and "every 1.5 hours" as "every 90 minutes".

@@ -27,7 +27,7 @@ type dialect struct {
 var (
 	wrapped   = regexp.MustCompile(`(?i)^(cron|rate) ?\((.+)\)$`)
 	zoneFirst = regexp.MustCompile(`(?i)^(?:CRON_)?TZ=(\S+)$`)
-	cronToken = regexp.MustCompile(`(?i)^(?:[\d*/,?LWH#~()+-]|SUN|MON|TUE|WED|THU|FRI|SAT|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)+$`)
+	cronToken = regexp.MustCompile(`(?i)^(?:[\d*/,?LWH#~()+-]|(?:SUN|MON|TUES?|WED(?:NES)?|THU(?:RS?)?|FRI|SAT(?:UR)?)(?:DAY)?|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)+$`)
 	startStep = regexp.MustCompile(`(?:^|[ ,])\d+/`)
 	tooLong   = regexp.MustCompile(`^(?:\*/([6-9]\d|\d{3,}) \*|0 \*/(2[4-9]|[3-9]\d|\d{3,})) \* \* \*$`)
 	onDate    = regexp.MustCompile(`^(?:([\d*.]+)-)?([\d*,./]+)([-~])([\d*,./]+)$`)
@@ -99,7 +99,7 @@ func peel(fields []string) (rest []string, zone, note string) {
 	if n := len(strings.Join(fields, " ")); n > maxAdvised {
 		return nil, "", note
 	}
-	if len(fields) > len(cronFields) {
+	if len(fields) > len(cronFields) && (end < 0 || end >= len(cronFields)) {
 		note += "; Quartz, Spring and croner have the seconds first, croniter and rq last; 1 is Sunday in Quartz and AWS, 0 is Monday in APScheduler"
 	}
 	return fields, zone, note
@@ -152,7 +152,7 @@ func (d dialect) variants() []dialect {
 	if d.seconds+d.years == "" && startStep.MatchString(strings.Join(d.fields[:], " ")) {
 		split("stepping on from the first number", "at that number alone, as in busybox and systemd-cron", func(d *dialect) { d.alone = true })
 	}
-	if !star(d.fields[2]) && !star(d.fields[4]) {
+	if !star(d.fields[2]) && !star(d.fields[4]) && d.fields[4][0] != '+' {
 		split("on either kind of day", "on days that are both", func(d *dialect) { d.both = true })
 	}
 	return all

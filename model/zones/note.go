@@ -16,7 +16,7 @@ type Note struct {
 }
 
 // look is how far apart clocks are looked at. They change less often.
-const look = 6 * time.Hour
+const look = 24 * time.Hour
 
 // Note notes what the clocks of a zone show from one instant to another. The errors are those of Load.
 func (d *Data) Note(name string, from, to time.Time) (Note, error) {
@@ -27,8 +27,12 @@ func (d *Data) Note(name string, from, to time.Time) (Note, error) {
 	at := from.In(zone).Truncate(time.Second)
 	n := Note{d.Release, []time.Time{at}}
 	for ; at.Before(to); at = at.Add(look) {
-		changed := sort.Search(int(look/time.Second)+1, func(i int) bool { return offset(at.Add(time.Duration(i)*time.Second)) != offset(at) })
-		if change := at.Add(time.Duration(changed) * time.Second); changed <= int(look/time.Second) && change.Before(to) {
+		before := offset(at)
+		if offset(at.Add(look)) == before {
+			continue
+		}
+		changed := sort.Search(int(look/time.Second), func(i int) bool { return offset(at.Add(time.Duration(i)*time.Second)) != before })
+		if change := at.Add(time.Duration(changed) * time.Second); change.Before(to) {
 			n.at = append(n.at, change)
 		}
 	}

@@ -73,7 +73,7 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 			set[fieldOlder] = "1"
 		}
 		for _, name := range d.names() { // which nobody has noted before newer data came
-			if was, moved := n.Moved(name); moved && was.at == nil {
+			if noted, is := n.Zones[name]; n.Was[name].at == nil && (!is || noted.Release != d.Release) {
 				set[fieldWas+name] = d.note(name, now).String()
 			}
 		}
@@ -130,8 +130,9 @@ func (n *Notes) Doubts(living []string, others map[string]*Data) (texts []string
 			origins = append(origins, "an unknown release")
 		}
 	}
-	if slices.Sort(origins); n.Older {
-		texts = append(texts, "daemons with zone data of "+strings.Join(slices.Compact(origins), " and ")+n.moves(func(name string) Note { return n.Was[name] }))
+	slices.Sort(origins)
+	if origins = slices.Compact(origins); n.Older && len(origins) > 1 { // else the last one with older data has just gone
+		texts = append(texts, "daemons with zone data of "+strings.Join(origins, " and ")+n.moves(func(name string) Note { return n.Was[name] }))
 	}
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		moved := n.moves(func(zone string) Note { return n.Zones[zone].by(zone, others[name]) })

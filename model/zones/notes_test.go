@@ -87,6 +87,24 @@ func TestNewerDataPlansAnewOnceWhenItComesAndOnceWhenTheLastDaemonWithOlderDataI
 	}
 }
 
+func TestWhatOlderDataPlansIsFoundAlsoIfAReleaseCameBetweenThatChangesNothing(t *testing.T) {
+	old, newer, newest := dataOf(t, "2025b", "America/Los_Angeles"), dataOf(t, "2026f", "America/Phoenix"), dataOf(t, "2026g", "America/Phoenix")
+	q := &queue{t, map[string]string{}, map[string]*zones.Data{"f": newer}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)}
+	q.note("f")
+	delete(q.daemons, "f")
+	q.daemons["g"] = newest
+	q.note("g")
+	q.daemons["o"] = old // a host that was left behind
+	q.note("o")
+	delete(q.daemons, "o")
+	if replan := q.note("g"); !replan {
+		t.Error("expected all to be planned anew behind the older daemon")
+	}
+	if was, moved := zones.ReadNotes(q.hash).Moved("America/Vancouver"); !moved || was.Release != "2025b" {
+		t.Errorf("expected what 2025b says, found %s, %t", was, moved)
+	}
+}
+
 func TestAQueueRemembersWhatTheClocksOfAZoneWere(t *testing.T) {
 	old, newer := dataOf(t, "2025b", "America/Los_Angeles"), dataOf(t, "2026f", "America/Phoenix")
 	q := &queue{t, map[string]string{}, map[string]*zones.Data{"old": old}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)}

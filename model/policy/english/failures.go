@@ -241,6 +241,9 @@ func everyPause(d *draft, slots []string) {
 // aRate matches what is no number of retries, but one in a time.
 var aRate = regexp.MustCompile(`(?i)(?:times?|once|twice) (?:an?|each|every|per) (?:second|minute|hour|day|week)\b`)
 
+// inAll matches a time for all retries: "up to 5 times in 10 minutes".
+var inAll = regexp.MustCompile(`(?i)(?:times|retries|twice),? in \d`)
+
 // strategy reads what a sentence says of its retries, trait by trait, to its end.
 func (d *draft) strategy(slots []string) {
 	before := maps.Clone(d.parts)
@@ -261,7 +264,7 @@ func (d *draft) strategy(slots []string) {
 	case said("cap") && d.parts["strategy"] == "fixed" && !strings.Contains(strings.ToLower(slots[0]), "fixed"): // "every 5 minutes, up to 1 hour"
 		d.fail(errNotKnown)
 	case len(d.list) == 0 && (grows || !based && !said("cap") && !said("factor")):
-	case len(d.list) == 1 && !based && d.list[0] != "0s" && (grows || said("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
+	case len(d.list) == 1 && !based && !inAll.MatchString(slots[0]) && d.list[0] != "0s" && (grows || said("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
 		d.part("base", d.list[0])
 	case grows, based, len(d.list) == 0, len(d.list) == 1 && !said("count"):
 		d.fail(errNotKnown)

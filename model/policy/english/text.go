@@ -13,6 +13,8 @@ import (
 const (
 	maxBytes = 256 << 10
 	maxLines = 1000
+
+	maxJoined, maxChained = 32, 1 << 10 // sentences of a line that commas join, and bytes of it: each costs a look at the whole line
 )
 
 type sentence struct {
@@ -81,7 +83,7 @@ func readLine(number int, line string) ([]sentence, error) {
 		content = strings.TrimPrefix(wait.ReplaceAllString(content, "; on the $2 failure, retry after $1"), "; ")
 	}
 	content = withTimeout.ReplaceAllString(content, "; timeout ")
-	for chain.MatchString(content) {
+	for joined := 0; joined < maxJoined && len(content) < maxChained && chain.MatchString(content); joined++ {
 		content = chain.ReplaceAllString(content, "$1; $2")
 	}
 	var all []sentence
