@@ -31,7 +31,7 @@ func readDocument(text string) (r Reading, err error) {
 			return r, document.Refuse("rrule", "DTSTART with a TZID or with a Z, which is UTC", "both")
 		}
 	}
-	r.Dtstart, err = CanonicalDtstart(start[2])
+	r.Dtstart, err = CanonicalDtstart(strings.ToUpper(start[2]))
 	return r, document.Place(err, "rrule")
 }
 

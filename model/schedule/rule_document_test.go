@@ -25,6 +25,7 @@ func TestADocumentOfTheSourcesSaysRuleStartAndZone(t *testing.T) {
 		{"DTSTART:20261128T000000Z\r\n" + rule + "\r\n", "UTC", "", Reading{Rule: rule + "\r\n", Timezone: "UTC", Dtstart: "2026-11-28T00:00:00"}},
 		{"DTSTART;TZID=Europe/Berlin:20261128T063000\n" + rule, "", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
 		{"DTSTART;TZID=Europe/Berlin:20261128T063000\n" + rule, "Europe/Berlin", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
+		{"dtstart:20261128t063000\n" + rule, "Europe/Berlin", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
 		{"DTSTART:20261128T063000\n" + rule, "Europe/Berlin", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
 		{"dtstart;value=date:20261128\n" + rule, "", "2026-11-28", Reading{Rule: rule, Dtstart: "2026-11-28T00:00:00"}},
 		{"RRULE:FREQ=HOURLY;\r\n INTERVAL=2", "", "", Reading{Rule: rule}},
