@@ -36,7 +36,7 @@ echo 'root:x:0:' >root/etc/group
 echo 'root:*:19000::::::' >root/etc/shadow
 printf 'auth sufficient pam_permit.so\naccount sufficient pam_permit.so\nsession sufficient pam_permit.so\n' | tee root/etc/pam.d/{cronie,crond,other} >/dev/null
 while read -r minute hour; do
-  echo "$minute $hour * * * date '+\\%s.\\%N $minute $hour' >>/tmp/log"
+  echo "$minute $hour * * * date '+\\%s.\\%N $minute $hour' >>/log"
 done >root/var/spool/cron/crontabs/root <<'TIMES'
 30 */2
 30 0-23/2
@@ -61,7 +61,7 @@ wait
 for day in 2026-03-29 2026-10-25; do
   start=$(TZ=Europe/Berlin date -d "$day 00:10:10" +%s)
   echo "$day"
-  awk -v begun="$begun" -v start="$start" '{ printf "%d %s %s\n", start + ($1 - begun) * 120, $2, $3 }' "$day/tmp/log" |
+  awk -v begun="$begun" -v start="$start" '{ printf "%d %s %s\n", start + ($1 - begun) * 120, $2, $3 }' "$day/log" |
     while read -r at minute hour; do
       echo "$minute $hour: $(TZ=Europe/Berlin date -d "@$((at / 300 * 300))" +%H:%M)"
     done | awk -F': ' '{ runs[$1] = runs[$1] " " $2 } END { for (job in runs) print job ":" runs[job] }' | LC_ALL=C sort

@@ -5,9 +5,9 @@
 # Behaviour: when the clocks go back, it depends on the side of Greenwich. In America/New_York a schedule runs in both equal hours. In Europe/Berlin it runs
 # once where its clock time comes twice, at the second, and "every 20 minutes" runs at 00:00Z, 01:20Z and 02:40Z: two holes of 80 minutes, in which
 # six of seven runs are left out.
-# Expected: 02:30 in Berlin twice as 01:30 in New York, and a run every 20 minutes in both. Source: the comments of ScheduleSpec in the API: "literal matching of the clock time with no
-# special handling of DST … an action that fires at 1:30am will be triggered twice on the day that has two 1:30s". The cron library of the same server
-# (robfig/cron 3.0.1, for the older CronSchedule of a workflow) does that.
+# Expected: 02:30 in Berlin twice as 01:30 in New York, and a run every 20 minutes in both. Source: the comments of ScheduleSpec in the API: "literal
+# matching of the clock time with no special handling of DST … an action that fires at 1:30am will be triggered twice on the day that has two 1:30s". The
+# cron library of the same server (robfig/cron 3.0.1, for the older CronSchedule of a workflow) does that.
 set -euo pipefail
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
