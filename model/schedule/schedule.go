@@ -208,7 +208,7 @@ type Compile func(rule, timezone, dtstart string) (*Schedule, error)
 const (
 	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the first
 	// and the last working day of a year take 25, the hundredth takes 250; the third Sunday of a year that is a 7th takes 600.
-	maxCost = 1_000
+	maxCost = 750
 
 	// maxSteps is how many steps one question for the next occurrence may take: some times what is foreseen, for what EXDATE lines
 	// and a spread add, and for lines that become dearer than they began.
