@@ -77,12 +77,19 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 		return map[string]policy.Policy{}, nil
 	}
 	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies, policyFields(names)...).Result()
-	if _, is := Misfit(err); is {
-		if types, failed := s.Report().Types(ctx, []string{s.Keys.Policies}); failed == nil {
-			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies, types[0], err)
-		}
+	return s.compile(names, texts), Wrap(s.nameMisfit(ctx, s.Keys.Policies, err), "read policies")
+}
+
+// nameMisfit names the hash that an error is about, if it is of another type.
+func (s *Store) nameMisfit(ctx context.Context, hash string, err error) error {
+	if _, is := Misfit(err); !is {
+		return err
 	}
-	return s.compile(names, texts), Wrap(err, "read policies")
+	types, failed := s.Report().Types(ctx, []string{hash})
+	if failed != nil {
+		return err
+	}
+	return fmt.Errorf("%s holds a %s, expected a hash: %w", hash, types[0], err)
 }
 
 // policyFields are the names under which policies are stored.

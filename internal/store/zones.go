@@ -104,5 +104,5 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 			}
 		}
 	}, s.Keys.Zones)
-	return now, Wrap(err, "note the zone data of a daemon")
+	return now, Wrap(s.nameMisfit(ctx, s.Keys.Zones, err), "note the zone data of a daemon")
 }

@@ -267,3 +267,14 @@ func TestAProgramTakesItsZonesFromZONEINFO(t *testing.T) {
 		}
 	}
 }
+
+func TestANoteOfZoneDataOfAnotherTypeIsNamedAndStopsNoRound(t *testing.T) {
+	w := newZoneWorld(t, testkit.Miniredis(t), "q")
+	w.push(w.server.Client(t), "q:zones", "no hash")
+	w.start("new dispatcher")
+	w.rounds(2)
+	_, err := w.daemons["new dispatcher"].store.NoteZones(t.Context(), "d")
+	if told, is := store.Misfit(err); !is || !strings.Contains(told, "q:zones holds a list, expected a hash") {
+		t.Errorf("expected the key to be named, found %q, %v", told, err)
+	}
+}
