@@ -20,6 +20,7 @@ type dialect struct {
 	both           bool      // a day must fit the day of month and the day of week
 	alone          bool      // 5/15 is 5, and not 5, 20, 35 and 50
 
+	wrong  bool          // nobody reads it so
 	loose  bool          // it was read in a way in which we do not read
 	spread time.Duration // over which an H leaves to each model when
 }
