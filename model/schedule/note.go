@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/refreshd/refreshd/model/zones"
 )
 
 // Note tells why an occurrence is not simply at the wall clock that the rule names: that wall clock does not exist on the
@@ -73,8 +75,8 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 
 // ClockChanges tells what becomes of the first time that each change of the clocks within some days moves or doubles: "2026-10-25: 01:30 occurs
 // twice, runs at the first". It leaves out the changes that move nothing.
-func (s *Schedule) ClockChanges(after time.Time, days int64) (told []string) {
-	for change := range s.zone.changes(after.Unix(), days) {
+func (s *Schedule) ClockChanges(after time.Time, days int) (told []string) {
+	for change := range zones.Changes(s.zone.loc, after, after.AddDate(0, 0, days)) {
 		if _, moved := s.fates(change); moved != "" {
 			told = append(told, dateText(min(s.zone.shownAt(change)))+": "+moved)
 		}
@@ -87,7 +89,8 @@ func (s *Schedule) ClockChanges(after time.Time, days int64) (told []string) {
 // the next occurrence, or if no line lasts until then.
 func (s *Schedule) NextChange(after time.Time, text string) string {
 	first, _ := s.Next(after)
-	for change := range s.zone.changes(max(after.Unix(), first.Unix()-longestChange), 366) {
+	from := time.Unix(max(after.Unix(), first.Unix()-longestChange), 0).UTC()
+	for change := range zones.Changes(s.zone.loc, from, from.AddDate(0, 0, 366)) {
 		fates, moved := s.fates(change)
 		if len(fates) == 0 {
 			break
@@ -102,10 +105,10 @@ func (s *Schedule) NextChange(after time.Time, text string) string {
 }
 
 // fates tells what becomes of the lines that last until a change of the clocks, and of the first that this moves.
-func (s *Schedule) fates(change int64) (all []string, moved string) {
+func (s *Schedule) fates(change time.Time) (all []string, moved string) {
 	before, behind := s.zone.shownAt(change)
 	for _, rule := range s.rules {
-		if rule.ends() < change {
+		if rule.ends() < change.Unix() {
 			continue
 		}
 		fate, moves := rule.atChange(before, behind)

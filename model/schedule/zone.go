@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -136,20 +135,10 @@ func (z zone) changed(from, to int64) int64 {
 	return firstThat(from, to, func(at int64) bool { return z.offset(at) != old })
 }
 
-// changes yields when the clocks are changed within some days after an instant.
-func (z zone) changes(after, days int64) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for from := after; from < after+days*daySeconds; from += daySeconds {
-			if to := from + daySeconds; z.offset(from) != z.offset(to) && !yield(z.changed(from, to)) {
-				return
-			}
-		}
-	}
-}
-
 // shownAt returns what the clocks showed and what they show at an instant at which they are changed.
-func (z zone) shownAt(change int64) (before, behind int64) {
-	return change + z.offset(change-1), change + z.offset(change)
+func (z zone) shownAt(change time.Time) (before, behind int64) {
+	at := change.Unix()
+	return at + z.offset(at-1), at + z.offset(at)
 }
 
 // firstThat returns the first number from which on something holds. It must not hold at from, and it must hold at to.

@@ -85,7 +85,12 @@ func Use(d *Data) { inUse.Store(d) }
 func (o Origin) NewerThan(release string) bool { return o.Release > release }
 
 // String names release and source, such as "2026f of refreshd".
-func (o Origin) String() string { return o.named() + of + o.Source }
+func (o Origin) String() string {
+	if o == (Origin{}) {
+		return "an unknown release"
+	}
+	return o.named() + of + o.Source
+}
 
 const of = " of "
 

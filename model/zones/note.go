@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -15,29 +16,33 @@ type Note struct {
 	at []time.Time // the beginning, each change, and the end: on the clocks from then on
 }
 
-// look is how far apart clocks are looked at. They change less often.
-const look = 24 * time.Hour
-
 // Note notes what the clocks of a zone show from one instant to another. The errors are those of Load.
 func (d *Data) Note(name string, from, to time.Time) (Note, error) {
 	zone, err := d.Load(name)
 	if err != nil {
 		return Note{}, err
 	}
-	at := from.In(zone).Truncate(time.Second)
-	n := Note{d.Release, []time.Time{at}}
-	for ; at.Before(to); at = at.Add(look) {
-		before := offset(at)
-		if offset(at.Add(look)) == before {
-			continue
-		}
-		changed := sort.Search(int(look/time.Second), func(i int) bool { return offset(at.Add(time.Duration(i)*time.Second)) != before })
-		if change := at.Add(time.Duration(changed) * time.Second); change.Before(to) {
-			n.at = append(n.at, change)
-		}
-	}
+	n := Note{d.Release, []time.Time{from.In(zone).Truncate(time.Second)}}
+	n.at = slices.AppendSeq(n.at, Changes(zone, from, to))
 	n.at = append(n.at, to.In(zone).Truncate(time.Second))
 	return n, nil
+}
+
+// Changes yields when the clocks of a zone are changed from one instant to another. They are changed less often than once a day.
+func Changes(zone *time.Location, from, to time.Time) iter.Seq[time.Time] {
+	const day = 24 * time.Hour
+	return func(yield func(time.Time) bool) {
+		for at := from.In(zone).Truncate(time.Second); at.Before(to); at = at.Add(day) {
+			before := offset(at)
+			if offset(at.Add(day)) == before {
+				continue
+			}
+			seconds := sort.Search(int(day/time.Second), func(i int) bool { return offset(at.Add(time.Duration(i)*time.Second)) != before })
+			if change := at.Add(time.Duration(seconds) * time.Second); change.Before(to) && !yield(change) {
+				return
+			}
+		}
+	}
 }
 
 func offset(at time.Time) time.Duration {

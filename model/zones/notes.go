@@ -68,18 +68,8 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 			drop = append(drop, fieldDaemon+name)
 		}
 	}
-	if n.PlannedBy > d.Release { // it plans by older data
-		if !n.Older {
-			set[fieldOlder] = "1"
-		}
-		for _, name := range d.names() { // which nobody has noted before newer data came
-			if noted, is := n.Zones[name]; n.Was[name].at == nil && (!is || noted.Release != d.Release) {
-				set[fieldWas+name] = d.note(name, now).String()
-			}
-		}
-		return set, drop, false
-	}
-	older := slices.ContainsFunc(living, func(name string) bool {
+	behind := n.PlannedBy > d.Release // it plans by older data itself
+	older := behind || slices.ContainsFunc(living, func(name string) bool {
 		origin, noted := n.Daemons[name]
 		return name != daemon && (!noted || d.NewerThan(origin.Release))
 	})
@@ -87,7 +77,7 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 		set[fieldPlannedBy] = d.named()
 		for name, was := range n.Zones {
 			if _, differs := was.differs(was.by(name, d)); differs {
-				set[fieldWas+name], set[name] = was.String(), d.note(name, now).String()
+				set[fieldWas+name], set[name] = was.String(), d.note(name, now)
 			}
 		}
 	}
@@ -97,38 +87,30 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 	case !older && n.Older:
 		drop, replan = append(drop, fieldOlder), true
 	}
-	for _, name := range d.names() {
-		if _, noted := n.Zones[name]; !noted {
-			set[name] = d.note(name, now).String()
+	for loaded := range d.loaded.Range {
+		name := loaded.(string)
+		noted, is := n.Zones[name]
+		switch {
+		case !behind && !is:
+			set[name] = d.note(name, now)
+		case behind && n.Was[name].at == nil && (!is || noted.Release != d.Release): // which nobody has noted before newer data came
+			set[fieldWas+name] = d.note(name, now)
 		}
 	}
 	return set, drop, replan
 }
 
 // note notes a zone that is loaded, ten years ahead. Beyond that nobody knows by what a model was planned.
-func (d *Data) note(name string, now time.Time) Note {
+func (d *Data) note(name string, now time.Time) string {
 	n, _ := d.Note(name, now.AddDate(0, 0, -1), now.AddDate(10, 0, 0))
-	return n
-}
-
-// names are the zones that were loaded.
-func (d *Data) names() (names []string) {
-	for name := range d.loaded.Range {
-		names = append(names, name.(string))
-	}
-	slices.Sort(names)
-	return names
+	return n.String()
 }
 
 // Doubts tells what is planned by different data: by that of daemons that live, and by others, by what they are called.
 func (n *Notes) Doubts(living []string, others map[string]*Data) (texts []string) {
 	var origins []string
 	for _, name := range living {
-		if origin, noted := n.Daemons[name]; noted {
-			origins = append(origins, origin.String())
-		} else {
-			origins = append(origins, "an unknown release")
-		}
+		origins = append(origins, n.Daemons[name].String())
 	}
 	slices.Sort(origins)
 	if origins = slices.Compact(origins); n.Older && len(origins) > 1 { // else the last one with older data has just gone
