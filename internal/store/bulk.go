@@ -117,7 +117,7 @@ func readBulk(id string, hash map[string]string) Bulk {
 		}
 	}
 	b.Cancelled = hash["ended"] == string(BulkCancelled)
-	if release, own := strings.TrimPrefix(id, ZonesID), zones.InUse(); b.Action == model.BulkZones && release > own.Release && release != noRelease {
+	if release, own := strings.TrimPrefix(id, ZonesID), zones.InUse(); b.Action == model.BulkZones && release > own.Release {
 		b.Problem = "expected zone data of " + release + " or newer, found " + own.String()
 	}
 	var errs [5]error

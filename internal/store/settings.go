@@ -194,43 +194,42 @@ func (q *Queue) set(ctx context.Context, fields ...any) error {
 // settledAfter is how long a daemon without a heartbeat may still come back.
 const settledAfter = time.Minute
 
-// daemons names the dispatchers and pollers of the part that live.
-func (s *Store) daemons(ctx context.Context) ([]string, error) {
+// living names the owners in sets of heartbeats who live.
+func (s *Store) living(ctx context.Context, sets ...string) ([][]string, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	since := Millis(now.Add(-settledAfter))
-	names, err := ReadEach(ctx, s.Clients.Read, "look for daemons of the queue", []string{s.Keys.Dispatchers, s.Keys.Pollers}, func(pipe redis.Pipeliner, key string) *redis.StringSliceCmd {
-		return pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, Start: since, Stop: "+inf", ByScore: true})
+	return ReadEach(ctx, s.Clients.Read, "look for users of the queue", sets, func(pipe redis.Pipeliner, set string) *redis.StringSliceCmd {
+		return pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: set, Start: since, Stop: "+inf", ByScore: true})
 	})
-	return slices.Concat(names...), err
 }
 
-// users names who uses the part: daemons that live, and attempts that are handed out.
+// daemons names the dispatchers and pollers of the part that live.
+func (s *Store) daemons(ctx context.Context) ([]string, error) {
+	owners, err := s.living(ctx, s.Keys.Dispatchers, s.Keys.Pollers)
+	return slices.Concat(owners...), err
+}
+
+// users names who uses the part: daemons and workers that live, and attempts that are handed out.
 func (s *Store) users(ctx context.Context) (users []string, err error) {
-	now, err := s.Now(ctx)
+	in := ""
+	if s.replyTo() != "" {
+		in = " of " + s.Keys.Queue
+	}
+	living, err := s.living(ctx, s.Keys.Dispatchers, s.Keys.Pollers, s.Keys.Workers)
 	if err != nil {
 		return nil, err
 	}
-	k, in := s.Keys, ""
-	if s.replyTo() != "" {
-		in = " of " + k.Queue
-	}
-	pipe, since := s.Clients.Read.Pipeline(), &redis.ZRangeBy{Min: Millis(now.Add(-settledAfter)), Max: "+inf"}
-	kinds := []string{"dispatcher", "poller", "worker"}
-	living := Map([]string{k.Dispatchers, k.Pollers, k.Workers}, func(key string) *redis.StringSliceCmd {
-		return pipe.ZRangeByScore(ctx, key, since)
-	})
-	running := pipe.ZCard(ctx, k.Running)
-	_, err = pipe.Exec(ctx)
-	for i, reply := range living {
-		for _, owner := range reply.Val() {
-			users = append(users, fmt.Sprintf("%s %s%s", kinds[i], owner, in))
+	for i, owners := range living {
+		for _, owner := range owners {
+			users = append(users, []string{"dispatcher ", "poller ", "worker "}[i]+owner+in)
 		}
 	}
-	if n := running.Val(); n > 0 {
-		users = append(users, fmt.Sprintf("%d attempts%s that are queued or running", n, in))
+	running, err := s.Clients.Read.ZCard(ctx, s.Keys.Running).Result()
+	if running > 0 {
+		users = append(users, fmt.Sprintf("%d attempts%s that are queued or running", running, in))
 	}
-	return users, Wrap(err, "look for users of the queue")
+	return users, Wrap(err, "look for attempts of the queue")
 }

@@ -14,10 +14,7 @@ import (
 )
 
 // ZonesID begins the ids of bulks that plan models anew by newer zone data; its release follows.
-const (
-	ZonesID   = "zones-"
-	noRelease = "0"
-)
+const ZonesID = "zones-"
 
 // ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
 func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
@@ -54,16 +51,13 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 		return nil
 	}
 	at, err := part.NoteZones(ctx, daemon)
-	w.loaded = loaded
-	_, misfit := Misfit(err)
-	switch {
-	case Refused(err):
-		w.noted, err = seen, nil
-	case misfit:
-		w.noted = seen
-	case err == nil:
-		w.noted = at
+	if Refused(err) {
+		err = nil
 	}
+	if _, misfit := Misfit(err); misfit || err == nil {
+		w.noted = cmp.Or(at, seen)
+	}
+	w.loaded = loaded
 	return err
 }
 
@@ -98,7 +92,7 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 		}
 		if replan {
 			b := Bulk{Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.parts())), Since: now}}
-			s.begin(ctx, pipe, ZonesID+cmp.Or(zones.InUse().Release, noRelease), &b)
+			s.begin(ctx, pipe, ZonesID+zones.InUse().Release, &b)
 			for _, gate := range slices.DeleteFunc(gates, func(gate string) bool { return !strings.HasPrefix(gate, model.BlockerCalendar+":") }) {
 				pipe.ZAddXX(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: gate})
 			}
