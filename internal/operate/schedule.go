@@ -1,9 +1,7 @@
 package operate
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
@@ -79,11 +77,4 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 }
 
 // refusedRule calls the field of a refused rule as it is asked for.
-func refusedRule(err error) error {
-	if field, is := errors.AsType[*document.Error](err); is {
-		if part, ours := strings.CutPrefix(field.Field, "rrule"); ours {
-			return refuse("rule"+part, field.Want, field.Found)
-		}
-	}
-	return refused(err)
-}
+func refusedRule(err error) error { return refused(document.Rename(err, "rrule", "rule")) }

@@ -25,6 +25,15 @@ func Place(err error, prefix string) error {
 	return err
 }
 
+// Rename calls a field of a refusal otherwise, and what lies below it.
+func Rename(err error, field, to string) error {
+	refused, is := errors.AsType[*Error](err)
+	if !is || !strings.HasPrefix(refused.Field, field) {
+		return err
+	}
+	return Refuse(to+strings.TrimPrefix(refused.Field, field), refused.Want, refused.Found)
+}
+
 // ScalarText renders what JSON and YAML decoders make of a number, a text or null; false for anything else.
 func ScalarText(value any) (string, bool) {
 	switch v := value.(type) {

@@ -44,23 +44,13 @@ func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
 	}
 	starts, err := compile(text, timezone, DefaultDtstart)
 	if err != nil {
-		return nil, atWindow(err)
+		return nil, document.Rename(err, "rrule", windowField)
 	}
 	z, err := loadZone(timezone)
 	return &Window{starts, length, z}, err
 }
 
 const windowField = "retry_window"
-
-func atWindow(err error) error {
-	refused, ok := err.(*document.Error) //nolint:errorlint // Parse returns it bare
-	if !ok || !strings.HasPrefix(refused.Field, "rrule") {
-		return err
-	}
-	moved := *refused
-	moved.Field = windowField + strings.TrimPrefix(refused.Field, "rrule")
-	return &moved
-}
 
 const allHours = ";BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"
 
@@ -80,7 +70,7 @@ func (w *Window) Open(at time.Time) (time.Time, error) {
 		return w.starts.ask(at, b)
 	})
 	if err != nil {
-		return at, atWindow(err)
+		return at, document.Rename(err, "rrule", windowField)
 	}
 	if !found {
 		return at, nil
