@@ -24,8 +24,8 @@ func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 	}
 	moved := at // when the clocks show, by the data in use, what was meant
 	ahead, known := was.Offset(at)
-	if known {
-		moved = schedule.Reread(at, ahead, m.Zone())
+	if zone, err := schedule.Zone(m.Zone()); known && err == nil {
+		moved = schedule.Shown(at.Add(ahead), zone)
 	}
 	switch {
 	case known && moved.Equal(at):

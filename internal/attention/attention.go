@@ -53,13 +53,11 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 			parts[gone.Role] = append(parts[gone.Role], gone)
 		}
 		doubts, failed := store.ZoneDoubts(ctx, part.Report(), zonedata.Here())
-		for _, doubt := range doubts {
-			if !slices.Contains(q.Zones, doubt) {
-				q.Zones = append(q.Zones, doubt)
-			}
-		}
+		q.Zones = append(q.Zones, doubts...)
 		return cmp.Or(err, failed)
 	})
+	slices.Sort(q.Zones)
+	q.Zones = slices.Compact(q.Zones)
 	for _, role := range model.Roles {
 		if gone := parts[role]; gone != nil {
 			q.Gone = append(q.Gone, Gone{gone[0], len(gone)})

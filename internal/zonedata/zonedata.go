@@ -48,10 +48,8 @@ func firstOf(paths []string) *zones.Data {
 // open keeps an archive open as long as the program runs.
 func open(path string) (*zones.Data, error) {
 	files := os.DirFS(path)
-	if is, err := os.Stat(path); err == nil && !is.IsDir() {
-		if files, err = zip.OpenReader(path); err != nil {
-			files = os.DirFS(path)
-		}
+	if archive, err := zip.OpenReader(path); err == nil {
+		files = archive
 	}
 	data := zones.Open(files, path)
 	if _, err := data.Load("Europe/London"); err == nil { // a part of a source would refuse the zones that it lacks

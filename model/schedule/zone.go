@@ -168,17 +168,6 @@ func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
 	return wall - before, z.changed(wall-daySeconds, wall+daySeconds) + later, true
 }
 
-// Reread returns the instant at which the clocks of a zone show, by the data in use, what other data has them show at an instant, as they are so far ahead
-// of UTC then. A zone that nobody knows changes nothing.
-func Reread(at time.Time, ahead time.Duration, timezone string) time.Time {
-	z, err := loadZone(timezone)
-	if err != nil {
-		return at
-	}
-	meant, _, _ := z.resolve(at.Unix() + int64(ahead/time.Second))
-	return at.Add(time.Duration(meant-at.Unix()) * time.Second)
-}
-
 // longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati skipped a whole day.
 const longestChange = 25 * hourSeconds
 
