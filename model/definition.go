@@ -208,7 +208,7 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time, compil
 	case saved.OneShot() && d.Refresh == RefreshPlanned:
 		return nil, document.Refuse("refresh", "now, as there is no rrule to plan with", `"planned"`)
 	}
-	if err := schedule.CheckZone(d.Timezone); err != nil {
+	if _, err := schedule.Zone(d.Timezone); err != nil {
 		return nil, err
 	}
 	saved.Dtstart = d.Dtstart

@@ -46,8 +46,8 @@ func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []st
 	saved.Rule, saved.Timezone, saved.Dtstart = moved.Rule, moved.Timezone, moved.Dtstart
 	saved.Labels, saved.State = moved.Labels, moved.State
 	saved.Fence = max(saved.Fence, m.Fence)
-	err := cmp.Or(m.Wire.refuseReserved(moved.Payload), schedule.CheckZone(moved.Timezone))
-	if err == nil {
+	_, err := schedule.Zone(moved.Timezone)
+	if err = cmp.Or(m.Wire.refuseReserved(moved.Payload), err); err == nil {
 		err = cmp.Or(saved.Resolve(policy, schedule.Parse), document.Place(saved.validateImported(), "state"))
 	}
 	if err != nil {

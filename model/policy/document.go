@@ -48,7 +48,7 @@ func (p *Policy) readSchedule(doc *document.Reader) {
 	case p.Dtstart != "":
 		err = document.Refuse("rrule", "a rule, as dtstart is given", "nothing")
 	default:
-		err = schedule.CheckZone(p.Timezone)
+		_, err = schedule.Zone(p.Timezone)
 	}
 	if doc.Fail(err); err != nil || saysNone(doc, "retry_window") {
 		return

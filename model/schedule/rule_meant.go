@@ -10,13 +10,18 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// Remarks tell what of a rule is read in one of several ways that people mean, and what to write for another. A rule that is refused has none.
-func Remarks(rule string) (told []string) {
+// linesOf reads the RRULE lines of a rule. One that is refused has none.
+func linesOf(rule string) []*ruleLine {
 	set, err := readRuleSet(rule, zone{time.UTC})
 	if err != nil {
 		return nil
 	}
-	for _, line := range set.rules {
+	return set.rules
+}
+
+// Remarks tell what of a rule is read in one of several ways that people mean, and what to write for another. A rule that is refused has none.
+func Remarks(rule string) (told []string) {
+	for _, line := range linesOf(rule) {
 		if len(line.Byweekno) > 0 && len(line.Byweekday)+len(line.Bymonthday)+len(line.Byyearday) == 0 {
 			told = append(told, "BYWEEKNO without a day is all seven days of its weeks; BYDAY=MO is one of them")
 		}
@@ -27,21 +32,15 @@ func Remarks(rule string) (told []string) {
 	return told
 }
 
-// Sentence says how a rule was read, in English if there are words for it. Empty: there are none.
+// Sentence says how a rule was read, in English if there are words for it. Empty: there are none. Of a cron expression that names days of the month
+// and weekdays it tells how to write days that are both, as other schedulers read it.
 func Sentence(rule string) string {
 	text, ok := RuleEnglish(rule)
-	if set, err := readRuleSet(rule, zone{time.UTC}); !ok && err == nil {
-		text = either(set.rules)
+	lines := linesOf(rule)
+	if both := bothDays(lines); !ok && both != "" {
+		text = cmp.Or(speak(lines), "on days of the month and on weekdays") + "; if you mean days that are both: " + strconv.Quote(both)
 	}
 	return text
-}
-
-// either tells of a cron expression that names days of the month and weekdays, which other schedulers read as days that are both.
-func either(lines []*ruleLine) (told string) {
-	if both := bothDays(lines); both != "" {
-		told = cmp.Or(speak(lines), "on days of the month and on weekdays") + "; if you mean days that are both: " + strconv.Quote(both)
-	}
-	return told
 }
 
 // bothDays asks of each day what two lines ask of one each. Empty: they differ in more.
@@ -62,18 +61,15 @@ func bothDays(lines []*ruleLine) string {
 // Alternatives are rules that other systems mean by the text of a rule: for either kind of day those that are both, and for hours that are counted
 // from the start those that are counted from each midnight.
 func Alternatives(rule string) (rules []string) {
-	set, err := readRuleSet(rule, zone{time.UTC})
-	if err != nil {
-		return nil
-	}
-	if both := bothDays(set.rules); both != "" {
+	lines := linesOf(rule)
+	if both := bothDays(lines); both != "" {
 		rules = append(rules, both)
 	}
-	if len(set.rules) != 1 || set.rules[0].Freq != rrule.HOURLY || filtersDays(&set.rules[0].ROption) || filtersTimes(&set.rules[0].ROption) {
+	if len(lines) != 1 || lines[0].Freq != rrule.HOURLY || filtersDays(&lines[0].ROption) || filtersTimes(&lines[0].ROption) {
 		return rules
 	}
 	daily := rrule.ROption{Freq: rrule.DAILY, Byminute: midnight, Bysecond: midnight}
-	for hour := 0; hour < 24; hour += set.rules[0].Interval {
+	for hour := 0; hour < 24; hour += lines[0].Interval {
 		daily.Byhour = append(daily.Byhour, hour)
 	}
 	return append(rules, ruleOf(daily))

@@ -39,12 +39,6 @@ func Zone(name string) (*time.Location, error) {
 	return z.loc, err
 }
 
-// CheckZone refuses what is no IANA name with a *document.Error; the empty name is UTC.
-func CheckZone(name string) error {
-	_, err := loadZone(name)
-	return err
-}
-
 var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\]]+?)[)\].]*|[([]([a-z][\w+/-]*)[)\]])$`)
 
 // cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
@@ -106,10 +100,10 @@ var capitals = regexp.MustCompile(`(?:^|_)[a-z]`)
 var noCities = strings.Fields("easter wake north south west victoria center")
 
 func existing(name string) string {
-	if !strings.Contains(name, ".") && CheckZone(name) == nil {
-		return name
+	if _, err := loadZone(name); err != nil || strings.Contains(name, ".") {
+		return ""
 	}
-	return ""
+	return name
 }
 
 // offset returns how far the clocks are ahead of UTC at an instant, in seconds. Everything here is built on it alone and not on
