@@ -47,7 +47,7 @@ func New(options Options) *Comparison {
 
 // Define adds a model. A uid that was added before is defined anew.
 func (c *Comparison) Define(uid string, source Source) {
-	t := &track{comparison: c, source: source, sum: ModelSum{UID: uid, Counts: map[Kind]int{}}}
+	t := newTrack(c, uid, source)
 	if c.tracks[uid] == nil {
 		c.order = append(c.order, t)
 	}
@@ -107,7 +107,7 @@ func (c *Comparison) End() (*Report, error) {
 		if len(t.sum.Counts) > 0 {
 			report.Differing = append(report.Differing, t.sum)
 		}
-		proposals, err := t.proposals()
+		proposals, err := t.proposals(c.from, c.to)
 		if err != nil {
 			return nil, err
 		}

@@ -15,16 +15,15 @@ type Proposal struct {
 	Differs int    `json:"differs"`  // so many times by this rule
 	Differ  int    `json:"differed"` // and by its own
 
-	comparison *Comparison // of this model alone
+	track *track
 }
 
-// tryOthers begins to compare by other rules too.
+// tryOthers begins to judge the runs by other rules too.
 func (t *track) tryOthers() {
 	for _, rule := range schedule.Alternatives(cmp.Or(t.model.Rule, t.model.Policy.Rule)) {
 		options := t.comparison.options
 		options.Tell = nil
-		p := Proposal{UID: t.sum.UID, Rule: rule, comparison: New(options)}
-		p.comparison.Define(p.UID, func(at time.Time) (*model.Model, error) {
+		other := newTrack(New(options), t.sum.UID, func(at time.Time) (*model.Model, error) {
 			made, err := t.source(at)
 			if err != nil {
 				return nil, err
@@ -33,21 +32,17 @@ func (t *track) tryOthers() {
 			changed.Rule, changed.Timezone = rule, made.Zone()
 			return &changed, changed.Resolve(changed.Policy, schedule.Parse)
 		})
-		t.others = append(t.others, p)
+		t.others = append(t.others, Proposal{UID: t.sum.UID, Rule: rule, track: other})
 	}
 }
 
 // proposals are the other rules that fit better.
-func (t *track) proposals() (better []Proposal, err error) {
+func (t *track) proposals(from, to time.Time) (better []Proposal, err error) {
 	for _, p := range t.others {
-		report, err := p.comparison.End()
-		if err != nil {
+		if err := p.track.end(from, to); err != nil {
 			return nil, err
 		}
-		for _, sum := range report.Differing {
-			p.Differs += sum.Differences()
-		}
-		if p.Differ = t.sum.Differences(); p.Differs < p.Differ {
+		if p.Differs, p.Differ = p.track.sum.Differences(), t.sum.Differences(); p.Differs < p.Differ {
 			better = append(better, p)
 		}
 	}

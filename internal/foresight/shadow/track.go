@@ -25,6 +25,10 @@ type track struct {
 	others  []Proposal
 }
 
+func newTrack(c *Comparison, uid string, source Source) *track {
+	return &track{comparison: c, source: source, sum: ModelSum{UID: uid, Counts: map[Kind]int{}}}
+}
+
 // take judges the run before, now that the one after it is known.
 func (t *track) take(run Run) error {
 	if t.model == nil {
@@ -34,7 +38,7 @@ func (t *track) take(run Run) error {
 		t.tryOthers()
 	}
 	for _, o := range t.others {
-		if err := o.comparison.Take(run); err != nil {
+		if err := o.track.take(run); err != nil {
 			return err
 		}
 	}
