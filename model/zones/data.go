@@ -103,17 +103,12 @@ func (d *Data) Load(name string) (*time.Location, error) {
 		return zone.(*time.Location), nil
 	}
 	for _, known := range append([]string{name}, d.otherNames(name)...) {
-		content, err := fs.ReadFile(d.files, known)
-		if err != nil {
-			continue
+		content, _ := fs.ReadFile(d.files, known) // nothing is no zone either
+		if zone, err := time.LoadLocationFromTZData(strings.Clone(name), content); err == nil {
+			d.loaded.Store(strings.Clone(name), zone)
+			d.count.Add(1)
+			return zone, nil
 		}
-		zone, err := time.LoadLocationFromTZData(strings.Clone(name), content)
-		if err != nil { // another kind of file
-			continue
-		}
-		d.loaded.Store(strings.Clone(name), zone)
-		d.count.Add(1)
-		return zone, nil
 	}
 	return nil, fmt.Errorf("expected a zone of %s, found %q", d.Origin, name)
 }
@@ -129,11 +124,7 @@ func (d *Data) otherNames(name string) (names []string) {
 	}
 	stored := name
 	for range len(links) { // a circle ends
-		target, is := links[stored]
-		if !is {
-			break
-		}
-		stored = target
+		stored = cmp.Or(links[stored], stored)
 	}
 	for other, target := range links {
 		if target == stored {
