@@ -14,10 +14,8 @@ func (m *Model) join(v *verdict, j policy.AlignInput, floor time.Time) {
 	from, w := j, &v.why
 	j.RetryAt = m.opens(from.RetryAt)
 	at, plannedFirst, policyError := m.align(j, floor)
-	free := at
-	if w.inWindow = !j.RetryAt.Equal(from.RetryAt); w.inWindow {
-		free, _, _ = m.align(from, floor)
-	}
+	free, _, _ := m.align(from, floor) // without a window
+	w.inWindow = !j.RetryAt.Equal(from.RetryAt)
 	v.at, v.cause = at, TriggerPlanned
 	if w.ownTime = !plannedFirst && !at.Equal(j.RetryAt); w.ownTime {
 		v.at = m.opens(at)

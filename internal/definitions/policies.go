@@ -47,7 +47,8 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 			return nil, fmt.Errorf("%s: %w", docs[i].Position(""), docs[i].Err)
 		}
 		docs[i].uproot()
-		if text, spoken := sentences(docs[i].Value); spoken {
+		fields, _ := docs[i].Value.(map[string]any)
+		if text, is := fields["expr"].(string); is && len(fields) == 1 { // a policy in English
 			value, lines, err := english.Parse(text)
 			if err != nil {
 				return nil, docs[i].At(document.Place(err, "expr"))
@@ -56,13 +57,6 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 		}
 	}
 	return docs, err
-}
-
-// sentences is what {expr: …} says, a policy that is written in English in one field.
-func sentences(value any) (text string, spoken bool) {
-	fields, _ := value.(map[string]any)
-	text, spoken = fields["expr"].(string)
-	return text, spoken && len(fields) == 1
 }
 
 // uproot lets the fields of a policy be called as in the policy alone.
