@@ -40,7 +40,7 @@ func noteOfTwo(shown int64) string { return timeOfDay(shown) + " occurs twice, r
 
 func (s *Schedule) names(wall, at int64) bool {
 	b := budget(maxSteps)
-	return slices.ContainsFunc(s.rules, func(rule recurrence) bool { return at <= rule.ends() && rule.names(wall, &b) })
+	return slices.ContainsFunc(s.rules, func(rule *recurrence) bool { return at <= rule.until && rule.names(wall, &b) })
 }
 
 func dateText(wall int64) string { return time.Unix(wall, 0).UTC().Format(time.DateOnly) }
@@ -60,7 +60,7 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 		limit = s.dates[len(s.dates)-1]
 	}
 	for _, rule := range s.rules {
-		limit = max(limit, rule.ends())
+		limit = max(limit, rule.until)
 	}
 	if limit >= horizon-1 {
 		return time.Time{}, false
@@ -108,7 +108,7 @@ func (s *Schedule) NextChange(after time.Time, text string) string {
 func (s *Schedule) fates(change time.Time) (all []string, moved string) {
 	before, behind := s.zone.shownAt(change)
 	for _, rule := range s.rules {
-		if rule.ends() < change.Unix() {
+		if rule.until < change.Unix() {
 			continue
 		}
 		fate, moves := rule.atChange(before, behind)
@@ -122,15 +122,14 @@ func (s *Schedule) fates(change time.Time) (all []string, moved string) {
 	return all, moved
 }
 
-func (*elapsed) atChange(int64, int64) (string, bool) { return "elapsed time goes on", false }
-
-func (c *calendar) atChange(before, behind int64) (fate string, moves bool) {
+// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time.
+func (c *recurrence) atChange(before, behind int64) (fate string, moves bool) {
 	b := budget(maxSteps)
 	from, to := min(before, behind), max(before, behind)
 	wall, found := c.wallAfter(from-1, floorDiv(to, daySeconds), &c.clock, &b)
 	switch {
-	case c.pace.every > 1:
-		return (*elapsed)(nil).atChange(before, behind)
+	case c.elapsed, c.pace.every > 1:
+		return "elapsed time goes on", false
 	case !found || wall >= to:
 		return "names no time that is moved", false
 	case c.free && behind < before:

@@ -12,45 +12,39 @@ import (
 // endless is later than every instant. It leaves room for sums.
 const endless = 1 << 61
 
-// recurrence is one RRULE line, ready to be asked. Implementations are read only.
-type recurrence interface {
-	// next returns the first instant strictly after one and before another, or that other one when there is none. The other is endless, or
-	// the next occurrence of what the set has besides. It means nothing when the budget is cut.
-	next(after, before int64, b *budget) int64
+// recurrence is one RRULE line, ready to be asked. It names wall times, and the zone says when those are. One with a free hour runs whenever clocks
+// show them.
+type recurrence struct {
+	until   int64 // the last instant
+	zone    zone
+	dtstart int64 // wall time; long ago for a free hour
+	clock   dayClock
+	days    dayRule
+	chosen  positions // BYSETPOS
 
-	// names tells whether a wall time is among those that the rule names, which elapsed time and a free hour have none of.
-	names(wall int64, b *budget) bool
+	// Of a free hour alone, in instants:
+	free    bool
+	elapsed bool // without BY parts: real time from dtstart on, whatever the clocks do
+	start   int64
+	pace    pace
 
-	// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time.
-	atChange(before, behind int64) (fate string, moves bool)
-
-	// ends returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
-	ends() int64
-
-	// form is what the rule is from its second occurrence on: wherever it begins, the same form goes on alike.
-	form() any
-
-	// end lets nothing come after an instant. It is for the compilation alone: later on a rule is read only.
-	end(last int64)
+	known atomic.Pointer[stretch] // the last one that took many steps to find; nil: none
 }
 
-func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, error) {
-	until := int64(horizon - 1)
-	if r.hasUntil {
-		until = min(until, r.until)
-	}
+func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (*recurrence, error) {
+	option := r.ROption
 	start, _, _ := z.resolve(dtstart)
-	if r.Freq > rrule.DAILY && !filtersDays(&r.ROption) && !filtersTimes(&r.ROption) {
-		step := slotSeconds(r.Freq) * int64(r.Interval)
-		if r.Count > 0 {
-			until = min(until, start+int64(r.Count-1)*step)
-		}
-		return &elapsed{lasting{until}, start, step}, nil
+	elapsed := r.Freq > rrule.DAILY && !filtersDays(&option) && !filtersTimes(&option)
+	if elapsed { // it may run at any second
+		option.Freq, option.Interval = rrule.SECONDLY, option.Interval*int(slotSeconds(r.Freq))
 	}
-	option := withDefaults(r.ROption, time.Unix(dtstart, 0).UTC())
-	c := &calendar{
-		lasting: lasting{until}, zone: z, dtstart: dtstart,
+	option = withDefaults(option, time.Unix(dtstart, 0).UTC())
+	c := &recurrence{
+		until: horizon - 1, zone: z, dtstart: dtstart, elapsed: elapsed,
 		clock: newDayClock(&option, dtstart), days: newDayRule(&option, dtstart), chosen: option.Bysetpos,
+	}
+	if r.hasUntil {
+		c.until = min(c.until, r.until)
 	}
 	length := int64(daySeconds)
 	if r.Freq > rrule.DAILY && len(r.Byhour) == 0 {
@@ -74,7 +68,7 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 		}
 	}
 	if len(c.chosen) > 0 && !slices.ContainsFunc(c.chosen, func(position int) bool { return max(position, -position) <= most }) {
-		c.end(-endless)
+		c.until = -endless
 	}
 	if r.Count > 0 {
 		last := int64(-endless)
@@ -85,7 +79,7 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 			}
 			last = next
 		}
-		c.end(last)
+		c.until = min(c.until, last)
 	}
 	return c, nil
 }
@@ -116,7 +110,7 @@ func withDefaults(o rrule.ROption, dtstart time.Time) rrule.ROption {
 }
 
 // probe asks a rule for its first occurrences, and ends it with the last of them. dearest is the most steps that one took.
-func probe(r recurrence, b *budget) (dearest int, found bool) {
+func probe(r *recurrence, b *budget) (dearest int, found bool) {
 	at := int64(-endless)
 	for range probes {
 		before := *b
@@ -125,7 +119,7 @@ func probe(r recurrence, b *budget) (dearest int, found bool) {
 			return dearest, found
 		}
 		if next == endless {
-			r.end(at)
+			r.until = min(r.until, at)
 			return dearest, found
 		}
 		dearest, at, found = max(dearest, int(before-*b)), next, true
@@ -141,50 +135,6 @@ func filtersTimes(o *rrule.ROption) bool {
 	return len(o.Byhour)+len(o.Byminute)+len(o.Bysecond) > 0
 }
 
-type lasting struct{ until int64 } // the last instant
-
-func (l *lasting) ends() int64 { return l.until }
-
-func (l *lasting) end(last int64) { l.until = min(l.until, last) }
-
-// elapsed is a rule finer than a day without BY-parts: real time from dtstart on, whatever the clocks do.
-type elapsed struct {
-	lasting
-	start, step int64
-}
-
-func (e *elapsed) next(after, before int64, _ *budget) int64 {
-	at := e.start
-	if after >= e.start {
-		at += (floorDiv(after-e.start, e.step) + 1) * e.step
-	}
-	if at > e.until {
-		return before
-	}
-	return min(at, before)
-}
-
-func (e *elapsed) form() any { return [2]int64{e.step, floorMod(e.start, e.step)} }
-
-func (*elapsed) names(int64, *budget) bool { return false }
-
-// calendar is every other rule: it names wall times, and the zone says when those are. One with a free hour runs whenever clocks show them.
-type calendar struct {
-	lasting
-	zone    zone
-	dtstart int64 // wall time; long ago for a free hour
-	clock   dayClock
-	days    dayRule
-	chosen  positions // BYSETPOS
-
-	// Of a free hour alone, in instants:
-	free  bool
-	start int64
-	pace  pace
-
-	known atomic.Pointer[stretch] // the last one that took many steps to find; nil: none
-}
-
 // stretch is a time without occurrences between an instant and the next one. Long ones are dear to search, so the last is remembered.
 type stretch struct{ after, end int64 }
 
@@ -197,9 +147,16 @@ func orDefault(list []int, value int) []int {
 	return []int{value}
 }
 
-// next remembers what was dear to find. The answer is the same without.
-func (c *calendar) next(after, before int64, b *budget) int64 {
+// next returns the first instant strictly after one and before another, or that other one when there is none. The other is endless, or the next
+// occurrence of what the set has besides. It means nothing when the budget is cut. What was dear to find is remembered.
+func (c *recurrence) next(after, before int64, b *budget) int64 {
 	if after >= c.until {
+		return before
+	}
+	if c.elapsed {
+		if at := c.pace.from(max(after+1, c.start)); at <= c.until {
+			return min(at, before)
+		}
 		return before
 	}
 	known := c.known.Load()
@@ -231,7 +188,7 @@ func (c *calendar) next(after, before int64, b *budget) int64 {
 
 // search finds the next instant up to a day, or endless. Instants rise with wall times, except that times inside a gap run behind it, among
 // those that the clocks show there; two of them may fall on one instant.
-func (c *calendar) search(after, last int64, b *budget) int64 {
+func (c *recurrence) search(after, last int64, b *budget) int64 {
 	b.take(c.zone.steps())
 	best, found := int64(endless), int64(endless)
 	from := max(after, c.dtstart-longestChange)
@@ -266,7 +223,7 @@ func (c *calendar) search(after, last int64, b *budget) int64 {
 
 // shown is search for a free hour: of each time in which clocks keep their offset it looks at what they show. They move against the slots of
 // the INTERVAL, which are elapsed time.
-func (c *calendar) shown(after, last int64, b *budget) int64 {
+func (c *recurrence) shown(after, last int64, b *budget) int64 {
 	for at := max(after+1, c.start); b.take(c.zone.steps()); {
 		at = c.pace.from(at)
 		offset, end := c.zone.offset(at), at+longestChange
@@ -289,7 +246,8 @@ func (c *calendar) shown(after, last int64, b *budget) int64 {
 	return endless
 }
 
-func (c *calendar) form() any {
+// form is what the rule is from its second occurrence on: wherever it begins, the same form goes on alike.
+func (c *recurrence) form() any {
 	clock, days := c.clock, c.days
 	if c.free {
 		clock.pace = c.pace
@@ -298,7 +256,8 @@ func (c *calendar) form() any {
 	return []any{clock, days, c.chosen, c.free}
 }
 
-func (c *calendar) names(wall int64, b *budget) bool {
+// names tells whether a wall time is among those that the rule names, of which a free hour has none.
+func (c *recurrence) names(wall int64, b *budget) bool {
 	if c.free {
 		return false
 	}
@@ -306,7 +265,7 @@ func (c *calendar) names(wall int64, b *budget) bool {
 	return ok && next == wall
 }
 
-func (c *calendar) wallAfter(wall, last int64, clock *dayClock, b *budget) (int64, bool) {
+func (c *recurrence) wallAfter(wall, last int64, clock *dayClock, b *budget) (int64, bool) {
 	from := max(wall+1, c.dtstart)
 	if len(c.chosen) > 0 {
 		return c.chosen.from(from, last, &c.days, clock, b)

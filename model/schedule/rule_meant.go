@@ -79,7 +79,7 @@ func Alternatives(rule string) (rules []string) {
 func (s *Schedule) SameAfter(other *Schedule, at time.Time) bool {
 	b := budget(maxSteps)
 	return s.zone.loc.String() == other.zone.loc.String() && slices.Equal(s.dates, other.dates) && slices.Equal(s.except, other.except) &&
-		slices.EqualFunc(s.rules, other.rules, func(one, two recurrence) bool {
-			return one.ends() == two.ends() && one.next(at.Unix(), endless, &b) == two.next(at.Unix(), endless, &b) && !b.cut() && reflect.DeepEqual(one.form(), two.form())
+		slices.EqualFunc(s.rules, other.rules, func(one, two *recurrence) bool {
+			return one.until == two.until && one.next(at.Unix(), endless, &b) == two.next(at.Unix(), endless, &b) && !b.cut() && reflect.DeepEqual(one.form(), two.form())
 		})
 }

@@ -126,13 +126,12 @@ func (s *ruleSet) readExceptDays(field, list string) error {
 }
 
 // exclude leaves out what a rule of one time a day has on the days of EXDATE.
-func (s *ruleSet) exclude(rule recurrence) error {
-	c, ok := rule.(*calendar)
-	if len(s.exceptDays) > 0 && (!ok || c.clock.count() != 1) {
+func (s *ruleSet) exclude(rule *recurrence) error {
+	if len(s.exceptDays) > 0 && (rule == nil || rule.clock.count() != 1) {
 		return document.Refuse("rrule", "EXDATE with times, such as EXDATE:20261231T060000, as the rule has not just one time a day", "EXDATE;VALUE=DATE")
 	}
 	for _, day := range s.exceptDays {
-		at, _, _ := c.zone.resolve(day*daySeconds + c.clock.at(0))
+		at, _, _ := rule.zone.resolve(day*daySeconds + rule.clock.at(0))
 		s.except = append(s.except, at)
 	}
 	return nil

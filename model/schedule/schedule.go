@@ -15,9 +15,9 @@ import (
 // Schedule says when a model is refreshed as planned. It is immutable and safe for concurrent use.
 type Schedule struct {
 	zone   zone
-	rules  []recurrence // the cheapest first
-	dates  []int64      // RDATE: instants in rising order, in seconds since 1970
-	except []int64      // EXDATE: likewise
+	rules  []*recurrence // the cheapest first
+	dates  []int64       // RDATE: instants in rising order, in seconds since 1970
+	except []int64       // EXDATE: likewise
 }
 
 // Parse compiles a rule.
