@@ -128,7 +128,7 @@ func (c *recurrence) atChange(before, behind int64) (fate string, moves bool) {
 	from, to := min(before, behind), max(before, behind)
 	wall, found := c.wallAfter(from-1, floorDiv(to, daySeconds), &c.clock, &b)
 	switch {
-	case c.elapsed, c.pace.every > 1:
+	case c.free && (c.elapsed || c.clock.pace.every > 1):
 		return "elapsed time goes on", false
 	case !found || wall >= to:
 		return "names no time that is moved", false

@@ -22,11 +22,10 @@ type recurrence struct {
 	days    dayRule
 	chosen  positions // BYSETPOS
 
-	// Of a free hour alone, in instants:
+	// Of a free hour alone, whose clock has its pace in instants too:
 	free    bool
 	elapsed bool // without BY parts: real time from dtstart on, whatever the clocks do
 	start   int64
-	pace    pace
 
 	known atomic.Pointer[stretch] // the last one that took many steps to find; nil: none
 }
@@ -47,15 +46,15 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (*recurrence, 
 		c.until = min(c.until, r.until)
 	}
 	length := int64(daySeconds)
-	if r.Freq > rrule.DAILY && len(r.Byhour) == 0 {
-		c.free, c.start, c.pace, c.dtstart = true, start, c.clock.pace, -endless
-		c.pace.start -= dtstart - start
-		if z.loc != time.UTC {
-			length = smallestChange
-		}
+	if c.free = r.Freq > rrule.DAILY && len(r.Byhour) == 0; c.free && z.loc != time.UTC {
+		length = smallestChange
 	}
 	if !c.clock.meets(length, b) && !b.cut() {
 		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
+	}
+	if c.free {
+		c.start, c.dtstart = start, -endless
+		c.clock.pace.start -= dtstart - start
 	}
 	most := c.clock.count() // no period has more of times
 	switch n := bits.OnesCount64(c.days.filter.weekdays); c.days.span {
@@ -154,7 +153,7 @@ func (c *recurrence) next(after, before int64, b *budget) int64 {
 		return before
 	}
 	if c.elapsed {
-		if at := c.pace.from(max(after+1, c.start)); at <= c.until {
+		if at := c.clock.pace.from(max(after+1, c.start)); at <= c.until {
 			return min(at, before)
 		}
 		return before
@@ -225,13 +224,13 @@ func (c *recurrence) search(after, last int64, b *budget) int64 {
 // the INTERVAL, which are elapsed time.
 func (c *recurrence) shown(after, last int64, b *budget) int64 {
 	for at := max(after+1, c.start); b.take(c.zone.steps()); {
-		at = c.pace.from(at)
+		at = c.clock.pace.from(at)
 		offset, end := c.zone.offset(at), at+longestChange
 		if c.zone.offset(end) != offset {
 			end = c.zone.changed(at, end)
 		}
 		clock := c.clock
-		clock.pace.start = c.pace.start + offset
+		clock.pace.start += offset
 		wall, ok := c.wallAfter(at+offset-1, min(last, floorDiv(end+offset, daySeconds)), &clock, b)
 		if ok && wall < end+offset {
 			return wall - offset
@@ -249,9 +248,6 @@ func (c *recurrence) shown(after, last int64, b *budget) int64 {
 // form is what the rule is from its second occurrence on: wherever it begins, the same form goes on alike.
 func (c *recurrence) form() any {
 	clock, days := c.clock, c.days
-	if c.free {
-		clock.pace = c.pace
-	}
 	clock.pace.start, days.base = floorMod(clock.pace.start, clock.pace.slot*clock.pace.every), floorMod(days.base, days.step)
 	return []any{clock, days, c.chosen, c.free}
 }
