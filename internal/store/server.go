@@ -217,10 +217,18 @@ func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(k
 
 // Scan walks with a cursor until its end. An error says what it was doing.
 func Scan(ctx context.Context, what string, next func(cursor uint64) ([]string, uint64, error), visit func([]string) error) error {
-	for cursor := uint64(0); ; {
+	return walkOn(ctx, 0, 0, func(cursor uint64) ([]string, uint64, error) {
 		items, following, err := next(cursor)
+		return items, following, Wrap(err, what)
+	}, visit)
+}
+
+// walkOn walks from a place until an end.
+func walkOn[P comparable](ctx context.Context, place, end P, next func(P) ([]string, P, error), visit func([]string) error) error {
+	for {
+		items, following, err := next(place)
 		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+			return err
 		}
 		for chunk := range slices.Chunk(items, ScanCount) { // a small set and an embedded server come as one piece
 			if err := visit(chunk); err != nil {
@@ -230,7 +238,7 @@ func Scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if cursor = following; cursor == 0 {
+		if place = following; place == end {
 			return nil
 		}
 	}

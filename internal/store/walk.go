@@ -221,22 +221,9 @@ func (s Scored) Compare(other Scored) int {
 // Walk hands the uids that a selector may pick to visit, in chunks and in no order; see WalkModels. One may come twice where Redis gives memory
 // back meanwhile, and all may where another server takes over. It ends early with the error of visit.
 func (s Report) Walk(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
-	for place := WalkBegins; place != WalkEnds; {
-		uids, to, err := s.WalkModels(ctx, selector, place, 5*ScanCount) // each step asks first who the server is
-		if err != nil {
-			return err
-		}
-		for chunk := range slices.Chunk(uids, ScanCount) {
-			if err := visit(chunk); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		place = to
-	}
-	return nil
+	return walkOn(ctx, WalkBegins, WalkEnds, func(place Place) ([]string, Place, error) {
+		return s.WalkModels(ctx, selector, place, 5*ScanCount) // each step asks first who the server is
+	}, visit)
 }
 
 // EachSelected is Walk with each uid once, which takes 40 MB of a million.
