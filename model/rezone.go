@@ -42,7 +42,7 @@ func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 	case m.Trigger == TriggerPlanned && m.Schedule != nil && !at.Equal(m.NotBefore):
 		next.wait(latest(m.replanned(moved, known, now), m.NotBefore, now), TriggerPlanned, whyZones)
 	case m.Trigger == TriggerRetry && m.Window != nil:
-		if m.opensAt(moved) {
+		if m.opens(moved.Add(-time.Millisecond)).Equal(moved) {
 			at = moved
 		}
 		if from := latest(at, m.NotBefore, now); m.opens(from).After(from) {
@@ -82,5 +82,3 @@ func (m *Model) replanned(moved time.Time, known bool, now time.Time) time.Time 
 }
 
 func (m *Model) occursAt(at time.Time) bool { return m.Planned(at.Add(-time.Millisecond)).Equal(at) }
-
-func (m *Model) opensAt(at time.Time) bool { return m.opens(at.Add(-time.Millisecond)).Equal(at) }

@@ -90,16 +90,13 @@ func bindWorkerLease(flags *pflag.FlagSet, lease *time.Duration) {
 func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prepared, error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Clock = time.Now
-	if err := config.WithDefaults().Validate(); err != nil {
-		return nil, err
-	}
 	return func(queue *store.Queue) (daemon, error) {
 		return forParts(a, queue, "dispatcher", loop.tick, func(at place) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
 			return dispatcher.New(at.part, config)
 		})
-	}, nil
+	}, config.WithDefaults().Validate()
 }
 
 func pollerCommand(a *app) *cobra.Command {

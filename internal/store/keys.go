@@ -171,8 +171,6 @@ func bareName(queue string) string { return strings.Trim(queue, "{}") }
 
 func tagOf(queue string) string { return "{" + bareName(queue) + "}" }
 
-func partName(queue string, i int) string { return "{" + bareName(queue) + ":" + strconv.Itoa(i) + "}" }
-
 var partPattern = regexp.MustCompile(`^(\{.+):(0|[1-9][0-9]{0,3})\}$`)
 
 // wholeOf is the name of the queue of which this would be a part, by its name, and the number of the part; false: it cannot be one.

@@ -78,7 +78,7 @@ func newQueue(clients *Clients, config Config, settings settings) (*Queue, error
 	for i := range q.Parts {
 		own := config
 		if len(q.Parts) > 1 {
-			own.Queue = partName(config.Queue, i)
+			own.Queue = "{" + bareName(config.Queue) + ":" + strconv.Itoa(i) + "}"
 		}
 		store, err := New(clients, own)
 		if err != nil {

@@ -271,7 +271,7 @@ func (c *recurrence) wallAfter(wall, last int64, clock *dayClock, b *budget) (in
 		if second, found := clock.from(day, max(0, from-day*daySeconds), b); found {
 			return day*daySeconds + second, true
 		}
-		day, ok = c.days.from(clock.dayAfter(day), last, b)
+		day, ok = c.days.from(floorDiv(clock.pace.from((day+1)*daySeconds), daySeconds), last, b)
 	}
 	return 0, false
 }

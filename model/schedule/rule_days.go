@@ -230,10 +230,6 @@ func (c *dayClock) from(day, second int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-func (c *dayClock) dayAfter(day int64) int64 {
-	return floorDiv(c.pace.from((day+1)*daySeconds), daySeconds)
-}
-
 func (c *dayClock) count() int {
 	return bits.OnesCount64(c.hours) * bits.OnesCount64(c.minutes) * bits.OnesCount64(c.seconds)
 }
