@@ -194,22 +194,17 @@ func (q *Queue) set(ctx context.Context, fields ...any) error {
 // settledAfter is how long a daemon without a heartbeat may still come back.
 const settledAfter = time.Minute
 
-// living names the owners in sets of heartbeats who live.
-func (s *Store) living(ctx context.Context, sets ...string) ([][]string, error) {
-	now, err := s.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	since := Millis(now.Add(-settledAfter))
-	return ReadEach(ctx, s.Clients.Read, "look for users of the queue", sets, func(pipe redis.Pipeliner, set string) *redis.StringSliceCmd {
-		return pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: set, Start: since, Stop: "+inf", ByScore: true})
-	})
+// living are the last heartbeats of all who live.
+func (s *Store) living(ctx context.Context) ([]Heartbeat, error) {
+	heartbeats, now, err := s.Report().Heartbeats(ctx)
+	return slices.DeleteFunc(heartbeats, func(h Heartbeat) bool { return h.At.Before(now.Add(-settledAfter)) }), err
 }
 
 // daemons names the dispatchers and pollers of the part that live.
 func (s *Store) daemons(ctx context.Context) ([]string, error) {
-	owners, err := s.living(ctx, s.Keys.Dispatchers, s.Keys.Pollers)
-	return slices.Concat(owners...), err
+	living, err := s.living(ctx)
+	daemons := slices.DeleteFunc(living, func(h Heartbeat) bool { return h.Of == model.RoleWorker })
+	return Map(daemons, func(h Heartbeat) string { return h.Owner }), err
 }
 
 // users names who uses the part: daemons and workers that live, and attempts that are handed out.
@@ -218,14 +213,12 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 	if s.replyTo() != "" {
 		in = " of " + s.Keys.Queue
 	}
-	living, err := s.living(ctx, s.Keys.Dispatchers, s.Keys.Pollers, s.Keys.Workers)
+	living, err := s.living(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i, owners := range living {
-		for _, owner := range owners {
-			users = append(users, []string{"dispatcher ", "poller ", "worker "}[i]+owner+in)
-		}
+	for _, heartbeat := range living {
+		users = append(users, fmt.Sprintf("%s %s%s", heartbeat.Of, heartbeat.Owner, in))
 	}
 	running, err := s.Clients.Read.ZCard(ctx, s.Keys.Running).Result()
 	if running > 0 {
