@@ -108,7 +108,6 @@ var cronFields = [5]cronField{
 	{5, "day of week", 0, 6, []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}}, // and 7, Sunday again
 }
 
-// want says what a field may be.
 func (f *cronField) want() string {
 	want := fmt.Sprintf("numbers from %d to %d", f.first, f.last)
 	if f.names != nil {

@@ -134,7 +134,7 @@ func readings(fields []string, aws bool) (all []dialect) {
 		take("field 1 is the seconds, field 7 the year, and 1 is Sunday", f[0], f[6], 1, f[1:6])
 		take("field 6 is the seconds, field 7 the year", f[5], f[6], 0, f[:5])
 	}
-	return append(all, onCalendar(fields)...)
+	return append(all, onCalendar(fields))
 }
 
 func star(field string) bool { return field == "*" || field == "*/1" || field == "?" }
@@ -160,11 +160,8 @@ func (d dialect) variants() []dialect {
 }
 
 // onCalendar is the reading of systemd: weekdays, a date and a time of day, of which all must hold.
-func onCalendar(fields []string) []dialect {
-	if len(fields) == 0 {
-		return nil
-	}
-	d := dialect{fields: [5]string{"0", "0", "*", "*", "*"}, both: true}
+func onCalendar(fields []string) dialect {
+	d := dialect{fields: [5]string{"0", "0", "*", "*", "*"}, both: true, wrong: len(fields) == 0}
 	for i, field := range fields {
 		field = strings.ToUpper(field)
 		date, clock := onDate.FindStringSubmatch(field), strings.Split(field, ":")
@@ -172,14 +169,13 @@ func onCalendar(fields []string) []dialect {
 		case date != nil:
 			d.years, d.fields[3], d.fields[2] = date[1], date[2], date[4]
 			if n, err := strconv.Atoi(date[4]); date[3] == "~" {
-				if d.fields[2] = strings.TrimSuffix("L-"+strconv.Itoa(n-1), "-0"); err != nil {
-					return nil
-				}
+				d.fields[2] = strings.TrimSuffix("L-"+strconv.Itoa(n-1), "-0")
+				d.wrong = d.wrong || err != nil
 			}
 		case len(clock) == 2, len(clock) == 3:
 			d.fields[1], d.fields[0], d.seconds = clock[0], clock[1], strings.Join(clock[2:], "")
 		case i > 0 || len(fields) == 1:
-			return nil
+			d.wrong = true
 		default:
 			d.fields[4] = field
 		}
@@ -187,5 +183,5 @@ func onCalendar(fields []string) []dialect {
 	for _, text := range []*string{&d.seconds, &d.years, &d.fields[0], &d.fields[1], &d.fields[2], &d.fields[3], &d.fields[4]} {
 		*text = strings.ReplaceAll(*text, "..", "-")
 	}
-	return []dialect{d}
+	return d
 }
