@@ -85,7 +85,6 @@ func (p *Poller) finish(ctx context.Context, b *batch) (round Round, err error) 
 	return round, p.adopt(ctx, b.Now)
 }
 
-// add adds what was done with one more batch.
 func (r *Round) add(b Round) {
 	b.Claimed += r.Claimed
 	b.Applied += r.Applied

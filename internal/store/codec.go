@@ -27,7 +27,6 @@ func namesOf(list func(*codec, *model.Model)) (names []string) {
 	return names
 }
 
-// places are the places of fields in fieldNames.
 var places = func() map[string]int {
 	places := make(map[string]int, len(fieldNames))
 	for i, name := range fieldNames {
@@ -39,7 +38,6 @@ var places = func() map[string]int {
 // values are those of the fields of a hash, by their places. An absent value is an empty text.
 type values []string
 
-// of returns the value of a field.
 func (v values) of(name string) string {
 	if v == nil {
 		return ""

@@ -15,7 +15,6 @@ import (
 // HoldChanges is the field of <queue>:holds that counts how often they have changed. No hold has its name.
 const HoldChanges = "changes"
 
-// holdText is a hold as it is stored.
 type holdText struct {
 	Selector string `json:"selector"`
 	Since    string `json:"since"`

@@ -16,7 +16,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// limitText is a limit as it is stored.
 type limitText struct {
 	Running int    `json:"running,omitempty"`
 	Rate    string `json:"rate,omitempty"`

@@ -236,7 +236,6 @@ func (s *Store) Home(uid string) (home *Keys, own bool) {
 	return &part.Keys, part == s
 }
 
-// parts are all parts of the queue.
 func (s *Store) parts() []*Store { return s.queue.Parts }
 
 // Wire is how the messages of the queue are written.

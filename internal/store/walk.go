@@ -106,7 +106,6 @@ func (s *Store) source(ctx context.Context, selector model.Selector) (source, in
 	return all[narrowest], least, nil
 }
 
-// walkPlace is a place, read.
 type walkPlace struct {
 	server, source string
 	key            int // of the source
