@@ -78,8 +78,7 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 		limiters.acquire(decision.Acquires)
 		return decision
 	}
-	limits, held := limiters.limitsOf(b, m, now), strings.Fields(m.Reserved)
-	_, acquires, _ := limiters.reserve(limits, held, now)
+	limits, held, acquires := limiters.limitsOf(b, m, now), strings.Fields(m.Reserved), decision.Acquires
 	decision = admitted.Start(now, attemptUID)
 	limiters.start(limits, acquires, held, m.RefreshAt, now)
 	limiters.acquire(acquires)
@@ -101,7 +100,8 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	return decision
 }
 
-// stops decides what keeps a model from starting at now; false: nothing does, and it starts as admitted. The limiters stay as they are.
+// stops decides what keeps a model from starting at now; false: nothing does, and it starts as admitted and takes what the decision acquires. The
+// limiters stay as they are.
 func (b *Blockers) stops(m *Model, limiters *Limiters, now time.Time) (admitted *Model, decision Decision, stops bool) {
 	if blocker, recheck := b.Stop(m, now); blocker != "" {
 		return m, m.Park(blocker, recheck, now), true
@@ -131,10 +131,11 @@ func (b *Blockers) stops(m *Model, limiters *Limiters, now time.Time) (admitted 
 		decision.Acquires = []Acquire{{Name: name, Before: limiters.key(name).Slots, After: limiters.key(name).Slots}} // by a start that may be refused
 		return m, decision, true
 	}
-	if at, acquires, holds := limiters.reserve(limits, held, now); at.After(now) {
+	at, acquires, holds := limiters.reserve(limits, held, now)
+	if at.After(now) {
 		return m, m.reserve(at, acquires, holds, now), true
 	}
-	return admitted, decision, false
+	return admitted, Decision{Acquires: acquires}, false
 }
 
 // reserve lets a model wait for a slot that nobody else gets. A retry whose window has closed when its turn comes waits for that, or for the planned
