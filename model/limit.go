@@ -280,12 +280,7 @@ func (s Slots) Last() time.Time {
 }
 
 func latest(at time.Time, others ...time.Time) time.Time {
-	for _, other := range others {
-		if other.After(at) {
-			at = other
-		}
-	}
-	return at
+	return slices.MaxFunc(append(others, at), time.Time.Compare)
 }
 
 func ceilMillis(at time.Time) time.Time {

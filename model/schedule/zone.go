@@ -3,6 +3,7 @@ package schedule
 import (
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -137,14 +138,7 @@ func (z zone) shownAt(change time.Time) (before, behind int64) {
 
 // firstThat returns the first number from which on something holds. It must not hold at from, and it must hold at to.
 func firstThat(from, to int64, holds func(int64) bool) int64 {
-	for from+1 < to {
-		if middle := from + (to-from)/2; holds(middle) {
-			to = middle
-		} else {
-			from = middle
-		}
-	}
-	return to
+	return from + 1 + int64(sort.Search(int(to-from-1), func(n int) bool { return holds(from + 1 + int64(n)) }))
 }
 
 // resolve returns the instant at which the clocks of the zone show wall. A wall time that occurs twice means the first. One that does not occur
