@@ -66,10 +66,6 @@ func (n *numbers) add(number int) {
 	set[number/64] |= 1 << (number % 64)
 }
 
-func (n *numbers) has(number, size int) bool {
-	return has(&n.fromStart, number) || has(&n.fromEnd, size+1-number)
-}
-
 func has(set *[6]uint64, number int) bool { return set[number/64]>>(number%64)&1 == 1 }
 
 // next returns the first number from another on that is in the list, when the highest number is size; else size+1.
@@ -200,7 +196,7 @@ func (f *dayFilter) inWeeks(d *date) bool {
 	case week > weeks: // the first of the next year
 		return has(&f.weeks.fromStart, 1)
 	case week >= 1:
-		return f.weeks.has(week, weeks)
+		return has(&f.weeks.fromStart, week) || has(&f.weeks.fromEnd, weeks+1-week)
 	case has(&f.weeks.fromEnd, 1): // the last of the year before
 		return true
 	}

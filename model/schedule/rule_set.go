@@ -206,21 +206,19 @@ func Read(text string) (Reading, error) {
 		return Reading{}, err
 	}
 	// A cron expression, right or wrong, is told from English: "5 4 * * *", but not "3 times per day".
-	fields, read := strings.Fields(strings.ToUpper(text)), readEnglish
+	var r Reading
+	var err error
+	fields := strings.Fields(strings.ToUpper(text))
 	if fields[0][0] == '@' || strings.Contains(strings.Join(fields, " "), "TZ=") ||
 		onlyCron(fields[0]) && (len(fields) == 1 || onlyCron(fields[1]) || slices.Contains(fields, "*")) {
-		read = readCron
+		r.Rule, err = exactCron(text)
+	} else {
+		r, err = readEnglish(text)
 	}
-	r, err := read(text)
 	if refused, is := errors.AsType[*document.Error](err); is {
 		refused.Want += advise(text)
 	}
 	return r, err
-}
-
-func readCron(text string) (Reading, error) {
-	rule, err := exactCron(text)
-	return Reading{Rule: rule}, err
 }
 
 // RuleText is Read of a text that says nothing but a rule.
