@@ -15,52 +15,56 @@ import (
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
 func readEnglish(text string) (Reading, error) {
 	rest, timezone := cutZone(text)
-	rest = cutAsked(respell(rest))
-	p, lines := readPhrase(rest)
+	words := readWords(cutAsked(respell(rest)))
+	p := readPhrase(words)
 	if p.reason == "" {
-		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
+		return Reading{Rule: ruleOf(p.rules...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
-	for _, between := range betweenPhrases {
-		if lines, ok := readSeveral(strings.Split(between.ReplaceAllString(rest, "$1;$2"), ";")); ok {
-			return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
-		}
+	if lines, ok := readSeveral(words.words, false); ok && words.reason == "" {
+		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
 	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
 }
 
 // readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
-func readSeveral(parts []string) (lines []rrule.ROption, ok bool) {
-	late := false
-	for _, part := range parts {
-		p, more := readPhrase(part)
-		lines = append(lines, more...)
-		if late && p.plain { // "Mondays at 9 PM, Tuesdays at 10"
-			return nil, false
+func readSeveral(words []phraseWord, late bool) (lines []rrule.ROption, ok bool) {
+	for i, word := range words {
+		if word.kind != andWord {
+			continue
 		}
-		if late = late || p.late; p.reason != "" || !p.named || len(p.weekdays)+len(p.unit) == 0 || p.pace != "" || p.interval+p.count > 0 || p.start != "" || !p.until.IsZero() ||
-			len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0 || len(lines) > maxRules {
-			return nil, false
+		first := readPhrase(phraseReader{words: words[:i]})
+		if !first.isPart() || late && first.plain { // "Mondays at 9 PM, Tuesdays at 10"
+			continue
+		}
+		late := late || first.late
+		rest := readPhrase(phraseReader{words: words[i+1:]})
+		more, ok := rest.rules, rest.isPart() && !(late && rest.plain)
+		if !ok {
+			more, ok = readSeveral(words[i+1:], late)
+		}
+		if lines = append(first.rules, more...); ok && len(lines) <= maxRules {
+			return lines, true
 		}
 	}
-	return lines, len(parts) > 1
+	return nil, false
 }
 
-func readPhrase(text string) (p phrase, lines []rrule.ROption) {
-	p.phraseReader = readWords(text)
+// isPart reports whether a phrase can stand beside another one: it says its days and its times, and nothing that may hold for both.
+func (p *phrase) isPart() bool {
+	return p.reason == "" && p.named && len(p.weekdays)+len(p.unit) > 0 && p.pace == "" && p.interval+p.count == 0 && p.start == "" && p.until.IsZero() &&
+		len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0
+}
+
+func readPhrase(read phraseReader) phrase {
+	p := phrase{phraseReader: read}
+	p.words = slices.Clone(read.words)
+	p.readTimes()
 	p.parse()
 	if p.reason == "" {
-		lines = p.lines()
+		p.rules = p.lines()
 	}
-	return p, lines
-}
-
-const dayBegins = `(?:day|` + weekdayPattern + `|week|morning|afternoon|evening|night)`
-
-// betweenPhrases stand between times and days, or between days and times.
-var betweenPhrases = []*regexp.Regexp{
-	regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?` + dayBegins + `)`),
-	regexp.MustCompile(`(` + dayBegins + `[a-z]*)(?: and|,) ((?:at )?\d)`),
+	return p
 }
 
 var (
@@ -96,7 +100,7 @@ func cutName(text string) string {
 			return strings.Join(rest, " ")
 		}
 		_, ordinal := words.Ordinal(fields[i])
-		if rest = fields; phraseWords[fields[i]] != nil || unclear[fields[i]] != "" || ordinal || slices.Contains(tellsMore, fields[i]) || strings.Trim(fields[i], "abcdefghijklmnopqrstuvwxyz'-") != "" {
+		if rest = fields; phraseWords()[fields[i]] != nil || unclear[fields[i]] != "" || ordinal || slices.Contains(tellsMore, fields[i]) || strings.Trim(fields[i], "abcdefghijklmnopqrstuvwxyz'-") != "" {
 			break
 		}
 	}

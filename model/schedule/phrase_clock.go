@@ -18,7 +18,7 @@ func (w phraseWord) isTime() bool { return w.kind == clockWord || w.kind == loos
 
 // half is the part of the day that stands behind a time: "6 pm", "6 evening".
 func (w phraseWord) half() string {
-	if last := strings.TrimLeft(w.text[strings.LastIndex(w.text, " ")+1:], "0123456789:"); halves[last].last > 0 {
+	if last := strings.TrimLeft(w.text[strings.LastIndex(w.text, " ")+1:], "0123456789:."); halves[last].last > 0 {
 		return last
 	}
 	return ""
@@ -44,17 +44,15 @@ func (r *phraseReader) settle() {
 	for i, word := range r.words {
 		last, later := len(read)-1, slices.ContainsFunc(r.words[i+1:], phraseWord.isTime)
 		switch {
-		case word.kind == numberWord && word.n < 24 && i+1 < len(r.words) && r.words[i+1].kind == halfWord && (last < 0 || read[last].kind != monthWord && read[last].text != "every"): // "6 in the evening"
-			read = append(read, phraseWord{looseWord, word.text, word.n * 60})
 		case word.kind != halfWord:
 			read = append(read, word)
 		case last >= 0 && read[last].isTime() && (!before || !later) && len(read[last].half()) < 3: // not yet in the morning
 			read[last].text += " " + word.text
 		case !later && (before || last >= 0 && read[last].isTime() || !slices.ContainsFunc(read, phraseWord.isTime)):
-			r.reason = document.Found(word.text) + " could mean more than one thing; write a time such as every day at 8:00"
+			r.refuse(document.Found(word.text) + " could mean more than one thing; write a time such as every day at 8:00")
 		default:
-			if last >= 0 && (read[last].text == "every" || read[last].kind == intervalWord) {
-				read = append(read, phraseWord{plainWord, "day", 0})
+			if last >= 0 && (read[last].kind == everyWord || read[last].kind == intervalWord) {
+				read = append(read, phraseWord{unitWord, "day", 0})
 			}
 			at := len(read)
 			if before = true; !later { // "at 6 on Sunday evenings"
@@ -74,7 +72,7 @@ func (r *phraseReader) settleRuns(read []phraseWord) {
 		if read[i].kind == halfWord {
 			if i == 0 || read[i-1].kind != halfWord {
 				if parts = nil; !placed {
-					r.reason = "the time of the first part of the day is missing"
+					r.refuse("the time of the first part of the day is missing")
 				}
 			}
 			placed = false
@@ -82,9 +80,9 @@ func (r *phraseReader) settleRuns(read []phraseWord) {
 			continue
 		}
 		var times []*phraseWord
-		from, ends := i, i > 0 && (read[i-1].text == "between" || read[i-1].text == "from")
-		for ; i < len(read) && (read[i].isTime() || i > from && read[i].text == "to" && i+1 < len(read) && read[i+1].isTime()); i++ {
-			if ends = ends || read[i].text == "to"; read[i].isTime() {
+		from, ends := i, i > 0 && (read[i-1].kind == betweenWord || read[i-1].kind == fromWord)
+		for ; i < len(read) && (read[i].isTime() || i > from && read[i].kind == toWord && i+1 < len(read) && read[i+1].isTime()); i++ {
+			if ends = ends || read[i].kind == toWord; read[i].isTime() {
 				times = append(times, &read[i])
 			}
 		}
@@ -136,7 +134,7 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 		}
 		if !sure {
 			early := time.n % (dayMinutes / 2)
-			r.reason = fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(early), spokenClock(early+dayMinutes/2))
+			r.refuse(fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(early), spokenClock(early+dayMinutes/2)))
 		}
 	}
 }
@@ -150,7 +148,7 @@ func (r *phraseReader) place(times []*phraseWord, parts []string, ends bool) (mo
 		for i, part := range parts {
 			minute, ok := was.within(part, ends && k == 1)
 			if !ok || i > 0 && (was.kind != looseWord || ends) {
-				r.reason = document.Found(was.text) + " is no time of the " + part
+				r.refuse(document.Found(was.text) + " is no time of the " + part)
 			}
 			r.nights, r.late = r.nights || minute >= dayMinutes, r.late || minute >= dayMinutes/2
 			if i > 0 {

@@ -62,7 +62,7 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute": rrule.MINUTELY, "hour": rrule.HOURLY}
 
 func (p *phrase) someDays() bool {
-	return len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0
+	return len(p.ordinals)+len(p.weekdays)+len(p.months)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0
 }
 
 // evenly tells whether the times of day have the distance of the pace.
@@ -105,7 +105,7 @@ func (p *phrase) paceClocks() {
 		p.refuse(countsFromStart)
 	case overnight && (p.someDays() || p.unit != "" && p.unit != "day"):
 		p.refuse("a part of the day that passes midnight belongs to two days")
-	case p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.dates) == 0:
+	case p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.months)+len(p.dates) == 0:
 		p.refuse("the day is missing")
 	case len(p.first) > 0 && p.unit != "":
 		p.refuse("it is not said when it ends on each day: every 2 hours between 6:00 and 20:00")
@@ -151,18 +151,13 @@ func (p *phrase) times() {
 
 func (p *phrase) days() []rrule.ROption {
 	var o rrule.ROption
-	var months []int
-	begins := p.begins()
-	for _, date := range p.dates {
-		months = append(months, date.month)
-	}
-	slices.Sort(months)
+	months, begins := p.months, p.begins()
 	switch {
-	case slices.ContainsFunc(p.dates, func(date phraseDate) bool { return len(date.days) > 0 }):
+	case len(p.dates) > 0:
 		return p.datesOfYear()
 	case p.unit == "year", p.unit == "" && len(months) > 0 && (len(p.ordinals) > 0 || len(p.weekdays) == 0 && p.pace == ""):
 		switch {
-		case len(months) > 0 && !p.every && (len(months) == 1 || len(p.ordinals) == 0): // "the 1st of April and October" comes again
+		case len(months) == 1 && !p.every: // "the 1st of April and October" comes again
 			p.refuse(`"every year" is missing`)
 		case len(months) > 0:
 		case slices.Equal(p.ordinals, []int{-1}):
@@ -175,10 +170,10 @@ func (p *phrase) days() []rrule.ROption {
 			p.refuse("the month is missing")
 		}
 		o = p.choice(rrule.YEARLY, months)
-	case len(months) > 0 && p.unit != "" && p.unit != "day" && p.unit != "week":
+	case len(months) > 0 && p.unit == "quarter":
 		p.refuse("a month is named beside " + document.Found(p.unit))
 	case p.unit == "month", p.unit == "" && len(p.ordinals) > 0 && len(p.weekdays) == 0 && p.numbered:
-		o = p.choice(rrule.MONTHLY, nil)
+		o = p.choice(rrule.MONTHLY, months)
 	case p.unit == "quarter":
 		months = quarterBegins
 		if slices.Contains(p.ordinals, -1) {
@@ -261,22 +256,20 @@ var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
 
 func (p *phrase) datesOfYear() (days []rrule.ROption) {
 	switch {
-	case !p.every || p.unit != "" && p.unit != "year":
+	case !p.every && len(p.dates) == 1, p.unit != "" && p.unit != "year":
 		p.refuse(`"every year" is missing`)
-	case len(p.ordinals)+len(p.weekdays) > 0:
+	case len(p.ordinals)+len(p.weekdays)+len(p.months) > 0:
 		p.refuse("days of two kinds need an RRULE line each")
 	}
 	for _, date := range p.dates {
-		if len(date.days) == 0 {
-			p.refuse("the day is missing in " + monthNames[date.month-1])
+		monthdays := p.daysOfMonth(date.days)
+		same := slices.IndexFunc(days, func(o rrule.ROption) bool { return slices.Equal(o.Bymonthday, monthdays) })
+		if same < 0 {
+			same = len(days)
+			days = append(days, rrule.ROption{Freq: rrule.YEARLY, Bymonthday: monthdays})
 		}
-		same := slices.IndexFunc(days, func(o rrule.ROption) bool { return slices.Equal(o.Bymonthday, date.days) })
-		if same >= 0 {
-			days[same].Bymonth = append(days[same].Bymonth, date.month)
-			slices.Sort(days[same].Bymonth)
-			continue
-		}
-		days = append(days, rrule.ROption{Freq: rrule.YEARLY, Bymonth: []int{date.month}, Bymonthday: p.daysOfMonth(date.days)})
+		days[same].Bymonth = append(days[same].Bymonth, date.month)
+		slices.Sort(days[same].Bymonth)
 	}
 	return days
 }

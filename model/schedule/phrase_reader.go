@@ -1,0 +1,244 @@
+package schedule
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+type phraseReader struct {
+	words  []phraseWord
+	halves bool // some time has AM or PM
+	bare   bool // some time is only a number above twelve
+	nights bool // a time of a night that began the day before
+	late   bool // some time is said to be of the second half of the day
+	plain  bool // some time is said without its half of the day
+	reason string
+}
+
+const maxPhrase = 64
+
+var (
+	phraseFields = regexp.MustCompile(`\d{4}-\d\d-\d\d(?:t[\d:]+)?|:\d+|\d[\w:.]*(?: ?[ap]\.?m\b)?|[a-z][a-z']*(?:-[a-z]+)*|\S`)
+	clockField   = regexp.MustCompile(`^(\d{1,2})(?:[:.](\d\d))? ?([ap]m)?$`)
+)
+
+func (r *phraseReader) refuse(reason string) {
+	if r.reason == "" {
+		r.reason = reason
+	}
+}
+
+// readWords cuts a text that respell wrote into words.
+func readWords(text string) (r phraseReader) {
+	for _, field := range phraseFields.FindAllString(text, -1) {
+		r.read(field)
+	}
+	if len(r.words) > maxPhrase {
+		r.refuse("more than " + strconv.Itoa(maxPhrase) + " words")
+		r.words = nil
+	}
+	if last := len(r.words) - 1; last >= 0 && r.words[last].text == "second" {
+		r.words[last].kind = unitWord
+	}
+	for _, rewriting := range rewritings {
+		r.rewrite(rewriting.pattern, rewriting.with)
+	}
+	return r
+}
+
+func (r *phraseReader) read(field string) {
+	known, isWord := phraseWords()[field]
+	ordinal, isOrdinal := words.Ordinal(field)
+	_, dateError := time.Parse(time.DateOnly, field)
+	left, right, hyphen := strings.Cut(field, "-")
+	switch {
+	case isWord:
+		r.words = append(r.words, known...)
+	case isOrdinal: // "second" too: it is a unit only at the end
+		r.add(ordinalWord, field, ordinal)
+	case dateError == nil:
+		r.add(dateWord, field, 0)
+	case field[0] == ':' && atoi(field[1:]) < 60:
+		r.add(pastWord, field, atoi(field[1:]))
+	case beginsWithDigit(field):
+		r.readNumber(strings.TrimRight(field, "."))
+	case hyphen:
+		r.read(left)
+		r.read("-")
+		r.read(right)
+	default:
+		r.add(unknownWord, field, 0)
+	}
+}
+
+func (r *phraseReader) add(kind byte, text string, n int) {
+	r.words = append(r.words, phraseWord{kind, text, n})
+}
+
+// readNumber reads a field that begins with a digit.
+func (r *phraseReader) readNumber(field string) {
+	field = strings.Replace(field, ".m", "m", 1)
+	number := strings.TrimRight(field, "stndrh")
+	n, isNumber := words.Digits(number)
+	clock := clockField.FindStringSubmatch(field)
+	switch {
+	case isNumber && len(field) == len(number)+2: // 22th too
+		r.add(ordinalWord, field, n)
+	case isNumber && len(field) == 4:
+		r.add(yearWord, field, n)
+	case isNumber:
+		r.add(numberWord, field, n)
+	case strings.Trim(field, "0123456789") == "":
+		r.refuse(document.Found(field) + " is too much")
+	case clock == nil:
+		r.refuse(document.Found(field) + " is no time of day")
+	default:
+		r.addClock(field, clock[1], clock[2], clock[3])
+	}
+}
+
+func (r *phraseReader) addClock(text, hour, minute, half string) {
+	h, m, kind := atoi(hour), atoi(minute), looseWord
+	if half == "" && (h == 0 || h > 12 || hour[0] == '0') {
+		kind = clockWord
+	}
+	if h > 23 || m > 59 || half != "" && (h < 1 || h > 12) {
+		r.refuse(document.Found(text) + " is no time of day")
+	}
+	if half != "" {
+		kind, r.halves = clockWord, true
+		h %= 12
+		if half == "pm" {
+			h += 12
+		}
+	}
+	r.add(byte(kind), text, h*60+m)
+}
+
+// A rewriting replaces each run of words that fits the first group of a pattern of kinds.
+type rewriting struct {
+	pattern *regexp.Regexp
+	with    func(run []phraseWord) []phraseWord
+}
+
+var rewritings = []rewriting{
+	{regexp.MustCompile(`(nx)`), func(run []phraseWord) []phraseWord { // "3 times"
+		return []phraseWord{{countWord, run[0].text + " times", run[0].n}}
+	}},
+	{regexp.MustCompile(`E([no])U`), func(run []phraseWord) []phraseWord { // "every second month", but not "every 2nd of the month"
+		if run[0].kind == ordinalWord && run[0].n < 2 {
+			return run
+		}
+		return []phraseWord{{intervalWord, run[0].text, run[0].n}}
+	}},
+	{regexp.MustCompile(`([no]_*M[_,]*y|M_*[no][_,]*y)`), yearDate},
+	{regexp.MustCompile(`[@_](U(?:n[,_]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
+		kind := map[string]byte{"minute": pastWord, "day": ordinalWord}[run[0].text]
+		if kind == 0 {
+			return run
+		}
+		return numbersAs(kind, run)
+	}},
+	{regexp.MustCompile(`((?:n[,_]*)*nU?[PB](?:_U)?)`), func(run []phraseWord) []phraseWord { // "5 and 35 minutes past the hour"
+		for _, word := range run {
+			if word.kind == unitWord && word.text != "minute" && word.text != "hour" {
+				return run
+			}
+		}
+		before := slices.ContainsFunc(run, func(word phraseWord) bool { return word.kind == beforeWord })
+		run = numbersAs(pastWord, run)
+		for i := range run {
+			if before {
+				run[i].n = 60 - run[i].n
+			}
+		}
+		return run
+	}},
+}
+
+func (r *phraseReader) rewrite(pattern *regexp.Regexp, with func(run []phraseWord) []phraseWord) {
+	var all []phraseWord
+	last := 0
+	for _, found := range pattern.FindAllStringSubmatchIndex(kindsOf(r.words), -1) {
+		all = append(append(all, r.words[last:found[2]]...), with(r.words[found[2]:found[3]])...)
+		last = found[3]
+	}
+	r.words = append(all, r.words[last:]...)
+}
+
+func kindsOf(words []phraseWord) string {
+	kinds := make([]byte, len(words))
+	for i, word := range words {
+		kinds[i] = word.kind
+	}
+	return string(kinds)
+}
+
+func numbersAs(kind byte, run []phraseWord) (all []phraseWord) {
+	for _, word := range run {
+		if word.kind == numberWord {
+			all = append(all, phraseWord{kind, word.text, word.n})
+		}
+	}
+	return all
+}
+
+func yearDate(run []phraseWord) []phraseWord {
+	var day, month, year int
+	for _, word := range run {
+		switch word.kind {
+		case numberWord, ordinalWord:
+			day = word.n
+		case monthWord:
+			month = word.n
+		case yearWord:
+			year = word.n
+		}
+	}
+	date := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	if date.Day() != day {
+		return run
+	}
+	return []phraseWord{{dateWord, date.Format(time.DateOnly), 0}}
+}
+
+// readTimes takes a number for a time of day where it stands behind "at", "from" or "between", beside a time or before a part of the day,
+// but not before a unit or a month. It leaves out the words that say nothing more.
+func (r *phraseReader) readTimes() {
+	at, before := false, byte(0)
+	read := r.words
+	r.words = nil
+	for i, word := range read {
+		next := strings.TrimLeft(kindsOf(read[i+1:]), "_") + "."
+		after := strings.TrimLeft(next[1:], "_") + "."
+		counts := strings.ContainsAny(next[:1], "UMx")
+		ranges := next[0] == toWord && strings.ContainsAny(after[:1], "ntl") && !strings.ContainsAny(after[1:2], "UM")
+		switch {
+		case word.kind == numberWord && !counts && (at || (ranges || next[0] == halfWord && word.n < 24) && !strings.ContainsAny(string(before), "EMUi")):
+			if at = true; word.n > 12 && word.n < 24 {
+				r.bare = true
+			}
+			r.addClock(word.text, word.text, "", "")
+		case word.kind == toWord && word.text == "-" && !sameKind(before, next[0]): // a dash
+		case strings.IndexByte("@_,", word.kind) < 0:
+			r.words = append(r.words, word)
+		}
+		at = strings.IndexByte("@fbtl", word.kind) >= 0 || at && (strings.IndexByte(",-h", word.kind) >= 0 || word.kind == numberWord && !counts)
+		if word.kind != fillerWord && word.kind != andWord {
+			before = word.kind
+		}
+	}
+	if r.settle(); r.halves && r.bare {
+		r.refuse("AM or PM is needed at each time or at none")
+	}
+}
+
+func sameKind(before, next byte) bool {
+	return before == next || strings.IndexByte("tln", before) >= 0 && strings.IndexByte("tln", next) >= 0
+}
