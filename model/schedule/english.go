@@ -15,7 +15,7 @@ import (
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
 func readEnglish(text string) (Reading, error) {
 	rest, timezone := cutZone(text)
-	words := readWords(cutAsked(respell(rest)))
+	words := readWords(respell(rest))
 	p := readPhrase(words)
 	if p.reason == "" {
 		return Reading{Rule: ruleOf(p.rules...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
@@ -52,8 +52,8 @@ func readSeveral(words []phraseWord, late bool) (lines []rrule.ROption, ok bool)
 
 // isPart reports whether a phrase can stand beside another one: it says its days and its times, and nothing that may hold for both.
 func (p *phrase) isPart() bool {
-	return p.reason == "" && p.named && len(p.weekdays)+len(p.unit) > 0 && p.pace == "" && p.interval+p.count == 0 && p.start == "" && p.until.IsZero() &&
-		len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0
+	return p.reason == "" && (p.named || len(p.between) > 0) && len(p.weekdays)+len(p.ordinals)+len(p.unit) > 0 && p.interval+p.count == 0 && p.start == "" && p.until.IsZero() &&
+		len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0
 }
 
 func readPhrase(read phraseReader) phrase {
@@ -67,47 +67,22 @@ func readPhrase(read phraseReader) phrase {
 	return p
 }
 
+// Who asks for what: "Please run the sales report", "the model is refreshed", and at the end "refresh the report". A name is a
+// noun that is known or has an article, with words before it that say nothing else.
 var (
-	asks  = regexp.MustCompile(`^(?:please )?(?:refresh(?:es)?|(?:run|execute|update|sync|synchronize|import|start|trigger|reload|rebuild|fetch|load|pull|schedule|repeat)s?):? `)
-	asked = regexp.MustCompile(`^(?:(?:is|are|gets?|(?:should|must|will)(?: be)?|(?:has|needs) to be) )?(?:(?:refresh|trigger|execut|updat|sync|import|start|reload|fetch|load|pull|schedul)(?:e?d|e?s)|rebuilt|runs?) `)
-	// tellsMore are words that are no part of a name.
-	tellsMore = strings.Fields("no not never nothing none only if unless when or but except without less more than some most few half almost about please until before after least maybe hardly don't")
+	aName     = `(?:[aE][?$]{0,3}[$v]|[?$]{0,3}\$|a[?$]{1,3})`
+	askBefore = regexp.MustCompile(`^(?:` + aName + `k?)?v?(?:k?v)?,*(?:` + aName + `)?`)
+	askInside = regexp.MustCompile(`,*v` + aName)
 )
 
-// cutAsked cuts off who asks for what: "please run the sales report", "the model is refreshed", "schedule:".
-func cutAsked(text string) string {
-	rest := asks.ReplaceAllString(text, "")
-	named := cutName(rest)
-	days, name, last := strings.Cut(text, " refresh ") // "every Monday at 8, refresh the report"
-	switch {
-	case rest != text:
-		return named
-	case last:
-		return days + " " + cutName(name)
-	case named != text && asked.MatchString(named):
-		return asked.ReplaceAllString(named, "")
+// cutAsked cuts off who asks for what.
+func (r *phraseReader) cutAsked() {
+	kinds := kindsOf(r.words)
+	if length := len(askBefore.FindString(kinds)); strings.Contains(kinds[:length], "v") && !strings.HasPrefix(kinds[length:], "X") {
+		r.words = r.words[length:]
+	} else if at := askInside.FindStringIndex(kinds); at != nil {
+		r.words = slices.Delete(r.words, at[0], at[1])
 	}
-	return text
-}
-
-// cutName cuts off the name of what is refreshed: a noun that is known, with up to three words before it that say nothing of times.
-func cutName(text string) string {
-	fields := strings.Fields(text)
-	rest := words.CutSubject(fields)
-	named := len(rest) == len(fields) && len(fields) > 0 && slices.Contains(strings.Fields("the our my this all"), fields[0])
-	for i := 1; named && i < min(5, len(fields)); i++ {
-		if rest = words.CutSubject(fields[i:]); i > 1 && len(rest) < len(fields[i:]) {
-			return strings.Join(rest, " ")
-		}
-		_, ordinal := words.Ordinal(fields[i])
-		if rest = fields; phraseWords()[fields[i]] != nil || unclear[fields[i]] != "" || ordinal || slices.Contains(tellsMore, fields[i]) || strings.Trim(fields[i], "abcdefghijklmnopqrstuvwxyz'-") != "" {
-			break
-		}
-	}
-	if named {
-		return text
-	}
-	return strings.Join(rest, " ")
 }
 
 var phraseExamples = []string{

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/teambition/rrule-go"
@@ -30,7 +31,7 @@ type phrase struct {
 	group    bool  // they are a range, "weekday" or "weekend"
 	workdays bool  // they are "weekday"
 	months   []int
-	dates    []phraseDate
+	dates    []phraseDates
 	clocks   []int // minutes since midnight, rising
 	named    bool  // the sentence names them
 
@@ -41,51 +42,45 @@ type phrase struct {
 	exceptMonths []int
 	nonstop      bool      // "all day"
 	start        string    // dtstart
+	once         bool      // at the start
 	until        time.Time // wall clock
 	spread       time.Duration
 
 	rules []rrule.ROption // what all this means
 }
 
-type phraseDate struct {
-	month int
-	days  []int
-}
+// phraseDates are the same days of some months.
+type phraseDates struct{ days, months []int }
 
-// takers take the words at the beginning of what is left, the first whose pattern of kinds fits. Together they are the grammar of a schedule.
-var takers []taker
+// takers take the words at the beginning of what is left, the first whose kinds fit. Together they are the grammar of a schedule.
+var takers = []taker{
+	{grammar(`cD`), (*phrase).takeOnce},
+	{grammar(`c`), func(p *phrase, run []phraseWord) { p.takeCount(run[0]) }},
+	{grammar(`N`), func(p *phrase, _ []phraseWord) { p.nonstop = true }},
+	{grammar(`XE?W(?:-W|E?W)*`), func(p *phrase, run []phraseWord) { p.takeExcept(&p.exceptDays, run, 0, 6) }},
+	{grammar(`XM(?:-?M)*`), func(p *phrase, run []phraseWord) { p.takeExcept(&p.exceptMonths, run, 1, 12) }},
+	{grammar(`bD-?D`), func(p *phrase, run []phraseWord) { p.takeStart(run[:2]); p.takeEnd(run[2:]) }},
+	{grammar(`[sf]W?D`), (*phrase).takeStart},
+	{grammar(`-W?D`), (*phrase).takeEnd},
+	{grammar(`[sfb]?t-t|bt+`), (*phrase).takePart},
+	{grammar(`[sf]t`), (*phrase).takeFirst},
+	{grammar(`-t`), (*phrase).takeLast},
+	{grammar(`Ei?U|U`), (*phrase).takeUnit},
+	{grammar(`f?(?:Ei?)?W(?:-W|E?W)*`), (*phrase).takeWeekdays},
+	{grammar(`f?E?(?:[no]+M+)+|f?E?(?:M[no]+)+`), (*phrase).takeDates},
+	{grammar(`f?E?M(?:-?M)*`), (*phrase).takeMonths},
+	{grammar(`f?o+(?:-o)?(?:U|W(?:-W|E?W)*)?`), (*phrase).takeOrdinals},
+	{grammar(`E`), func(p *phrase, run []phraseWord) { p.takeEvery(run) }},
+	{grammar(`t+`), func(p *phrase, run []phraseWord) { p.takeAll(&p.clocks, run); p.named = true }},
+	{grammar(`p+`), func(p *phrase, run []phraseWord) { p.takeAll(&p.past, run) }},
+}
 
 type taker struct {
-	pattern *regexp.Regexp
-	take    func(*phrase, []phraseWord)
+	kinds *regexp.Regexp
+	take  func(*phrase, []phraseWord)
 }
 
-func init() {
-	for _, known := range []struct {
-		kinds string
-		take  func(*phrase, []phraseWord)
-	}{
-		{`c`, (*phrase).takeCount},
-		{`N`, func(p *phrase, _ []phraseWord) { p.nonstop = true }},
-		{`X(?:E?W|M|-)+`, (*phrase).takeExcept},
-		{`bD-?D`, func(p *phrase, run []phraseWord) { p.takeStart(run[:2]); p.takeEnd(run[2:]) }},
-		{`[sf]W?D`, (*phrase).takeStart},
-		{`-W?D`, (*phrase).takeEnd},
-		{`[sfb]?t-t|bt+`, (*phrase).takePart},
-		{`[sf]t`, (*phrase).takeFirst},
-		{`-t`, (*phrase).takeLast},
-		{`Ei?U|U`, (*phrase).takeUnit},
-		{`f?(?:Ei?)?W(?:-?E?W)*`, (*phrase).takeWeekdays},
-		{`f?E?(?:[no]+M+)+|f?E?(?:M[no]+)+`, (*phrase).takeDates},
-		{`f?E?M(?:-?M)*`, (*phrase).takeMonths},
-		{`f?o+(?:-o)?`, (*phrase).takeOrdinals},
-		{`E`, (*phrase).takeEvery},
-		{`t+`, (*phrase).takeClocks},
-		{`p+`, func(p *phrase, run []phraseWord) { p.past = p.numbers(p.past, run) }},
-	} {
-		takers = append(takers, taker{regexp.MustCompile("^(?:" + known.kinds + ")"), known.take})
-	}
-}
+func grammar(kinds string) *regexp.Regexp { return regexp.MustCompile("^(?:" + kinds + ")") }
 
 // reasons say why a word of a kind is left.
 var reasons = map[byte]string{
@@ -97,51 +92,55 @@ var reasons = map[byte]string{
 func (p *phrase) parse() {
 	for len(p.words) > 0 && p.reason == "" {
 		kinds := kindsOf(p.words)
-		found := slices.IndexFunc(takers, func(t taker) bool { return t.pattern.MatchString(kinds) })
+		found := slices.IndexFunc(takers, func(t taker) bool { return t.kinds.MatchString(kinds) })
 		if found < 0 {
-			p.refuseWord(p.words[0])
+			p.refuseWord(p.words)
 			return
 		}
-		length := len(takers[found].pattern.FindString(kinds))
-		run := p.words[:length]
-		p.words = p.words[length:]
+		run := p.words[:len(takers[found].kinds.FindString(kinds))]
+		p.words = p.words[len(run):]
 		takers[found].take(p, run)
 	}
 }
 
-func (p *phrase) refuseWord(word phraseWord) {
+// refuseWord says why the first word that is left is, or the one behind it: "starting tomorrow".
+func (p *phrase) refuseWord(left []phraseWord) {
+	word := left[0]
+	instead, reason := english().instead[word.text], reasons[word.kind]
 	switch {
-	case unclear[word.text] != "":
-		p.refuse(document.Found(word.text) + " could mean more than one thing; write " + unclear[word.text])
-	case reasons[word.kind] != "" && (len(p.words) == 1 || unclear[p.words[1].text] == ""):
-		p.refuse(reasons[word.kind])
-	case reasons[word.kind] != "":
-		p.refuseWord(p.words[1])
-	case word.kind == unknownWord:
+	case instead != "":
+		p.refuse(document.Found(word.text) + " could mean more than one thing; write " + instead)
+	case reason != "" && len(left) > 1 && english().instead[left[1].text] != "":
+		p.refuseWord(left[1:])
+	case reason != "":
+		p.refuse(reason)
+	case word.kind == unknownWord || word.kind == hedgeWord:
 		p.refuse(document.Found(word.text) + " is not known")
 	default:
 		p.refuse(document.Found(word.text) + " does not belong there")
 	}
 }
 
-// without returns a run without its first word, if that is of one of these kinds.
-func without(run []phraseWord, kinds ...byte) ([]phraseWord, bool) {
-	if slices.Contains(kinds, run[0].kind) {
-		return run[1:], true
-	}
-	return run, false
-}
-
-// numbers returns those of words that stand together, rising.
-func (p *phrase) numbers(before []int, run []phraseWord) (all []int) {
-	for _, word := range run {
+// listOf returns the numbers of a list such as "Monday to Friday and Sunday", rising. Behind the last of all comes the first.
+func (p *phrase) listOf(run []phraseWord, first, last int) (all []int) {
+	for i, word := range run {
+		if word.kind == toWord || word.kind == everyWord {
+			continue
+		}
 		if slices.Contains(all, word.n) {
 			p.refuse(twice(word.text))
 		}
+		for i > 0 && run[i-1].kind == toWord && word.n >= first {
+			next := all[len(all)-1] + 1
+			if next > last {
+				next = first
+			}
+			if next == word.n {
+				break
+			}
+			all = append(all, next)
+		}
 		all = append(all, word.n)
-	}
-	if len(before) > 0 { // "Monday at 9:00 and Friday at 17:00" are two rules
-		p.refuse("times of day that do not stand together need an RRULE line each")
 	}
 	slices.Sort(all)
 	return all
@@ -149,31 +148,51 @@ func (p *phrase) numbers(before []int, run []phraseWord) (all []int) {
 
 func twice(text string) string { return document.Found(text) + " stands there twice" }
 
-func (p *phrase) takeCount(run []phraseWord) {
-	if p.count > 0 {
-		p.refuse(twice(run[0].text))
+func (p *phrase) takeAll(all *[]int, run []phraseWord) {
+	if len(*all) > 0 { // "Monday at 9:00 and Friday at 17:00" are two rules
+		p.refuse("times of day that do not stand together need an RRULE line each")
 	}
-	p.count, p.counted, p.every = run[0].n, run[0].text, true
+	*all = p.listOf(run, 0, dayMinutes)
 }
 
-func (p *phrase) takeClocks(run []phraseWord) {
-	p.clocks, p.named = p.numbers(p.clocks, run), true
+func (p *phrase) takeCount(word phraseWord) {
+	if p.count > 0 {
+		p.refuse(twice(word.text))
+	}
+	p.count, p.counted, p.every = word.n, word.text, true
 }
 
-// takeExcept takes "except Mondays to Wednesdays", "except in July and August".
-func (p *phrase) takeExcept(run []phraseWord) {
+// takeEvery takes "every" and the interval behind it, and "from" before it.
+func (p *phrase) takeEvery(run []phraseWord) (rest []phraseWord) {
+	for i, word := range run {
+		switch word.kind {
+		case fromWord:
+		case everyWord:
+			if p.said {
+				p.refuse(`"every" stands there twice`)
+			}
+			p.every, p.said = true, true
+		case intervalWord:
+			p.interval = p.intervalOf(word)
+		default:
+			return run[i:]
+		}
+	}
+	return nil
+}
+
+func (p *phrase) intervalOf(word phraseWord) int {
+	if word.n < 1 || word.n > maxInterval {
+		p.refuse("an interval is a number from 1 to " + strconv.Itoa(maxInterval))
+	}
+	return word.n
+}
+
+func (p *phrase) takeExcept(all *[]int, run []phraseWord, first, last int) {
 	if len(p.exceptDays)+len(p.exceptMonths) > 0 {
 		p.refuse(reasons[exceptWord])
 	}
-	var days, months []phraseWord
-	for _, word := range run[1:] {
-		if word.kind == monthWord || word.kind == toWord && len(months) > 0 {
-			months = append(months, word)
-		} else {
-			days = append(days, word)
-		}
-	}
-	p.exceptDays, p.exceptMonths = p.daysOf(days), p.monthsOf(months)
+	*all = p.listOf(run[1:], first, last)
 }
 
 func (p *phrase) takeStart(run []phraseWord) {
@@ -181,6 +200,13 @@ func (p *phrase) takeStart(run []phraseWord) {
 		p.refuse("it starts twice")
 	}
 	p.start = p.dateIn(run).Format("2006-01-02T15:04:05")
+}
+
+// takeOnce takes "once on 1 March 2030".
+func (p *phrase) takeOnce(run []phraseWord) {
+	p.takeCount(run[0])
+	p.takeStart(run[1:])
+	p.once = true
 }
 
 func (p *phrase) takeEnd(run []phraseWord) {
@@ -192,9 +218,10 @@ func (p *phrase) takeEnd(run []phraseWord) {
 
 // dateIn returns the date at the end of a run. A day of the week before it is that of the date.
 func (p *phrase) dateIn(run []phraseWord) time.Time {
-	date, _ := time.Parse(time.DateOnly, run[len(run)-1].text)
-	if before := run[max(0, len(run)-2)]; before.kind == weekdayWord && before.n != 1<<weekdayOf(date) {
-		p.refuse(document.Found(run[len(run)-1].text) + " is a " + weekdayNames[weekdayOf(date)])
+	last := len(run) - 1
+	date, _ := time.Parse(time.DateOnly, run[last].text)
+	if last > 0 && run[last-1].kind == weekdayWord && run[last-1].n != weekdayOf(date) {
+		p.refuse(document.Found(run[last].text) + " is a " + weekdayNames[weekdayOf(date)])
 	}
 	return date
 }
@@ -216,10 +243,10 @@ func (p *phrase) takePart(run []phraseWord) {
 }
 
 func (p *phrase) takeFirst(run []phraseWord) {
-	if p.start != "" || p.first != nil {
+	switch {
+	case p.start != "" || p.first != nil:
 		p.refuse("it starts twice")
-	}
-	if run[0].kind == fromWord && !slices.ContainsFunc(p.words, func(word phraseWord) bool { return word.kind == toWord }) {
+	case run[0].kind == fromWord && !strings.Contains(kindsOf(p.words), "-t"):
 		p.refuse(reasons[fromWord])
 	}
 	p.first = []int{run[1].n}
@@ -234,44 +261,18 @@ func (p *phrase) takeLast(run []phraseWord) {
 	p.between, p.first = []int{p.first[0], run[1].n}, nil
 }
 
-// takeEvery takes "every" before what it counts.
-func (p *phrase) takeEvery([]phraseWord) { p.takeInterval(true, nil) }
-
-func (p *phrase) takeInterval(every bool, run []phraseWord) {
-	if !every {
-		return
-	}
-	if p.said {
-		p.refuse(`"every" stands there twice`)
-	}
-	p.every, p.said = true, true
-	for _, word := range run {
-		if word.kind == intervalWord {
-			p.interval = p.intervalOf(word)
-		}
-	}
-}
-
-func (p *phrase) intervalOf(word phraseWord) int {
-	if word.n < 1 || word.n > maxInterval {
-		p.refuse("an interval is a number from 1 to " + strconv.Itoa(maxInterval))
-	}
-	return word.n
-}
-
 // takeUnit takes "every 2 days", "every second week", "of the month".
 func (p *phrase) takeUnit(run []phraseWord) {
-	unit, every := run[len(run)-1].text, run[0].kind == everyWord
+	unit, every := run[len(run)-1].text, len(run) > 1
 	_, elapsed := elapsedUnits[unit]
 	before := &p.unit
-	switch {
-	case elapsed:
+	if elapsed {
 		before = &p.pace
 		if p.every = p.every || every; len(run) == 3 {
 			p.step = p.intervalOf(run[1])
 		}
-	default:
-		p.takeInterval(every, run)
+	} else {
+		p.takeEvery(run)
 	}
 	switch {
 	case *before != "":
@@ -282,139 +283,74 @@ func (p *phrase) takeUnit(run []phraseWord) {
 	*before = unit
 }
 
-// takeOrdinals takes "1st and 15th", "last", "from the 1st to the 5th".
+// takeOrdinals takes "1st and 15th", "last day", "from the 1st to the 5th", "first and third Monday".
 func (p *phrase) takeOrdinals(run []phraseWord) {
-	run, _ = without(run, fromWord)
-	if len(p.ordinals)+len(p.weekdays) > 0 {
+	run = p.takeEvery(run)
+	kinds := kindsOf(run)
+	end := len(strings.TrimRight(kinds, "UWE-"))
+	if left := run[end:]; len(left) > 0 && left[0].kind == weekdayWord {
+		p.takeWeekdays(left)
+	} else if len(left) > 0 && left[0].text != "day" {
+		p.words = append(slices.Clone(left), p.words...)
+	}
+	if len(p.ordinals) > 0 || len(p.weekdays) > 0 && !strings.Contains(kinds, "W") {
 		p.refuse("days of two kinds need an RRULE line each")
 	}
 	p.numbered = beginsWithDigit(run[0].text)
-	if len(p.words) > 0 && p.words[0].text == "day" { // "the last day"
-		p.words = p.words[1:]
-	}
-	last := len(run) - 1
-	if last < 2 || run[last-1].kind != toWord {
-		p.ordinals = p.numbers(nil, run)
-		return
-	}
-	from, to := run[0].n, run[last].n
-	if last > 2 || from < 1 || to <= from || to > 31 {
+	p.ordinals = p.listOf(run[:end], 1, 31)
+	if strings.Contains(kinds[:end], "-") && (end > 3 || run[0].n < 1 || run[0].n >= run[2].n) {
 		p.refuse("days from one to another rise")
-	}
-	for ; from <= to && to < 32; from++ {
-		p.ordinals = append(p.ordinals, from)
 	}
 }
 
 // takeWeekdays takes "every other Monday", "Monday and Friday", "weekdays and Saturday".
 func (p *phrase) takeWeekdays(run []phraseWord) {
-	run, _ = without(run, fromWord)
-	rest, every := without(run, everyWord)
-	if p.takeInterval(every, run[:min(2, len(run))]); rest[0].kind == intervalWord {
-		if rest = rest[1:]; rest[0].text == "weekday" {
-			p.refuse(reasons[intervalWord])
-		}
-	}
-	if len(p.weekdays) > 0 {
+	if len(p.ordinals)+len(p.weekdays) > 0 {
 		p.refuse("days of two kinds need an RRULE line each")
 	}
-	p.weekdays = p.daysOf(rest)
-	p.group = len(p.weekdays) > 1 && slices.ContainsFunc(rest, func(word phraseWord) bool { return word.kind == toWord || word.text[:4] == "week" })
-	p.workdays = len(rest) == 1 && rest[0].text == "weekday"
+	rest := p.takeEvery(run)
+	isWorkdays := rest[0].text == "weekday"
+	if isWorkdays && strings.Contains(kindsOf(run), "i") {
+		p.refuse(reasons[intervalWord])
+	}
+	p.weekdays = p.listOf(rest, 0, 6)
+	p.group, p.workdays = strings.Contains(kindsOf(rest), "-"), isWorkdays && len(rest) == 3
 }
 
-// daysOf returns the days of a list such as "Monday to Friday and Sunday", 0 for Monday, rising.
-func (p *phrase) daysOf(run []phraseWord) (days []int) {
-	for i, word := range run {
-		last := len(days) - 1
-		switch {
-		case word.kind == toWord && (last < 0 || i == len(run)-1):
-			p.refuse(document.Found(word.text) + " does not belong there")
-		case word.kind != weekdayWord:
-		case i > 0 && run[i-1].kind == toWord:
-			for day := days[last] + 1; 1<<(day%7) != word.n && day < 14; day++ {
-				days = append(days, day%7)
-			}
-			fallthrough
-		default:
-			for day := range weekdayNames {
-				if word.n&(1<<day) > 0 {
-					days = append(days, day)
-				}
-			}
-		}
+func (p *phrase) chooseMonths() {
+	if len(p.dates)+len(p.months) > 0 {
+		p.refuse("months that do not stand together need an RRULE line each")
 	}
-	slices.Sort(days)
-	for i := 1; i < len(days); i++ {
-		if days[i] == days[i-1] {
-			p.refuse(twice(weekdayNames[days[i]]))
-		}
-	}
-	return days
 }
 
 // takeDates takes "March 1 and 15", "1 January and 1 July", "the 1st of April and October".
 func (p *phrase) takeDates(run []phraseWord) {
-	run, _ = without(run, fromWord)
-	rest, every := without(run, everyWord)
-	if p.takeInterval(every, nil); len(p.dates)+len(p.months) > 0 {
-		p.refuse("months that do not stand together need an RRULE line each")
+	p.chooseMonths()
+	run = p.takeEvery(run)
+	if len(run) == 2 && run[1].kind == ordinalWord && len(p.words) > 0 && p.words[0].kind == weekdayWord { // "January, on the second Monday"
+		p.months, p.words = []int{run[0].n}, append(slices.Clone(run[1:]), p.words...)
+		return
 	}
-	var days, months []int
-	close := func() {
-		for _, month := range months {
-			p.addDate(month, days)
-		}
-		days, months = nil, nil
+	order := dayFirst
+	if run[0].kind == monthWord {
+		order = monthFirst
 	}
-	dayFirst := rest[0].kind != monthWord
-	for i, word := range rest {
-		if i > 0 && (word.kind == monthWord) != dayFirst && (rest[i-1].kind == monthWord) == dayFirst {
-			close()
+	for _, found := range order.FindAllStringIndex(kindsOf(run), -1) {
+		var date phraseDates
+		for _, word := range run[found[0]:found[1]] {
+			if word.kind == monthWord {
+				date.months = append(date.months, word.n)
+			} else {
+				date.days = append(date.days, word.n)
+			}
 		}
-		if word.kind == monthWord {
-			months = append(months, word.n)
-		} else {
-			days = append(days, word.n)
-		}
+		p.dates = append(p.dates, date)
 	}
-	close()
 }
 
-func (p *phrase) addDate(month int, days []int) {
-	same := slices.IndexFunc(p.dates, func(date phraseDate) bool { return date.month == month })
-	if same < 0 {
-		same = len(p.dates)
-		p.dates = append(p.dates, phraseDate{month: month})
-	}
-	p.dates[same].days = append(p.dates[same].days, days...)
-}
+var dayFirst, monthFirst = regexp.MustCompile(`[no]+M+`), regexp.MustCompile(`M[no]+`)
 
 func (p *phrase) takeMonths(run []phraseWord) {
-	run, _ = without(run, fromWord)
-	rest, every := without(run, everyWord)
-	if p.takeInterval(every, nil); len(p.dates)+len(p.months) > 0 {
-		p.refuse("months that do not stand together need an RRULE line each")
-	}
-	p.months = p.monthsOf(rest)
-}
-
-// monthsOf returns the months of a list such as "June to August and October", rising.
-func (p *phrase) monthsOf(run []phraseWord) (months []int) {
-	for i, word := range run {
-		if word.kind != monthWord {
-			continue
-		}
-		for i > 1 && run[i-1].kind == toWord && months[len(months)-1]%12+1 != word.n {
-			months = append(months, months[len(months)-1]%12+1)
-		}
-		months = append(months, word.n)
-	}
-	slices.Sort(months)
-	for i := 1; i < len(months); i++ {
-		if months[i] == months[i-1] {
-			p.refuse(twice(monthNames[months[i]-1]))
-		}
-	}
-	return months
+	p.chooseMonths()
+	p.months = p.listOf(p.takeEvery(run), 1, 12)
 }

@@ -24,7 +24,7 @@ type phraseReader struct {
 const maxPhrase = 64
 
 var (
-	phraseFields = regexp.MustCompile(`\d{4}-\d\d-\d\d(?:t[\d:]+)?|:\d+|\d[\w:.]*(?: ?[ap]\.?m\b)?|[a-z][a-z']*(?:-[a-z]+)*|\S`)
+	phraseFields = regexp.MustCompile(`\d{4}-\d\d-\d\d(?:t[\d:]+)?|:\d+|\d[\w:.]*(?: ?[ap]\.?m\b\.?)?|[a-z][a-z']*(?:-[a-z]+)*\.?|\S`)
 	clockField   = regexp.MustCompile(`^(\d{1,2})(?:[:.](\d\d))? ?([ap]m)?$`)
 )
 
@@ -46,6 +46,7 @@ func readWords(text string) (r phraseReader) {
 	if last := len(r.words) - 1; last >= 0 && r.words[last].text == "second" {
 		r.words[last].kind = unitWord
 	}
+	r.cutAsked()
 	for _, rewriting := range rewritings {
 		r.rewrite(rewriting.pattern, rewriting.with)
 	}
@@ -53,7 +54,10 @@ func readWords(text string) (r phraseReader) {
 }
 
 func (r *phraseReader) read(field string) {
-	known, isWord := phraseWords()[field]
+	if len(field) > 1 {
+		field = strings.TrimRight(field, ".")
+	}
+	known, isWord := english().words[field]
 	ordinal, isOrdinal := words.Ordinal(field)
 	_, dateError := time.Parse(time.DateOnly, field)
 	left, right, hyphen := strings.Cut(field, "-")
@@ -67,11 +71,13 @@ func (r *phraseReader) read(field string) {
 	case field[0] == ':' && atoi(field[1:]) < 60:
 		r.add(pastWord, field, atoi(field[1:]))
 	case beginsWithDigit(field):
-		r.readNumber(strings.TrimRight(field, "."))
+		r.readNumber(field)
 	case hyphen:
 		r.read(left)
 		r.read("-")
 		r.read(right)
+	case strings.HasSuffix(field, "ly"), english().instead[field] != "": // "roughly"
+		r.add(hedgeWord, field, 0)
 	default:
 		r.add(unknownWord, field, 0)
 	}
@@ -137,15 +143,15 @@ var rewritings = []rewriting{
 		}
 		return []phraseWord{{intervalWord, run[0].text, run[0].n}}
 	}},
-	{regexp.MustCompile(`([no]_*M[_,]*y|M_*[no][_,]*y)`), yearDate},
-	{regexp.MustCompile(`[@_](U(?:n[,_]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
+	{regexp.MustCompile(`([no][_a]*M[_,]*y|M[_a]*[no][_,]*y)`), yearDate},
+	{regexp.MustCompile(`(?:[@_a]|^)(U(?:n[,_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
 		kind := map[string]byte{"minute": pastWord, "day": ordinalWord}[run[0].text]
 		if kind == 0 {
 			return run
 		}
 		return numbersAs(kind, run)
 	}},
-	{regexp.MustCompile(`((?:n[,_]*)*nU?[PB](?:_U)?)`), func(run []phraseWord) []phraseWord { // "5 and 35 minutes past the hour"
+	{regexp.MustCompile(`((?:n[,_]*)*nU?[PB](?:[_a]*U)?)`), func(run []phraseWord) []phraseWord { // "5 and 35 minutes past the hour"
 		for _, word := range run {
 			if word.kind == unitWord && word.text != "minute" && word.text != "hour" {
 				return run
@@ -182,8 +188,11 @@ func kindsOf(words []phraseWord) string {
 
 func numbersAs(kind byte, run []phraseWord) (all []phraseWord) {
 	for _, word := range run {
-		if word.kind == numberWord {
+		switch word.kind {
+		case numberWord:
 			all = append(all, phraseWord{kind, word.text, word.n})
+		case toWord:
+			all = append(all, word)
 		}
 	}
 	return all
@@ -215,22 +224,22 @@ func (r *phraseReader) readTimes() {
 	read := r.words
 	r.words = nil
 	for i, word := range read {
-		next := strings.TrimLeft(kindsOf(read[i+1:]), "_") + "."
-		after := strings.TrimLeft(next[1:], "_") + "."
+		next := strings.TrimLeft(kindsOf(read[i+1:]), "_a") + "."
+		after := strings.TrimLeft(next[1:], "_a") + "."
 		counts := strings.ContainsAny(next[:1], "UMx")
 		ranges := next[0] == toWord && strings.ContainsAny(after[:1], "ntl") && !strings.ContainsAny(after[1:2], "UM")
 		switch {
-		case word.kind == numberWord && !counts && (at || (ranges || next[0] == halfWord && word.n < 24) && !strings.ContainsAny(string(before), "EMUi")):
+		case word.kind == numberWord && !counts && (at || (ranges || next[0] == halfWord && word.n < 24) && !strings.ContainsAny(string(before), "EMi")):
 			if at = true; word.n > 12 && word.n < 24 {
 				r.bare = true
 			}
 			r.addClock(word.text, word.text, "", "")
 		case word.kind == toWord && word.text == "-" && !sameKind(before, next[0]): // a dash
-		case strings.IndexByte("@_,", word.kind) < 0:
+		case strings.IndexByte("@_a,", word.kind) < 0:
 			r.words = append(r.words, word)
 		}
-		at = strings.IndexByte("@fbtl", word.kind) >= 0 || at && (strings.IndexByte(",-h", word.kind) >= 0 || word.kind == numberWord && !counts)
-		if word.kind != fillerWord && word.kind != andWord {
+		at = strings.IndexByte("@fbstl", word.kind) >= 0 || at && (strings.IndexByte(",-h", word.kind) >= 0 || word.kind == numberWord && !counts)
+		if strings.IndexByte("_a,", word.kind) < 0 {
 			before = word.kind
 		}
 	}

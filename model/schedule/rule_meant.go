@@ -29,9 +29,9 @@ func Remarks(rule string) (told []string) {
 
 // Sentence says how a rule was read, in English if there are words for it. Empty: there are none.
 func Sentence(rule string) string {
-	text, ok := RuleEnglish(rule)
-	if set, err := readRuleSet(rule, zone{time.UTC}); !ok && err == nil {
-		text = either(set.rules)
+	text, _ := RuleEnglish(rule)
+	if set, err := readRuleSet(rule, zone{time.UTC}); err == nil {
+		text = cmp.Or(either(set.rules), text)
 	}
 	return text
 }

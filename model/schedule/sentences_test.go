@@ -256,8 +256,8 @@ var idle = slices.Concat(fillers(), strings.Fields(strings.Join(words.Nouns, " "
 	strings.Fields("day month week year from daily nightly weekly monthly")) // "the 1st day of the month", "weekly on Monday", "from Monday to Friday", "daily at 9:00"
 
 func fillers() (all []string) {
-	for text, known := range phraseWords() {
-		if known[0].kind == fillerWord {
+	for text, known := range english().words {
+		if strings.IndexByte("_av,", known[0].kind) >= 0 {
 			all = append(all, text)
 		}
 	}

@@ -64,13 +64,9 @@ func alternatives(words map[string]int) string {
 	return strings.Join(sorted, "|")
 }
 
-// Number reads what Digits reads, or a word in lower case: "zero" to "ninety-nine", "a" and "an".
+// Number reads what Digits reads, or a word in lower case: "zero" to "twenty", "thirty" to "ninety", "a" and "an".
 func Number(word string) (n int, ok bool) {
 	if n, ok = numbers[word]; ok {
-		return n, true
-	}
-	ten, one, _ := strings.Cut(word, "-")
-	if n = numbers[ten] + numbers[one]; numbers[ten] >= 20 && n%10 > 0 && numbers[one] < 10 && len(one) > 2 {
 		return n, true
 	}
 	return Digits(word)
