@@ -19,38 +19,30 @@ type phraseWord struct {
 	n    int    // of a time: minutes since midnight; of weekdays: a bit for each, Monday first; of a month: 1 is January
 }
 
-// Kinds of words, as in english.txt. A pattern of words is a regular expression over them.
+// Kinds of words that the code names; english.txt has all of them. A pattern of words is a regular expression over kinds.
 const (
 	everyWord    = 'E'
 	intervalWord = 'i' // "other", and "2" in "every 2 days"
 	unitWord     = 'U'
 	numberWord   = 'n'
-	ordinalWord  = 'o' // "1st", "first", and -1 for "last"
+	ordinalWord  = 'o'
 	countWord    = 'c' // "twice", "3 times"
-	timesWord    = 'x'
-	weekdayWord  = 'W' // "Monday", "weekday"
+	weekdayWord  = 'W'
 	monthWord    = 'M'
-	yearWord     = 'y' // four digits: a year, or a time such as 1800
+	yearWord     = 'y' // four digits
 	dateWord     = 'D' // "2030-03-01"
 	clockWord    = 't' // "6 AM", "06:00", "noon"
 	looseWord    = 'l' // "6", "7:30": a time of the first or of the second half of the day
-	halfWord     = 'h' // "PM", "evening"
+	halfWord     = 'h' // "evening"
 	pastWord     = 'p' // ":15", minutes past each hour
-	behindWord   = 'P' // "past", as in "5 minutes past"
 	beforeWord   = 'B'
 	toWord       = '-'
-	atWord       = '@' // and "from" and "between": a number behind it is a time
 	fromWord     = 'f'
 	betweenWord  = 'b'
 	startWord    = 's'
 	exceptWord   = 'X'
-	nonstopWord  = 'N'
 	andWord      = ','
-	fillerWord   = '_'
-	articleWord  = 'a'
 	nounWord     = '$'
-	verbWord     = 'v'
-	beWord       = 'k'
 	hedgeWord    = '!' // it changes what is said
 	unknownWord  = '?'
 )

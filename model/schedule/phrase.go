@@ -63,8 +63,7 @@ var takers = []taker{
 	{grammar(`[sf]W?D`), (*phrase).takeStart},
 	{grammar(`-W?D`), (*phrase).takeEnd},
 	{grammar(`[sfb]?t-t|bt+`), (*phrase).takePart},
-	{grammar(`[sf]t`), (*phrase).takeFirst},
-	{grammar(`-t`), (*phrase).takeLast},
+	{grammar(`st`), (*phrase).takeFirst},
 	{grammar(`Ei?U|U`), (*phrase).takeUnit},
 	{grammar(`f?(?:Ei?)?W(?:-W|E?W)*`), (*phrase).takeWeekdays},
 	{grammar(`f?E?(?:[no]+M+)+|f?E?(?:M[no]+)+`), (*phrase).takeDates},
@@ -220,6 +219,9 @@ func (p *phrase) takeEnd(run []phraseWord) {
 func (p *phrase) dateIn(run []phraseWord) time.Time {
 	last := len(run) - 1
 	date, _ := time.Parse(time.DateOnly, run[last].text)
+	if date.Year() < 1970 || date.Year() > 2200 {
+		p.refuse(document.Found(run[last].text) + " is no date from 1970 to 2200")
+	}
 	if last > 0 && run[last-1].kind == weekdayWord && run[last-1].n != weekdayOf(date) {
 		p.refuse(document.Found(run[last].text) + " is a " + weekdayNames[weekdayOf(date)])
 	}
@@ -243,22 +245,10 @@ func (p *phrase) takePart(run []phraseWord) {
 }
 
 func (p *phrase) takeFirst(run []phraseWord) {
-	switch {
-	case p.start != "" || p.first != nil:
+	if p.start != "" || p.first != nil {
 		p.refuse("it starts twice")
-	case run[0].kind == fromWord && !strings.Contains(kindsOf(p.words), "-t"):
-		p.refuse(reasons[fromWord])
 	}
 	p.first = []int{run[1].n}
-}
-
-// takeLast takes the end of "from 9:00 on weekdays to 17:00".
-func (p *phrase) takeLast(run []phraseWord) {
-	if p.first == nil {
-		p.refuse(reasons[toWord])
-		return
-	}
-	p.between, p.first = []int{p.first[0], run[1].n}, nil
 }
 
 // takeUnit takes "every 2 days", "every second week", "of the month".

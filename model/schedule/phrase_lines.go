@@ -108,14 +108,9 @@ func (p *phrase) paceClocks() {
 	} else if len(parts) == 0 {
 		parts = []int{0, dayMinutes - 1}
 	}
-	switch {
-	case p.pace == "second" || p.count > 1 || len(p.clocks) > 0, len(p.between) == 0 && dayMinutes%step != 0, len(p.first) > 0 && len(p.between)+len(p.past) > 0,
-		len(p.past) > 0 && p.pace != "hour":
+	if p.pace == "second" || p.count > 1 || len(p.clocks) > 0 || len(p.between) == 0 && dayMinutes%step != 0 || len(p.first) > 0 && (len(p.between)+len(p.past) > 0 || p.unit != "") ||
+		len(p.past) > 0 && p.pace != "hour" || p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.months)+len(p.dates) == 0 {
 		p.refuse(countsFromStart)
-	case p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.months)+len(p.dates) == 0:
-		p.refuse("the day is missing")
-	case len(p.first) > 0 && p.unit != "":
-		p.refuse("it is not said when it ends on each day: every 2 hours between 6:00 and 20:00")
 	}
 	for part := range slices.Chunk(parts, 2) {
 		from, to := part[0], part[1]
@@ -268,11 +263,6 @@ func (p *phrase) datesOfYear() (days []rrule.ROption) {
 		if same >= 0 {
 			days[same].Bymonth = append(days[same].Bymonth, o.Bymonth...)
 			slices.Sort(days[same].Bymonth)
-			continue
-		}
-		same = slices.IndexFunc(days, func(before rrule.ROption) bool { return slices.Equal(before.Bymonth, o.Bymonth) })
-		if same >= 0 {
-			days[same].Bymonthday = p.daysOfMonth(append(days[same].Bymonthday, o.Bymonthday...))
 			continue
 		}
 		days = append(days, o)

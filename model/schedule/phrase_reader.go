@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -199,22 +200,15 @@ func numbersAs(kind byte, run []phraseWord) (all []phraseWord) {
 }
 
 func yearDate(run []phraseWord) []phraseWord {
-	var day, month, year int
+	part := make(map[byte]int)
 	for _, word := range run {
-		switch word.kind {
-		case numberWord, ordinalWord:
-			day = word.n
-		case monthWord:
-			month = word.n
-		case yearWord:
-			year = word.n
-		}
+		part[word.kind] = word.n
 	}
-	date := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
-	if date.Day() != day {
+	date := fmt.Sprintf("%04d-%02d-%02d", part[yearWord], part[monthWord], part[numberWord]+part[ordinalWord])
+	if _, err := time.Parse(time.DateOnly, date); err != nil {
 		return run
 	}
-	return []phraseWord{{dateWord, date.Format(time.DateOnly), 0}}
+	return []phraseWord{{dateWord, date, 0}}
 }
 
 // readTimes takes a number for a time of day where it stands behind "at", "from" or "between", beside a time or before a part of the day,
