@@ -20,7 +20,7 @@ func readEnglish(text string) (Reading, error) {
 	if p.reason == "" {
 		return Reading{Rule: ruleOf(p.rules...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
-	if lines, ok := readSeveral(words.words, false); ok && words.reason == "" {
+	if lines, ok := readSeveral(words.words, nil); ok && words.reason == "" {
 		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
@@ -28,26 +28,31 @@ func readEnglish(text string) (Reading, error) {
 }
 
 // readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
-func readSeveral(words []phraseWord, late bool) (lines []rrule.ROption, ok bool) {
+func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok bool) {
 	for i, word := range words {
 		if word.kind != andWord {
 			continue
 		}
 		first := readPhrase(phraseReader{words: words[:i]})
-		if !first.isPart() || late && first.plain { // "Mondays at 9 PM, Tuesdays at 10"
+		if !first.isPart() || !first.follows(before) {
 			continue
 		}
-		late := late || first.late
+		first.late = first.late || before != nil && before.late
 		rest := readPhrase(phraseReader{words: words[i+1:]})
-		more, ok := rest.rules, rest.isPart() && !(late && rest.plain)
+		more, ok := rest.rules, rest.isPart() && rest.follows(&first)
 		if !ok {
-			more, ok = readSeveral(words[i+1:], late)
+			more, ok = readSeveral(words[i+1:], &first)
 		}
 		if lines = append(first.rules, more...); ok && len(lines) <= maxRules {
 			return lines, true
 		}
 	}
 	return nil, false
+}
+
+// follows reports whether a part can stand behind another one. What one says of its half of the day or of its months may hold for both.
+func (p *phrase) follows(before *phrase) bool {
+	return before == nil || !(before.late && p.plain) && (len(before.months) > 0) == (len(p.months) > 0)
 }
 
 // isPart reports whether a phrase can stand beside another one: it says its days and its times, and nothing that may hold for both.
@@ -67,21 +72,23 @@ func readPhrase(read phraseReader) phrase {
 	return p
 }
 
-// Who asks for what: "Please run the sales report", "the model is refreshed", and at the end "refresh the report". A name is a
-// noun that is known or has an article, with words before it that say nothing else.
+// Who asks for what: "Run the sales report", "the model is refreshed", and behind the days "refresh the report". A name is a noun
+// that is known or has an article, with words before it that say nothing else.
 var (
-	aName     = `(?:[aE][?$]{0,3}[$v]|[?$]{0,3}\$|a[?$]{1,3})`
-	askBefore = regexp.MustCompile(`^(?:` + aName + `k?)?v?(?:k?v)?,*(?:` + aName + `)?`)
+	aName     = `(?:[aE]?\?{0,3}\$+|[aE]\?{0,3}v|a\?{1,3})`
+	askBefore = regexp.MustCompile(`^(?:a[?$v]{1,4}k|` + aName + `k?)?v(?:kv)?,*(?:` + aName + `)?`)
 	askInside = regexp.MustCompile(`,*v` + aName)
 )
 
 // cutAsked cuts off who asks for what.
 func (r *phraseReader) cutAsked() {
 	kinds := kindsOf(r.words)
-	if length := len(askBefore.FindString(kinds)); strings.Contains(kinds[:length], "v") && !strings.HasPrefix(kinds[length:], "X") {
-		r.words = r.words[length:]
-	} else if at := askInside.FindStringIndex(kinds); at != nil {
-		r.words = slices.Delete(r.words, at[0], at[1])
+	before, inside := len(askBefore.FindString(kinds)), askInside.FindStringIndex(kinds)
+	switch {
+	case before > 0 && !strings.HasPrefix(kinds[before:], "X"):
+		r.words = r.words[before:]
+	case before == 0 && inside != nil && (inside[1] == len(kinds) || !strings.ContainsAny(kinds[:inside[0]], "tln")): // no times on both sides
+		r.words = slices.Delete(r.words, inside[0], inside[1])
 	}
 }
 

@@ -30,6 +30,7 @@ type phrase struct {
 	weekdays []int // those chosen, by ordinals or all
 	group    bool  // they are a range, "weekday" or "weekend"
 	workdays bool  // they are "weekday"
+	behind   bool  // they stand behind times: "every day at 6, 8 on weekends"
 	months   []int
 	dates    []phraseDates
 	clocks   []int // minutes since midnight, rising
@@ -304,6 +305,7 @@ func (p *phrase) takeWeekdays(run []phraseWord) {
 		p.refuse(reasons[intervalWord])
 	}
 	p.weekdays = p.listOf(rest, 0, 6)
+	p.behind = p.named
 	p.group, p.workdays = strings.Contains(kindsOf(rest), "-"), isWorkdays && len(rest) == 3
 }
 

@@ -200,7 +200,7 @@ func (p *phrase) days() (days []rrule.ROption) {
 		o.Freq, o.Byweekday = rrule.WEEKLY, p.ordinalDays(0)
 	case !p.every && p.unit != "":
 		p.refuse(`"every" is missing`)
-	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1):
+	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1 || p.behind && len(p.clocks) > 1):
 		p.refuse("every day leaves no day to choose")
 	case len(p.weekdays) > 0: // "Mon-Fri daily"
 		o.Freq, o.Byweekday = rrule.WEEKLY, p.ordinalDays(0)

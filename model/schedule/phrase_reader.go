@@ -145,7 +145,7 @@ var rewritings = []rewriting{
 		return []phraseWord{{intervalWord, run[0].text, run[0].n}}
 	}},
 	{regexp.MustCompile(`([no][_a]*M[_,]*y|M[_a]*[no][_,]*y)`), yearDate},
-	{regexp.MustCompile(`(?:[@_a]|^)(U(?:n[,_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
+	{regexp.MustCompile(`(?:[@_]|^)(U(?:n[,_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
 		kind := map[string]byte{"minute": pastWord, "day": ordinalWord}[run[0].text]
 		if kind == 0 {
 			return run
