@@ -229,6 +229,8 @@ func (r *phraseReader) readTimes() {
 			}
 			r.addClock(word.text, word.text, "", "")
 		case word.kind == toWord && word.text == "-" && !sameKind(before, next[0]): // a dash
+		case word.text == "and" && before != next[0] && strings.IndexByte("UoW", before) >= 0 && strings.IndexByte("UoW", next[0]) >= 0: // "every 2 weeks and Monday"
+			r.refuse("days of two kinds need an RRULE line each")
 		case strings.IndexByte("@_a,", word.kind) < 0:
 			r.words = append(r.words, word)
 		}
