@@ -16,7 +16,8 @@ import (
 type phraseWord struct {
 	kind byte
 	text string // as it was found; of a keyword its one form
-	n    int    // of a time: minutes since midnight; of weekdays: a bit for each, Monday first; of a month: 1 is January
+	n    int    // of a time: minutes since midnight; of a weekday: 0 is Monday; of a month: 1 is January
+	half string // of a time: the part of the day that stands behind it
 }
 
 // Kinds of words that the code names; english.txt has all of them. A pattern of words is a regular expression over kinds.
@@ -42,6 +43,7 @@ const (
 	startWord    = 's'
 	exceptWord   = 'X'
 	andWord      = ','
+	fillerWord   = '_'
 	nounWord     = '$'
 	hedgeWord    = '!' // it changes what is said
 	unknownWord  = '?'
@@ -94,7 +96,7 @@ var english = sync.OnceValue(func() *vocabulary {
 
 func (v *vocabulary) add(kind byte, n int, names ...string) {
 	for _, name := range names {
-		v.words[name] = []phraseWord{{kind, names[0], n}}
+		v.words[name] = []phraseWord{{kind: kind, text: names[0], n: n}}
 	}
 }
 
@@ -109,13 +111,13 @@ func (v *vocabulary) addCalendar() {
 	for i, name := range monthNames {
 		v.add(monthWord, i+1, strings.ToLower(name), strings.ToLower(name[:3]))
 	}
-	every := phraseWord{everyWord, "every", 0}
+	every := phraseWord{kind: everyWord, text: "every"}
 	for i, unit := range phraseUnits {
 		v.add(unitWord, 0, unit, unit+"s")
-		v.words[unitAdverbs[i]] = []phraseWord{every, {unitWord, unit, 0}}
+		v.words[unitAdverbs[i]] = []phraseWord{every, {kind: unitWord, text: unit}}
 	}
-	v.words["annually"], v.words["nightly"] = v.words["yearly"], []phraseWord{every, {halfWord, "night", 0}}
-	weekday, weekend := []phraseWord{{weekdayWord, "weekday", 0}, {toWord, "to", 0}, {weekdayWord, "weekday", 4}}, []phraseWord{{weekdayWord, "weekend", 5}, {toWord, "to", 0}, {weekdayWord, "weekend", 6}}
+	v.words["annually"], v.words["nightly"] = v.words["yearly"], []phraseWord{every, {kind: halfWord, text: "night"}}
+	weekday, weekend := []phraseWord{{weekdayWord, "weekday", 0, ""}, {toWord, "to", 0, ""}, {weekdayWord, "weekday", 4, ""}}, []phraseWord{{weekdayWord, "weekend", 5, ""}, {toWord, "to", 0, ""}, {weekdayWord, "weekend", 6, ""}}
 	v.words["weekday"], v.words["weekdays"], v.words["weekend"], v.words["weekends"] = weekday, weekday, weekend, weekend
 }
 

@@ -85,7 +85,7 @@ func (r *phraseReader) read(field string) {
 }
 
 func (r *phraseReader) add(kind byte, text string, n int) {
-	r.words = append(r.words, phraseWord{kind, text, n})
+	r.words = append(r.words, phraseWord{kind: kind, text: text, n: n})
 }
 
 // readNumber reads a field that begins with a digit.
@@ -125,7 +125,7 @@ func (r *phraseReader) addClock(text, hour, minute, half string) {
 			h += 12
 		}
 	}
-	r.add(byte(kind), text, h*60+m)
+	r.words = append(r.words, phraseWord{byte(kind), text, h*60 + m, half})
 }
 
 // A rewriting replaces each run of words that fits the first group of a pattern of kinds.
@@ -136,13 +136,16 @@ type rewriting struct {
 
 var rewritings = []rewriting{
 	{regexp.MustCompile(`(nx)`), func(run []phraseWord) []phraseWord { // "3 times"
-		return []phraseWord{{countWord, run[0].text + " times", run[0].n}}
+		return []phraseWord{{kind: countWord, text: run[0].text + " times", n: run[0].n}}
 	}},
 	{regexp.MustCompile(`E([no])U`), func(run []phraseWord) []phraseWord { // "every second month", but not "every 2nd of the month"
 		if run[0].kind == ordinalWord && run[0].n < 2 {
 			return run
 		}
-		return []phraseWord{{intervalWord, run[0].text, run[0].n}}
+		return []phraseWord{{kind: intervalWord, text: run[0].text, n: run[0].n}}
+	}},
+	{regexp.MustCompile(`E(h)`), func(run []phraseWord) []phraseWord { // "every evening"
+		return []phraseWord{{kind: unitWord, text: "day"}, run[0]}
 	}},
 	{regexp.MustCompile(`([no][_a]*M[_,]*y|M[_a]*[no][_,]*y)`), yearDate},
 	{regexp.MustCompile(`(?:[@_]|^)(U(?:n[,_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
@@ -191,7 +194,7 @@ func numbersAs(kind byte, run []phraseWord) (all []phraseWord) {
 	for _, word := range run {
 		switch word.kind {
 		case numberWord:
-			all = append(all, phraseWord{kind, word.text, word.n})
+			all = append(all, phraseWord{kind: kind, text: word.text, n: word.n})
 		case toWord:
 			all = append(all, word)
 		}
@@ -208,7 +211,7 @@ func yearDate(run []phraseWord) []phraseWord {
 	if _, err := time.Parse(time.DateOnly, date); err != nil {
 		return run
 	}
-	return []phraseWord{{dateWord, date, 0}}
+	return []phraseWord{{kind: dateWord, text: date}}
 }
 
 // readTimes takes a number for a time of day where it stands behind "at", "from" or "between", beside a time or before a part of the day,
