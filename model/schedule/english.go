@@ -80,14 +80,14 @@ var (
 	askInside = regexp.MustCompile(`,*v` + aName)
 )
 
-// cutAsked cuts off who asks for what.
+// cutAsked cuts off who asks for what, but nothing between times.
 func (r *phraseReader) cutAsked() {
 	kinds := kindsOf(r.words)
 	before, inside := len(askBefore.FindString(kinds)), askInside.FindStringIndex(kinds)
 	switch {
 	case before > 0 && !strings.HasPrefix(kinds[before:], "X"):
 		r.words = r.words[before:]
-	case before == 0 && inside != nil && (inside[1] == len(kinds) || !strings.ContainsAny(kinds[:inside[0]], "tln")): // no times on both sides
+	case before == 0 && inside != nil && !(strings.ContainsAny(kinds[:inside[0]], "tln") && strings.ContainsAny(kinds[inside[1]:], "tln")):
 		r.words = slices.Delete(r.words, inside[0], inside[1])
 	}
 }

@@ -69,7 +69,7 @@ var takers = []taker{
 	{grammar(`f?(?:Ei?)?W(?:-W|E?W)*`), (*phrase).takeWeekdays},
 	{grammar(`f?E?(?:[no]+M+)+|f?E?(?:M[no]+)+`), (*phrase).takeDates},
 	{grammar(`f?E?M(?:-?M)*`), (*phrase).takeMonths},
-	{grammar(`f?o+(?:-o)?(?:U|W(?:-W|E?W)*)?`), (*phrase).takeOrdinals},
+	{grammar(`fo-oU?|o+(?:-o)?(?:U|W(?:-W|E?W)*)?`), (*phrase).takeOrdinals},
 	{grammar(`E`), func(p *phrase, run []phraseWord) { p.takeEvery(run) }},
 	{grammar(`t+`), func(p *phrase, run []phraseWord) { p.takeAll(&p.clocks, run); p.named = true }},
 	{grammar(`p+`), func(p *phrase, run []phraseWord) { p.takeAll(&p.past, run) }},

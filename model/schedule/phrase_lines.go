@@ -222,7 +222,7 @@ var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
 
 // quarter returns the months of quarters that have the days of a phrase.
 func (p *phrase) quarter() []int {
-	begins, last := p.begins(), slices.Contains(p.ordinals, -1)
+	begins, last := p.begins(), slices.ContainsFunc(p.ordinals, func(n int) bool { return n < 0 })
 	switch {
 	case len(p.ordinals)+len(p.weekdays) == 0 && (begins.Day() != 1 || !slices.Contains(quarterBegins, int(begins.Month()))):
 		p.refuse("quarters begin on 1 January, April, July and October; write every 3 months, or the day")
@@ -301,7 +301,7 @@ func (p *phrase) daysOfMonth(ordinals []int) []int {
 		limit = 5
 	}
 	ordinals = slices.Clone(ordinals)
-	slices.SortFunc(ordinals, func(a, b int) int { return int(uint8(a)) - int(uint8(b)) }) // -1 comes last
+	slices.SortFunc(ordinals, func(a, b int) int { return int(uint8(a)) - int(uint8(b)) }) // -1 comes last, behind -2
 	for i, n := range ordinals {
 		if n == 0 || n > limit || i > 0 && n == ordinals[i-1] {
 			p.refuse(strconv.Itoa(n) + " is no number from 1 to " + strconv.Itoa(limit) + ", or stands there twice")

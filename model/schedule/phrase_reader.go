@@ -47,10 +47,10 @@ func readWords(text string) (r phraseReader) {
 	if last := len(r.words) - 1; last >= 0 && r.words[last].text == "second" {
 		r.words[last].kind = unitWord
 	}
-	r.cutAsked()
 	for _, rewriting := range rewritings {
 		r.rewrite(rewriting.pattern, rewriting.with)
 	}
+	r.cutAsked()
 	return r
 }
 
