@@ -30,7 +30,7 @@ func readEnglish(text string) (Reading, error) {
 // readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
 func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok bool) {
 	for i, word := range words {
-		if word.kind != andWord {
+		if word.kind != andWord && word.kind != commaWord {
 			continue
 		}
 		first := readPhrase(phraseReader{words: words[:i]})
@@ -76,8 +76,8 @@ func readPhrase(read phraseReader) phrase {
 // that is known or has an article, with words before it that say nothing else.
 var (
 	aName     = `(?:[aE]?\?{0,3}\$+|[aE]\?{0,3}v|a\?{1,3})`
-	askBefore = regexp.MustCompile(`^(?:a[?$v]{1,4}k|` + aName + `k?)?v(?:kv)?,*(?:` + aName + `)?`)
-	askInside = regexp.MustCompile(`,*v` + aName)
+	askBefore = regexp.MustCompile(`^(?:a[?$v]{1,4}k|` + aName + `k?)?v(?:kv)?[,&]*(?:` + aName + `)?`)
+	askInside = regexp.MustCompile(`[,&]*v` + aName)
 )
 
 // cutAsked cuts off who asks for what, but nothing between times.

@@ -42,7 +42,8 @@ const (
 	betweenWord  = 'b'
 	startWord    = 's'
 	exceptWord   = 'X'
-	andWord      = ','
+	andWord      = '&'
+	commaWord    = ','
 	fillerWord   = '_'
 	nounWord     = '$'
 	hedgeWord    = '!' // it changes what is said

@@ -148,14 +148,14 @@ var rewritings = []rewriting{
 		return []phraseWord{{kind: unitWord, text: "day"}, run[0]}
 	}},
 	{regexp.MustCompile(`([no][_a]*M[_,]*y|M[_a]*[no][_,]*y)`), yearDate},
-	{regexp.MustCompile(`(?:[@_]|^)(U(?:n[,_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
+	{regexp.MustCompile(`(?:[@_]|^)(U(?:n[,&_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
 		kind := map[string]byte{"minute": pastWord, "day": ordinalWord}[run[0].text]
 		if kind == 0 {
 			return run
 		}
 		return numbersAs(kind, run)
 	}},
-	{regexp.MustCompile(`((?:n[,_]*)*nU?[PB](?:[_a]*U)?)`), func(run []phraseWord) []phraseWord { // "5 and 35 minutes past the hour"
+	{regexp.MustCompile(`((?:n[,&_]*)*nU?[PB](?:[_a]*U)?)`), func(run []phraseWord) []phraseWord { // "5 and 35 minutes past the hour"
 		for _, word := range run {
 			if word.kind == unitWord && word.text != "minute" && word.text != "hour" {
 				return run
@@ -214,11 +214,17 @@ func yearDate(run []phraseWord) []phraseWord {
 	return []phraseWord{{kind: dateWord, text: date}}
 }
 
+// twoKindsOfDay are days that no list joins: "weekdays on Saturday", "every 2 weeks and Monday".
+var twoKindsOfDay = regexp.MustCompile(`W_[_a]*W|U&[_a]*[oW]|o&[_a]*W|W&[_a]*o`)
+
 // readTimes takes a number for a time of day where it stands behind "at", "from" or "between", beside a time or before a part of the day,
 // but not before a unit or a month. It leaves out the words that say nothing more.
 func (r *phraseReader) readTimes() {
 	at, before := false, byte(0)
 	read := r.words
+	if twoKindsOfDay.MatchString(kindsOf(read)) {
+		r.refuse("days of two kinds need an RRULE line each")
+	}
 	r.words = nil
 	for i, word := range read {
 		next := strings.TrimLeft(kindsOf(read[i+1:]), "_a") + "."
@@ -232,13 +238,11 @@ func (r *phraseReader) readTimes() {
 			}
 			r.addClock(word.text, word.text, "", "")
 		case word.kind == toWord && word.text == "-" && !sameKind(before, next[0]): // a dash
-		case word.text == "and" && before != next[0] && strings.IndexByte("UoW", before) >= 0 && strings.IndexByte("UoW", next[0]) >= 0: // "every 2 weeks and Monday"
-			r.refuse("days of two kinds need an RRULE line each")
-		case strings.IndexByte("@_a,", word.kind) < 0:
+		case strings.IndexByte("@_a,&", word.kind) < 0:
 			r.words = append(r.words, word)
 		}
-		at = strings.IndexByte("@fbstl", word.kind) >= 0 || at && (strings.IndexByte(",-h", word.kind) >= 0 || word.kind == numberWord && !counts)
-		if strings.IndexByte("_a,", word.kind) < 0 {
+		at = strings.IndexByte("@fbstl", word.kind) >= 0 || at && (strings.IndexByte(",&-h", word.kind) >= 0 || word.kind == numberWord && !counts)
+		if strings.IndexByte("_a,&", word.kind) < 0 {
 			before = word.kind
 		}
 	}

@@ -124,7 +124,7 @@ func TestARuleIsSaidAsAPersonWouldSayIt(t *testing.T) {
 		"FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0;BYSECOND=0":                                               "every 2 weeks on Monday at 09:00",
 		"FREQ=WEEKLY;BYDAY=MO,WE,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0":                                                    "every Monday, Wednesday and Friday at 09:00",
 		"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                                      "on the last Friday of the month at 18:00",
-		"FREQ=MONTHLY;BYMONTHDAY=-2;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                                  "on the penultimate day of the month at 18:00",
+		"FREQ=MONTHLY;BYMONTHDAY=-2;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                                   "on the penultimate day of the month at 18:00",
 		"FREQ=MONTHLY;BYDAY=-2FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                                      "on the penultimate Friday of the month at 18:00",
 		"FREQ=MONTHLY;BYMONTHDAY=1,22,-1;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                              "on the 1st, 22nd and last day of the month at 18:00",
 		"FREQ=YEARLY;BYMONTH=1,4,7,10;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0":                                     "every quarter on the 1st at 06:00",
