@@ -198,8 +198,6 @@ func (p *phrase) days() (days []rrule.ROption) {
 			p.weekdays = []int{weekdayOf(p.begins())}
 		}
 		o.Freq, o.Byweekday = rrule.WEEKLY, p.ordinalDays(0)
-	case !p.every && p.unit != "":
-		p.refuse(`"every" is missing`)
 	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1 || p.behind && len(p.clocks) > 1):
 		p.refuse("every day leaves no day to choose")
 	case len(p.weekdays) > 0: // "Mon-Fri daily"
@@ -283,8 +281,6 @@ func (p *phrase) choice(freq rrule.Frequency, ordinals, months []int) rrule.ROpt
 		p.refuse("which day of them is not said")
 	case len(p.weekdays) > 0:
 		return rrule.ROption{Freq: freq, Bymonth: months, Byweekday: p.ordinalDays(ordinals...)}
-	case len(ordinals) == 0 && !p.every:
-		p.refuse("how often is not said")
 	case len(ordinals) == 0:
 		if o.Bymonthday = []int{p.begins().Day()}; o.Bymonthday[0] > 28 {
 			p.refuse("not every month has a day " + strconv.Itoa(o.Bymonthday[0]) + "; write on the " + words.ShortOrdinal(o.Bymonthday[0]) + ", or on the last day")
