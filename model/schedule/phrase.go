@@ -90,6 +90,9 @@ var reasons = map[byte]string{
 }
 
 func (p *phrase) parse() {
+	if unknown := strings.IndexAny(kindsOf(p.words), "?!"); unknown >= 0 {
+		p.refuseWord(p.words[unknown:])
+	}
 	for len(p.words) > 0 && p.reason == "" {
 		kinds := kindsOf(p.words)
 		found := slices.IndexFunc(takers, func(t taker) bool { return t.kinds.MatchString(kinds) })
@@ -103,15 +106,13 @@ func (p *phrase) parse() {
 	}
 }
 
-// refuseWord says why the first word that is left is, or the one behind it: "starting tomorrow".
+// refuseWord says why the first word that is left belongs nowhere.
 func (p *phrase) refuseWord(left []phraseWord) {
 	word := left[0]
 	instead, reason := english().instead[word.text], reasons[word.kind]
 	switch {
 	case instead != "":
 		p.refuse(document.Found(word.text) + " could mean more than one thing; write " + instead)
-	case reason != "" && len(left) > 1 && english().instead[left[1].text] != "":
-		p.refuseWord(left[1:])
 	case reason != "":
 		p.refuse(reason)
 	case word.kind == unknownWord || word.kind == hedgeWord:
