@@ -52,7 +52,7 @@ func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok 
 
 // follows reports whether a part can stand behind another one. What one says of its half of the day or of its months may hold for both.
 func (p *phrase) follows(before *phrase) bool {
-	return before == nil || !(before.late && p.plain) && (len(before.months) > 0) == (len(p.months) > 0)
+	return before == nil || (!before.late || !p.plain) && (len(before.months) > 0) == (len(p.months) > 0)
 }
 
 // isPart reports whether a phrase can stand beside another one: it says its days and its times, and nothing that may hold for both.
@@ -87,7 +87,7 @@ func (r *phraseReader) cutAsked() {
 	switch {
 	case before > 0 && !strings.HasPrefix(kinds[before:], "X"):
 		r.words = r.words[before:]
-	case before == 0 && inside != nil && !(strings.ContainsAny(kinds[:inside[0]], "tln") && strings.ContainsAny(kinds[inside[1]:], "tln")):
+	case before == 0 && inside != nil && (!strings.ContainsAny(kinds[:inside[0]], "tln") || !strings.ContainsAny(kinds[inside[1]:], "tln")):
 		r.words = slices.Delete(r.words, inside[0], inside[1])
 	}
 }
