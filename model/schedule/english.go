@@ -29,8 +29,10 @@ func readEnglish(text string) (Reading, error) {
 
 // readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
 func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok bool) {
+	kinds := kindsOf(words)
 	for i, word := range words {
-		if word.kind != andWord && word.kind != commaWord {
+		left, right := strings.TrimRight(kinds[:i], "_a,&"), strings.TrimLeft(kinds[i:], "_aE@,&")
+		if kinds[i] != andWord && kinds[i] != commaWord || left == "" || right == "" || !between(left[len(left)-1], right[0]) {
 			continue
 		}
 		first := readPhrase(phraseReader{words: words[:i]})
@@ -38,6 +40,7 @@ func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok 
 			continue
 		}
 		first.late = first.late || before != nil && before.late
+		first.joined = word.text == ";" || strings.Contains(kinds[len(left):len(kinds)-len(right)], "&")
 		rest := readPhrase(phraseReader{words: words[i+1:]})
 		more, ok := rest.rules, rest.isPart() && rest.follows(&first)
 		if !ok {
@@ -50,9 +53,25 @@ func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok 
 	return nil, false
 }
 
-// follows reports whether a part can stand behind another one. What one says of its half of the day or of its months may hold for both.
+// between reports whether a part may end with a word of one kind, and the next one begin with the other: times and days, or days and times.
+func between(last, next byte) bool {
+	const times = "tlnhp"
+	return last == monthWord || (strings.IndexByte(times, last) >= 0) != (strings.IndexByte(times, next) >= 0)
+}
+
+// follows reports whether a part can stand behind another one: what that says of its half of the day, its months and its unit may hold for both,
+// and without an "and" the second may stand in place of the first: "every day at 9:00, Mondays at 10:00".
 func (p *phrase) follows(before *phrase) bool {
-	return before == nil || (!before.late || !p.plain) && (len(before.months) > 0) == (len(p.months) > 0)
+	switch {
+	case before == nil:
+		return true
+	case p.plain && (before.late || before.halved && p.clocks[0] < before.clocks[len(before.clocks)-1]), (len(before.months) > 0) != (len(p.months) > 0):
+		return false
+	case p.unit == "" && slices.Contains([]string{"month", "quarter", "year"}, before.unit):
+		return false
+	}
+	same := slices.ContainsFunc(p.weekdays, func(day int) bool { return slices.Contains(before.weekdays, day) })
+	return before.joined || !same && p.unit != "day" && before.unit != "day"
 }
 
 // isPart reports whether a phrase can stand beside another one: it says its days and its times, and nothing that may hold for both.

@@ -174,7 +174,7 @@ func respellPast(past string) string {
 func respellLength(every string) string {
 	parts := spelledLength.FindStringSubmatch(every)
 	length, err := words.ParseDuration(strings.TrimPrefix(every, "every "))
-	if err == nil && length >= time.Second && (parts[3] != "" || len(parts[2]) == 1 || strings.Contains(parts[1], ".")) {
+	if err == nil && length >= time.Second && (parts[3] != "" || len(parts[2]) == 1 || !strings.Contains(every, parts[1]+" ") || strings.Contains(parts[1], ".")) {
 		for i, unit := range []time.Duration{time.Hour, time.Minute, time.Second} {
 			if length%unit == 0 {
 				return fmt.Sprintf("every %d %s", length/unit, []string{"hours", "minutes", "seconds"}[i])

@@ -32,6 +32,7 @@ type phrase struct {
 	workdays bool  // they are "weekday"
 	behind   bool  // they stand behind times: "every day at 6, 8 on weekends"
 	months   []int
+	span     bool // they are a range
 	dates    []phraseDates
 	clocks   []int // minutes since midnight, rising
 	named    bool  // the sentence names them
@@ -46,6 +47,7 @@ type phrase struct {
 	once         bool      // at the start
 	until        time.Time // wall clock
 	spread       time.Duration
+	joined       bool // with "and" to what follows
 
 	rules []rrule.ROption // what all this means
 }
@@ -63,7 +65,7 @@ var takers = []taker{
 	{grammar(`bD-?D`), func(p *phrase, run []phraseWord) { p.takeStart(run[:2]); p.takeEnd(run[2:]) }},
 	{grammar(`[sf]W?D`), (*phrase).takeStart},
 	{grammar(`-W?D`), (*phrase).takeEnd},
-	{grammar(`[sfb]?t-t|bt+`), (*phrase).takePart},
+	{grammar(`(?:[sfb]?t-t|btt)+`), (*phrase).takeParts},
 	{grammar(`st`), (*phrase).takeFirst},
 	{grammar(`Ei?U|U`), (*phrase).takeUnit},
 	{grammar(`f?(?:Ei?)?W(?:-W|E?W)*`), (*phrase).takeWeekdays},
@@ -125,6 +127,9 @@ func (p *phrase) refuseWord(left []phraseWord) {
 // listOf returns the numbers of a list such as "Monday to Friday and Sunday", rising. Behind the last of all comes the first.
 func (p *phrase) listOf(run []phraseWord, first, last int) (all []int) {
 	for i, word := range run {
+		if word.kind == toWord && i > 1 && run[i-2].kind == toWord { // "Monday - Wednesday - Friday"
+			p.refuse(document.Found(word.text) + " does not belong there")
+		}
 		if word.kind == toWord || word.kind == everyWord {
 			continue
 		}
@@ -168,6 +173,9 @@ func (p *phrase) takeEvery(run []phraseWord) (rest []phraseWord) {
 	for i, word := range run {
 		switch word.kind {
 		case fromWord:
+			if i+2 >= len(run) || run[i+2].kind != toWord {
+				p.refuse(reasons[fromWord])
+			}
 		case everyWord:
 			if p.said {
 				p.refuse(`"every" stands there twice`)
@@ -232,18 +240,21 @@ func (p *phrase) dateIn(run []phraseWord) time.Time {
 
 func weekdayOf(date time.Time) int { return (int(date.Weekday()) + 6) % 7 }
 
-// takePart takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
-func (p *phrase) takePart(run []phraseWord) {
-	var ends []int
+// takeParts takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
+func (p *phrase) takeParts(run []phraseWord) {
+	if len(p.between) > 0 {
+		p.refuse("times of day that do not stand together need an RRULE line each")
+	}
 	for _, word := range run {
 		if word.kind == clockWord {
-			ends = append(ends, word.n)
+			p.between = append(p.between, word.n)
 		}
 	}
-	if len(ends) != 2 || ends[0] == ends[1] {
-		p.refuse(reasons[betweenWord])
+	for part := range slices.Chunk(p.between, 2) {
+		if part[0] == part[1] {
+			p.refuse(reasons[betweenWord])
+		}
 	}
-	p.between = append(p.between, ends...)
 }
 
 func (p *phrase) takeFirst(run []phraseWord) {
@@ -285,7 +296,7 @@ func (p *phrase) takeOrdinals(run []phraseWord) {
 	} else if len(left) > 0 && left[0].text != "day" {
 		p.words = append(slices.Clone(left), p.words...)
 	}
-	if len(p.ordinals) > 0 || len(p.weekdays) > 0 && !strings.Contains(kinds, "W") {
+	if len(p.ordinals) > 0 || len(p.weekdays) > 0 && !strings.Contains(kinds, "W") || strings.Contains(kinds, "WE") {
 		p.refuse("days of two kinds need an RRULE line each")
 	}
 	p.numbered = beginsWithDigit(run[0].text)
@@ -304,6 +315,9 @@ func (p *phrase) takeWeekdays(run []phraseWord) {
 	isWorkdays := rest[0].text == "weekday"
 	if isWorkdays && strings.Contains(kindsOf(run), "i") {
 		p.refuse(reasons[intervalWord])
+	}
+	if p.interval > 1 && strings.Contains(kindsOf(rest), "E") { // "every other Monday and every Tuesday"
+		p.refuse("days of two kinds need an RRULE line each")
 	}
 	p.weekdays = p.listOf(rest, 0, 6)
 	p.behind = p.named
@@ -337,6 +351,11 @@ func (p *phrase) takeDates(run []phraseWord) {
 				date.days = append(date.days, word.n)
 			}
 		}
+		for _, month := range date.months {
+			if last := time.Date(2000, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day(); slices.Max(date.days) > last {
+				p.refuse(monthNames[month-1] + " has no day " + strconv.Itoa(slices.Max(date.days)))
+			}
+		}
 		p.dates = append(p.dates, date)
 	}
 }
@@ -345,5 +364,5 @@ var dayFirst, monthFirst = regexp.MustCompile(`[no]+M+`), regexp.MustCompile(`M[
 
 func (p *phrase) takeMonths(run []phraseWord) {
 	p.chooseMonths()
-	p.months = p.listOf(p.takeEvery(run), 1, 12)
+	p.months, p.span = p.listOf(p.takeEvery(run), 1, 12), strings.Contains(kindsOf(run), "-")
 }

@@ -103,11 +103,12 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 		switch {
 		case half != "":
 			sure = ok && (time.kind == looseWord || beginsWithDigit(time.text))
-			time.n, after = minute, half
+			time.n, after, r.halved = minute, half, true
 			r.late = r.late || minute >= dayMinutes/2
 		case time.kind == clockWord:
 			after = ""
-			sure = !ends || k == 0 || time.text != "midnight" || times[0].kind == clockWord || times[0].half != "" // "6 to midnight"
+			before := times[max(0, k-1)] // "6 to midnight", "10, 11 and midnight"
+			sure = time.text != "midnight" || before.kind == clockWord || before.half != "" || !ends && strings.Contains(before.text, ":")
 		case after != "" && ok && minute < times[k+1].n && (ends || minute >= 60 || minute == time.n): // "12 and 6 AM" is not clear
 			if k > 0 && times[k-1].half != "" && times[k-1].half != after { // nor is "1 AM, 5 and 9 PM"
 				early, ok := time.within(times[k-1].half, false)
@@ -118,10 +119,11 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 			sure = ends && time.n < times[k+1].n
 		case k == 0:
 			r.plain = true
+			sure = len(times) == 1 || ends || times[1].kind == clockWord || times[1].n > time.n // "9 and 5"
 		default:
 			before := cmp.Or(times[k-1].half, map[string]string{"noon": "pm"}[times[k-1].text])
 			minute, ok = time.within(before, false)
-			sure = before == "" && (!ends || times[0].n < time.n || times[0].n > dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
+			sure = before == "" && (times[k-1].n < time.n || times[0].n > dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
 		}
 		if !sure {
 			early := time.n % (dayMinutes / 2)
@@ -141,6 +143,10 @@ func (r *phraseReader) place(times []*phraseWord, parts []phraseWord, ends bool)
 			if !ok || i > 0 && (was.kind != looseWord || ends) || was.half != "" && len(was.half) > 2 {
 				r.refuse(document.Found(was.text) + " is no time of the " + part.text)
 			}
+			if i == 0 && k > 0 && !ends && minute <= times[k-1].n { // "every morning at 8 and 2"
+				r.refuse(document.Found(was.text) + " comes before " + document.Found(times[k-1].text))
+			}
+			r.halved = true
 			r.nights, r.late = r.nights || minute >= dayMinutes, r.late || minute >= dayMinutes/2
 			if i > 0 {
 				more = append(more, phraseWord{kind: clockWord, text: was.text, n: time.n % dayMinutes})

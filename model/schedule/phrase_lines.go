@@ -33,6 +33,9 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 	if p.nights && !p.anyDay() {
 		p.refuse("the night of a day may be the one before it or behind it; write Sunday at 23:00 or Monday at 2:00")
 	}
+	if p.count > 0 && p.unit+p.pace == "" && !p.said { // "once at 9:00"
+		p.refuse(document.Found(p.counted) + " is per day, week or month")
+	}
 	days := p.days()
 	p.times()
 	for _, day := range days {
@@ -108,7 +111,7 @@ func (p *phrase) paceClocks() {
 	} else if len(parts) == 0 {
 		parts = []int{0, dayMinutes - 1}
 	}
-	if p.pace == "second" || p.count > 1 || len(p.clocks) > 0 || len(p.between) == 0 && dayMinutes%step != 0 || len(p.first) > 0 && (len(p.between)+len(p.past) > 0 || p.unit != "") ||
+	if p.pace == "second" || p.count > 1 || len(p.clocks) > 0 || len(p.between) == 0 && dayMinutes%step != 0 || len(p.first) > 0 && (len(p.between)+len(p.past) > 0 || p.unit != "" || p.first[0] > 0 && step < 180) ||
 		len(p.past) > 0 && p.pace != "hour" || p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.months)+len(p.dates) == 0 {
 		p.refuse(countsFromStart)
 	}
@@ -164,6 +167,8 @@ func (p *phrase) unitOfDays() string {
 	switch {
 	case p.unit != "":
 		return p.unit
+	case len(p.months) > 0 && len(p.weekdays) > 0 && p.every && slices.ContainsFunc(p.ordinals, func(n int) bool { return n > 1 }): // "every second Monday in July"
+		p.refuse(`"every 2 weeks" or "every year" is missing`)
 	case len(p.dates) > 0, len(p.months) > 0 && (len(p.ordinals) > 0 || len(p.weekdays) == 0 && p.pace == ""):
 		return "year"
 	case len(p.ordinals) > 0 && len(p.weekdays) > 0:
@@ -185,10 +190,12 @@ func (p *phrase) days() (days []rrule.ROption) {
 	switch unit := p.unitOfDays(); {
 	case len(p.dates) > 0 && unit != "year" || len(p.months) > 0 && unit == "quarter":
 		p.refuse("a month is named beside " + document.Found(unit))
-	case unit == "year":
+	case unit == "year" && (!p.span || p.unit == "" || len(p.ordinals)+len(p.weekdays) > 0):
 		return p.datesOfYear()
 	case unit == "quarter":
 		o = p.choice(rrule.YEARLY, p.ordinals, p.quarter())
+	case unit == "year", unit == "month" && p.interval > 1 && len(p.months) > 0:
+		p.refuse("the months leave it open how often")
 	case unit == "month":
 		o = p.choice(rrule.MONTHLY, p.ordinals, p.months)
 	case unit == "week" && len(p.ordinals) > 0:
@@ -198,7 +205,7 @@ func (p *phrase) days() (days []rrule.ROption) {
 			p.weekdays = []int{weekdayOf(p.begins())}
 		}
 		o.Freq, o.Byweekday = rrule.WEEKLY, p.ordinalDays(0)
-	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1 || p.behind && len(p.clocks) > 1):
+	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1 || p.behind && len(p.clocks) > 1 && len(p.clocks) != p.count):
 		p.refuse("every day leaves no day to choose")
 	case len(p.weekdays) > 0: // "Mon-Fri daily"
 		o.Freq, o.Byweekday = rrule.WEEKLY, p.ordinalDays(0)

@@ -17,6 +17,7 @@ type phraseReader struct {
 	halves bool // some time has AM or PM
 	bare   bool // some time is only a number above twelve
 	nights bool // a time of a night that began the day before
+	halved bool // some time is said with its half of the day
 	late   bool // some time is said to be of the second half of the day
 	plain  bool // some time is said without its half of the day
 	reason string
@@ -26,7 +27,7 @@ const maxPhrase = 64
 
 var (
 	phraseFields = regexp.MustCompile(`\d{4}-\d\d-\d\d(?:t[\d:]+)?|:\d+|\d[\w:.]*(?: ?[ap]\.?m\b\.?)?|[a-z][a-z']*(?:-[a-z]+)*\.?|\S`)
-	clockField   = regexp.MustCompile(`^(\d{1,2})(?:[:.](\d\d))? ?([ap]m)?$`)
+	clockField   = regexp.MustCompile(`^(\d{1,2})(?:[:.h](\d\d))?h? ?([ap]m)?$`)
 )
 
 func (r *phraseReader) refuse(reason string) {
@@ -46,6 +47,11 @@ func readWords(text string) (r phraseReader) {
 	}
 	if last := len(r.words) - 1; last >= 0 && r.words[last].text == "second" {
 		r.words[last].kind = unitWord
+	}
+	for _, conflict := range conflicts {
+		if conflict.kinds.MatchString(kindsOf(r.words)) {
+			r.refuse(conflict.reason)
+		}
 	}
 	for _, rewriting := range rewritings {
 		r.rewrite(rewriting.pattern, rewriting.with)
@@ -91,15 +97,15 @@ func (r *phraseReader) add(kind byte, text string, n int) {
 // readNumber reads a field that begins with a digit.
 func (r *phraseReader) readNumber(field string) {
 	field = strings.Replace(field, ".m", "m", 1)
-	number := strings.TrimRight(field, "stndrh")
-	n, isNumber := words.Digits(number)
+	digits := field[:len(field)-len(strings.TrimLeft(field, "0123456789"))]
+	n, isNumber := words.Digits(digits)
 	clock := clockField.FindStringSubmatch(field)
 	switch {
-	case isNumber && len(field) == len(number)+2: // 22th too
+	case isNumber && slices.Contains([]string{"st", "nd", "rd", "th"}, field[len(digits):]): // 22th too
 		r.add(ordinalWord, field, n)
-	case isNumber && len(field) == 4:
+	case isNumber && digits == field && len(field) == 4:
 		r.add(yearWord, field, n)
-	case isNumber:
+	case isNumber && digits == field:
 		r.add(numberWord, field, n)
 	case strings.Trim(field, "0123456789") == "":
 		r.refuse(document.Found(field) + " is too much")
@@ -128,6 +134,20 @@ func (r *phraseReader) addClock(text, hour, minute, half string) {
 	r.words = append(r.words, phraseWord{byte(kind), text, h*60 + m, half})
 }
 
+// conflicts are patterns of words that people read in two ways.
+var conflicts = []struct {
+	kinds  *regexp.Regexp
+	reason string
+}{
+	{regexp.MustCompile(`W[_Y][_aY]*W|U&[_aY]*[oW]|o&[_aY]*W|W&[_aY]*o`), "days of two kinds need an RRULE line each"}, // "weekdays on Saturday", "every 2 weeks and Monday"
+	{regexp.MustCompile(`nn|o[_aY]*o|EoM|EoU[_a]*M|U&[_aY]*(?:p|nU?P)`), "a number could mean more than one thing"},    // "at 9 05", "third last day", "every second July"
+	{regexp.MustCompile(`[tl]\([_aY]*@?[ntl]|[ntl][,&]+[_aY]*@.*[WMXD]|[ntl],&[_aY]*[ntl].*[WMX]|[tl].*,[_a]*Y[_a]*W.*[tln]`), // "every day at 9:00 (10:00 on Fridays)"
+		"it is not clear for which of the times the days hold"},
+	{regexp.MustCompile(`X[_a]*[YEA]|X[_a]*W[_a]*Y|X[_a]*W(?:[_a,&-]*W)*[_a,&]*(?:[sf-][_a]*(?:n[_a]*)?)?[MDo]|X[_a]*M(?:[_a,&-]*M)*[_a,&]*W|X[_a]*Ma?[no]|X[_a]*W,(?:&|[_a]*_)[_a]*W`),
+		"it is not clear for which days the exception holds"}, // "except on Mondays in July", "not only on Mondays"
+	{regexp.MustCompile(`&,|&$`), "the sentence has no end"},
+}
+
 // A rewriting replaces each run of words that fits the first group of a pattern of kinds.
 type rewriting struct {
 	pattern *regexp.Regexp
@@ -135,6 +155,9 @@ type rewriting struct {
 }
 
 var rewritings = []rewriting{
+	{regexp.MustCompile(`(Y)`), func([]phraseWord) []phraseWord { return []phraseWord{{kind: fillerWord, text: "only"}} }},
+	{regexp.MustCompile(`(\()`), func([]phraseWord) []phraseWord { return []phraseWord{{kind: commaWord, text: ","}} }},
+	{regexp.MustCompile(`(A)[_a]*[W$?]`), func([]phraseWord) []phraseWord { return []phraseWord{{kind: everyWord, text: "every"}} }},
 	{regexp.MustCompile(`(nx)`), func(run []phraseWord) []phraseWord { // "3 times"
 		return []phraseWord{{kind: countWord, text: run[0].text + " times", n: run[0].n}}
 	}},
@@ -214,17 +237,11 @@ func yearDate(run []phraseWord) []phraseWord {
 	return []phraseWord{{kind: dateWord, text: date}}
 }
 
-// twoKindsOfDay are days that no list joins: "weekdays on Saturday", "every 2 weeks and Monday".
-var twoKindsOfDay = regexp.MustCompile(`W_[_a]*W|U&[_a]*[oW]|o&[_a]*W|W&[_a]*o`)
-
 // readTimes takes a number for a time of day where it stands behind "at", "from" or "between", beside a time or before a part of the day,
 // but not before a unit or a month. It leaves out the words that say nothing more.
 func (r *phraseReader) readTimes() {
 	at, before := false, byte(0)
 	read := r.words
-	if twoKindsOfDay.MatchString(kindsOf(read)) {
-		r.refuse("days of two kinds need an RRULE line each")
-	}
 	r.words = nil
 	for i, word := range read {
 		next := strings.TrimLeft(kindsOf(read[i+1:]), "_a") + "."

@@ -50,7 +50,7 @@ var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time 
 
 // cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
 func cutZone(sentence string) (rest, name string) {
-	if found := namedZone.FindStringSubmatch(sentence); found != nil {
+	if found := namedZone.FindStringSubmatch(sentence); found != nil && (found[2] == "" || strings.Contains(found[2], "/")) {
 		return strings.Replace(sentence, found[0], "", 1), found[1] + found[2] + found[3]
 	}
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(sentence))
