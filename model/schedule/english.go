@@ -15,95 +15,100 @@ import (
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
 func readEnglish(text string) (Reading, error) {
 	rest, timezone := cutZone(text)
-	rest = cutAsked(respell(rest))
-	p, lines := readPhrase(rest)
+	words := readWords(respell(rest))
+	p := readPhrase(words)
 	if p.reason == "" {
-		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
+		return Reading{Rule: ruleOf(p.rules...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
-	for _, between := range betweenPhrases {
-		if lines, ok := readSeveral(strings.Split(between.ReplaceAllString(rest, "$1;$2"), ";")); ok {
-			return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
-		}
+	if lines, ok := readSeveral(words.words, nil); ok && words.reason == "" {
+		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
 	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
 }
 
 // readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
-func readSeveral(parts []string) (lines []rrule.ROption, ok bool) {
-	late := false
-	for _, part := range parts {
-		p, more := readPhrase(part)
-		lines = append(lines, more...)
-		if late && p.plain { // "Mondays at 9 PM, Tuesdays at 10"
-			return nil, false
+func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok bool) {
+	kinds := kindsOf(words)
+	for i, word := range words {
+		left, right := strings.TrimRight(kinds[:i], "_a,&"), strings.TrimLeft(kinds[i:], "_aE@,&")
+		if kinds[i] != andWord && kinds[i] != commaWord || left == "" || right == "" || !between(left[len(left)-1], right[0]) {
+			continue
 		}
-		if late = late || p.late; p.reason != "" || !p.named || len(p.weekdays)+len(p.unit) == 0 || p.pace != "" || p.interval+p.count > 0 || p.start != "" || !p.until.IsZero() ||
-			len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0 || len(lines) > maxRules {
-			return nil, false
+		first := readPhrase(phraseReader{words: words[:i]})
+		if !first.isPart() || !first.follows(before) {
+			continue
+		}
+		first.late = first.late || before != nil && before.late
+		first.joined = word.text == ";" || strings.Contains(kinds[len(left):len(kinds)-len(right)], "&")
+		rest := readPhrase(phraseReader{words: words[i+1:]})
+		more, ok := rest.rules, rest.isPart() && rest.follows(&first)
+		if !ok {
+			more, ok = readSeveral(words[i+1:], &first)
+		}
+		if lines = append(first.rules, more...); ok && len(lines) <= maxRules {
+			return lines, true
 		}
 	}
-	return lines, len(parts) > 1
+	return nil, false
 }
 
-func readPhrase(text string) (p phrase, lines []rrule.ROption) {
-	p.phraseReader = readWords(text)
+// between reports whether a part may end with a word of one kind, and the next one begin with the other: times and days, or days and times.
+func between(last, next byte) bool {
+	const times = "tlnhp"
+	return last == monthWord || (strings.IndexByte(times, last) >= 0) != (strings.IndexByte(times, next) >= 0)
+}
+
+// follows reports whether a part can stand behind another one: what that says of its half of the day, its months and its unit may hold for both,
+// and without an "and" the second may stand in place of the first: "every day at 9:00, Mondays at 10:00".
+func (p *phrase) follows(before *phrase) bool {
+	switch {
+	case before == nil:
+		return true
+	case p.plain && (before.late || before.halved && p.clocks[0] < before.clocks[len(before.clocks)-1]), (len(before.months) > 0) != (len(p.months) > 0):
+		return false
+	case p.unit == "" && slices.Contains([]string{"month", "quarter", "year"}, before.unit):
+		return false
+	}
+	same := slices.ContainsFunc(p.weekdays, func(day int) bool { return slices.Contains(before.weekdays, day) })
+	return before.joined || !same && p.unit != "day" && before.unit != "day"
+}
+
+// isPart reports whether a phrase can stand beside another one: it says its days and its times, and nothing that may hold for both.
+func (p *phrase) isPart() bool {
+	return p.reason == "" && (p.named || len(p.between) > 0) && len(p.weekdays)+len(p.ordinals)+len(p.unit) > 0 && p.interval+p.count == 0 && p.start == "" && p.until.IsZero() &&
+		len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0
+}
+
+func readPhrase(read phraseReader) phrase {
+	p := phrase{phraseReader: read}
+	p.words = slices.Clone(read.words)
+	p.readTimes()
 	p.parse()
 	if p.reason == "" {
-		lines = p.lines()
+		p.rules = p.lines()
 	}
-	return p, lines
+	return p
 }
 
-const dayBegins = `(?:day|` + weekdayPattern + `|week|morning|afternoon|evening|night)`
-
-// betweenPhrases stand between times and days, or between days and times.
-var betweenPhrases = []*regexp.Regexp{
-	regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?` + dayBegins + `)`),
-	regexp.MustCompile(`(` + dayBegins + `[a-z]*)(?: and|,) ((?:at )?\d)`),
-}
-
+// Who asks for what: "Run the sales report", "the model is refreshed", and behind the days "refresh the report". A name is a noun
+// that is known or has an article, with words before it that say nothing else.
 var (
-	asks  = regexp.MustCompile(`^(?:please )?(?:refresh(?:es)?|(?:run|execute|update|sync|synchronize|import|start|trigger|reload|rebuild|fetch|load|pull|schedule|repeat)s?):? `)
-	asked = regexp.MustCompile(`^(?:(?:is|are|gets?|(?:should|must|will)(?: be)?|(?:has|needs) to be) )?(?:(?:refresh|trigger|execut|updat|sync|import|start|reload|fetch|load|pull|schedul)(?:e?d|e?s)|rebuilt|runs?) `)
-	// tellsMore are words that are no part of a name.
-	tellsMore = strings.Fields("no not never nothing none only if unless when or but except without less more than some most few half almost about please until before after least maybe hardly don't")
+	aName     = `(?:[aE]?\?{0,3}\$+|[aE]\?{0,3}v|a\?{1,3})`
+	askBefore = regexp.MustCompile(`^(?:a[?$v]{1,4}k|` + aName + `k?)?v(?:kv)?[,&]*(?:` + aName + `)?`)
+	askInside = regexp.MustCompile(`[,&]*v` + aName)
 )
 
-// cutAsked cuts off who asks for what: "please run the sales report", "the model is refreshed", "schedule:".
-func cutAsked(text string) string {
-	rest := asks.ReplaceAllString(text, "")
-	named := cutName(rest)
-	days, name, last := strings.Cut(text, " refresh ") // "every Monday at 8, refresh the report"
+// cutAsked cuts off who asks for what, but nothing between times.
+func (r *phraseReader) cutAsked() {
+	kinds := kindsOf(r.words)
+	before, inside := len(askBefore.FindString(kinds)), askInside.FindStringIndex(kinds)
 	switch {
-	case rest != text:
-		return named
-	case last:
-		return days + " " + cutName(name)
-	case named != text && asked.MatchString(named):
-		return asked.ReplaceAllString(named, "")
+	case before > 0 && !strings.HasPrefix(kinds[before:], "X"):
+		r.words = r.words[before:]
+	case before == 0 && inside != nil && (!strings.ContainsAny(kinds[:inside[0]], "tln") || !strings.ContainsAny(kinds[inside[1]:], "tln")):
+		r.words = slices.Delete(r.words, inside[0], inside[1])
 	}
-	return text
-}
-
-// cutName cuts off the name of what is refreshed: a noun that is known, with up to three words before it that say nothing of times.
-func cutName(text string) string {
-	fields := strings.Fields(text)
-	rest := words.CutSubject(fields)
-	named := len(rest) == len(fields) && len(fields) > 0 && slices.Contains(strings.Fields("the our my this all"), fields[0])
-	for i := 1; named && i < min(5, len(fields)); i++ {
-		if rest = words.CutSubject(fields[i:]); i > 1 && len(rest) < len(fields[i:]) {
-			return strings.Join(rest, " ")
-		}
-		_, ordinal := words.Ordinal(fields[i])
-		if rest = fields; phraseWords[fields[i]] != nil || unclear[fields[i]] != "" || ordinal || slices.Contains(tellsMore, fields[i]) || strings.Trim(fields[i], "abcdefghijklmnopqrstuvwxyz'-") != "" {
-			break
-		}
-	}
-	if named {
-		return text
-	}
-	return strings.Join(rest, " ")
 }
 
 var phraseExamples = []string{

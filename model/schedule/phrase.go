@@ -1,19 +1,23 @@
 package schedule
 
 import (
-	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/teambition/rrule-go"
 
 	"github.com/refreshd/refreshd/model/document"
 )
 
+// phrase is a schedule in English by what its words say.
 type phrase struct {
-	phraseReader // words are those still to be read; reason is that of a refusal: nothing counts behind it
+	phraseReader // words are those still to be taken; reason is that of a refusal: nothing counts behind it
 
 	every    bool // also by "twice per"
-	said     bool // "every" has been read before a day or a longer unit
+	said     bool // "every" has been taken before a day or a longer unit
 	unit     string
 	interval int
 	pace     string // hour, minute or second
@@ -26,116 +30,121 @@ type phrase struct {
 	weekdays []int // those chosen, by ordinals or all
 	group    bool  // they are a range, "weekday" or "weekend"
 	workdays bool  // they are "weekday"
-	dates    []phraseDate
+	behind   bool  // they stand behind times: "every day at 6, 8 on weekends"
+	months   []int
+	span     bool // they are a range
+	dates    []phraseDates
 	clocks   []int // minutes since midnight, rising
 	named    bool  // the sentence names them
 
 	past         []int // minutes of each hour
 	between      []int // the first and the last minute of the day
 	first        []int // the minute of the day at which a pace starts; nil: it is not said
-	open         bool  // "from" waits for its "to"
 	exceptDays   []int
 	exceptMonths []int
 	nonstop      bool      // "all day"
 	start        string    // dtstart
+	once         bool      // at the start
 	until        time.Time // wall clock
 	spread       time.Duration
+	joined       bool // with "and" to what follows
+
+	rules []rrule.ROption // what all this means
 }
 
-type phraseDate struct {
-	month int
-	days  []int
+// phraseDates are the same days of some months.
+type phraseDates struct{ days, months []int }
+
+// takers take the words at the beginning of what is left, the first whose kinds fit. Together they are the grammar of a schedule.
+var takers = []taker{
+	{grammar(`cD`), (*phrase).takeOnce},
+	{grammar(`c`), func(p *phrase, run []phraseWord) { p.takeCount(run[0]) }},
+	{grammar(`N`), func(p *phrase, _ []phraseWord) { p.nonstop = true }},
+	{grammar(`XE?W(?:-W|E?W)*`), func(p *phrase, run []phraseWord) { p.takeExcept(&p.exceptDays, run, 0, 6) }},
+	{grammar(`XM(?:-?M)*`), func(p *phrase, run []phraseWord) { p.takeExcept(&p.exceptMonths, run, 1, 12) }},
+	{grammar(`bD-?D`), func(p *phrase, run []phraseWord) { p.takeStart(run[:2]); p.takeEnd(run[2:]) }},
+	{grammar(`[sf]W?D`), (*phrase).takeStart},
+	{grammar(`-W?D`), (*phrase).takeEnd},
+	{grammar(`(?:[sfb]?t-t|btt)+`), (*phrase).takeParts},
+	{grammar(`st`), (*phrase).takeFirst},
+	{grammar(`Ei?U|U`), (*phrase).takeUnit},
+	{grammar(`f?(?:Ei?)?W(?:-W|E?W)*`), (*phrase).takeWeekdays},
+	{grammar(`f?E?(?:[no]+M+)+|f?E?(?:M[no]+)+`), (*phrase).takeDates},
+	{grammar(`f?E?M(?:-?M)*`), (*phrase).takeMonths},
+	{grammar(`fo-oU?|o+(?:-o)?(?:U|W(?:-W|E?W)*)?`), (*phrase).takeOrdinals},
+	{grammar(`E`), func(p *phrase, run []phraseWord) { p.takeEvery(run) }},
+	{grammar(`t+`), func(p *phrase, run []phraseWord) { p.takeAll(&p.clocks, run); p.named = true }},
+	{grammar(`p+`), func(p *phrase, run []phraseWord) { p.takeAll(&p.past, run) }},
 }
 
-func (p *phrase) refuse(reason string) { p.reason = cmp.Or(p.reason, reason) }
+type taker struct {
+	kinds *regexp.Regexp
+	take  func(*phrase, []phraseWord)
+}
+
+func grammar(kinds string) *regexp.Regexp { return regexp.MustCompile("^(?:" + kinds + ")") }
+
+// reasons say why a word of a kind is left.
+var reasons = map[byte]string{
+	startWord: "a start is a date with its year, such as 1 March 2030", toWord: "an end is a date with its year, such as until 1 March 2030",
+	exceptWord: "an exception is weekdays or months; other days are EXDATE lines", intervalWord: "a unit such as days is missing behind the interval",
+	fromWord: `"from" has no end`, betweenWord: "a part of the day has two different ends, such as between 9:00 and 17:00",
+}
 
 func (p *phrase) parse() {
+	if unknown := strings.IndexAny(kindsOf(p.words), "?!"); unknown >= 0 {
+		p.refuseWord(p.words[unknown:])
+	}
 	for len(p.words) > 0 && p.reason == "" {
-		switch word := p.words[0]; {
-		case takers[word.text] != nil:
-			p.skip()
-			takers[word.text](p)
-		case p.atUnit():
-			p.takeUnit(0, p.count > 0)
-		case word.kind == ordinalWord, p.atWeekday():
-			p.takeDays()
-		case p.atDate():
-			if len(p.dates) > 0 {
-				p.refuse("months that do not stand together need an RRULE line each")
-			}
-			p.takeDates()
-		case word.kind == clockWord && len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord:
-			p.takeBetween()
-		case word.kind == clockWord: // "Monday at 9:00 and Friday at 17:00" are two rules
-			if len(p.clocks) > 0 {
-				p.refuse("times of day that do not stand together need an RRULE line each")
-			}
-			p.named = true
-			p.clocks = p.takeAll(clockWord)
-		case word.kind == pastWord && len(p.past) == 0:
-			p.past = p.takeAll(pastWord)
-		case word.kind == countWord && p.count == 0:
-			p.skip()
-			p.count, p.counted, p.every = word.n, word.text, true
-		default:
+		kinds := kindsOf(p.words)
+		found := slices.IndexFunc(takers, func(t taker) bool { return t.kinds.MatchString(kinds) })
+		if found < 0 {
+			p.refuseWord(p.words)
+			return
+		}
+		run := p.words[:len(takers[found].kinds.FindString(kinds))]
+		p.words = p.words[len(run):]
+		takers[found].take(p, run)
+	}
+}
+
+// refuseWord says why the first word that is left belongs nowhere.
+func (p *phrase) refuseWord(left []phraseWord) {
+	word := left[0]
+	instead, reason := english().instead[word.text], reasons[word.kind]
+	switch {
+	case instead != "":
+		p.refuse(document.Found(word.text) + " could mean more than one thing; write " + instead)
+	case reason != "":
+		p.refuse(reason)
+	case word.kind == unknownWord || word.kind == hedgeWord:
+		p.refuse(document.Found(word.text) + " is not known")
+	default:
+		p.refuse(document.Found(word.text) + " does not belong there")
+	}
+}
+
+// listOf returns the numbers of a list such as "Monday to Friday and Sunday", rising. Behind the last of all comes the first.
+func (p *phrase) listOf(run []phraseWord, first, last int) (all []int) {
+	for i, word := range run {
+		if word.kind == toWord && i > 1 && run[i-2].kind == toWord { // "Monday - Wednesday - Friday"
 			p.refuse(document.Found(word.text) + " does not belong there")
 		}
-	}
-	if p.open {
-		p.refuse(`"from" has no end`)
-	}
-}
-
-var takers = map[string]func(*phrase){
-	"every": (*phrase).takeEvery, "nonstop": func(p *phrase) { p.nonstop = true }, "starting": (*phrase).takeStart, "between": (*phrase).takeBetween,
-	"from": func(p *phrase) {
-		switch {
-		case p.at(dateWord):
-			p.takeStart()
-		case p.at(clockWord):
-			p.open = true
-			p.takeBetween()
-		default:
-			p.open = true
+		if word.kind == toWord || word.kind == everyWord {
+			continue
 		}
-	},
-	"to": (*phrase).takeUntil,
-	"except": func(p *phrase) {
-		group, workdays, before := p.group, p.workdays, len(p.exceptDays)+len(p.exceptMonths)
-		for p.at(monthWord) {
-			p.exceptMonths = append(p.exceptMonths, p.skip().n)
-		}
-		if p.exceptDays = p.takeWeekdays(); len(p.exceptDays)+len(p.exceptMonths) == 0 || before > 0 {
-			p.refuse("an exception is weekdays or months; other days are EXDATE lines")
-		}
-		p.group, p.workdays = group, workdays
-	},
-}
-
-func (p *phrase) skip() phraseWord {
-	word := p.words[0]
-	p.words = p.words[1:]
-	return word
-}
-
-func (p *phrase) at(kind wordKind) bool { return len(p.words) > 0 && p.words[0].kind == kind }
-
-func (p *phrase) atText(text string) bool { return len(p.words) > 0 && p.words[0].text == text }
-
-func (p *phrase) takeTo(kind wordKind) bool {
-	if !p.atText("to") || len(p.words) < 2 || p.words[1].kind != kind {
-		return false
-	}
-	p.skip()
-	p.open = false
-	return true
-}
-
-func (p *phrase) takeAll(kind wordKind) (all []int) {
-	for p.at(kind) {
-		word := p.skip()
 		if slices.Contains(all, word.n) {
 			p.refuse(twice(word.text))
+		}
+		for i > 0 && run[i-1].kind == toWord && word.n >= first {
+			next := all[len(all)-1] + 1
+			if next > last {
+				next = first
+			}
+			if next == word.n {
+				break
+			}
+			all = append(all, next)
 		}
 		all = append(all, word.n)
 	}
@@ -145,186 +154,215 @@ func (p *phrase) takeAll(kind wordKind) (all []int) {
 
 func twice(text string) string { return document.Found(text) + " stands there twice" }
 
-// takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
-func (p *phrase) takeBetween() {
-	if len(p.words) > 1 && p.at(dateWord) && p.words[1].kind == dateWord { // "between 1 March and 31 May 2027"
-		p.takeStart()
-		p.takeUntil()
-		return
+func (p *phrase) takeAll(all *[]int, run []phraseWord) {
+	if len(*all) > 0 { // "Monday at 9:00 and Friday at 17:00" are two rules
+		p.refuse("times of day that do not stand together need an RRULE line each")
 	}
-	var ends []int
-	for len(ends) < 2 && p.at(clockWord) {
-		ends = append(ends, p.skip().n)
-		p.takeTo(clockWord)
-	}
-	switch {
-	case len(ends) < 2 || ends[0] == ends[1]:
-		p.refuse("a part of the day has two different ends, such as between 9:00 and 17:00")
-	}
-	p.between = append(p.between, ends...)
+	*all = p.listOf(run, 0, dayMinutes)
 }
 
-func (p *phrase) takeUntil() {
-	if p.at(clockWord) && p.first != nil {
-		p.between, p.first = []int{p.first[0], p.skip().n}, nil
-		return
+func (p *phrase) takeCount(word phraseWord) {
+	if p.count > 0 {
+		p.refuse(twice(word.text))
 	}
-	if !p.at(dateWord) || !p.until.IsZero() {
-		p.refuse("an end is a date with its year, such as until 1 March 2030")
-		return
-	}
-	day, _ := time.Parse(time.DateOnly, p.skip().text)
-	p.until = day.Add(daySeconds*time.Second - time.Second)
+	p.count, p.counted, p.every = word.n, word.text, true
 }
 
-func (p *phrase) takeStart() {
-	switch {
-	case p.start != "" || p.first != nil:
+// takeEvery takes "every" and the interval behind it, and "from" before it.
+func (p *phrase) takeEvery(run []phraseWord) (rest []phraseWord) {
+	for i, word := range run {
+		switch word.kind {
+		case fromWord:
+			if i+2 >= len(run) || run[i+2].kind != toWord {
+				p.refuse(reasons[fromWord])
+			}
+		case everyWord:
+			if p.said {
+				p.refuse(`"every" stands there twice`)
+			}
+			p.every, p.said = true, true
+		case intervalWord:
+			p.interval = p.intervalOf(word)
+		default:
+			return run[i:]
+		}
+	}
+	return nil
+}
+
+func (p *phrase) intervalOf(word phraseWord) int {
+	if word.n < 1 || word.n > maxInterval {
+		p.refuse("an interval is a number from 1 to " + strconv.Itoa(maxInterval))
+	}
+	return word.n
+}
+
+func (p *phrase) takeExcept(all *[]int, run []phraseWord, first, last int) {
+	if len(p.exceptDays)+len(p.exceptMonths) > 0 {
+		p.refuse(reasons[exceptWord])
+	}
+	*all = p.listOf(run[1:], first, last)
+}
+
+func (p *phrase) takeStart(run []phraseWord) {
+	if p.start != "" || p.first != nil {
 		p.refuse("it starts twice")
-	case p.at(dateWord):
-		p.start = p.skip().text + "T00:00:00"
-	case p.at(clockWord) && len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord:
-		p.takeBetween()
-	case p.at(clockWord):
-		p.first = []int{p.skip().n}
-	default:
-		p.refuse("a start is a date with its year, such as 1 March 2030")
 	}
+	p.start = p.dateIn(run).Format("2006-01-02T15:04:05")
 }
 
-// atUnit tells whether a unit follows. "second" is one at the end of a phrase, else it is an ordinal.
-func (p *phrase) atUnit() bool {
-	if len(p.words) == 0 || !slices.Contains(phraseUnits, p.words[0].text) {
-		return false
+// takeOnce takes "once on 1 March 2030".
+func (p *phrase) takeOnce(run []phraseWord) {
+	p.takeCount(run[0])
+	p.takeStart(run[1:])
+	p.once = true
+}
+
+func (p *phrase) takeEnd(run []phraseWord) {
+	if !p.until.IsZero() {
+		p.refuse(reasons[toWord])
 	}
-	return p.words[0].kind == plainWord || len(p.words) == 1
+	p.until = p.dateIn(run).Add(daySeconds*time.Second - time.Second)
 }
 
-func (p *phrase) atWeekday() bool {
-	return p.at(weekdayWord) || p.atText("weekday") || p.atText("weekend")
+// dateIn returns the date at the end of a run. A day of the week before it is that of the date.
+func (p *phrase) dateIn(run []phraseWord) time.Time {
+	last := len(run) - 1
+	date, _ := time.Parse(time.DateOnly, run[last].text)
+	if date.Year() < 1970 || date.Year() > 2200 {
+		p.refuse(document.Found(run[last].text) + " is no date from 1970 to 2200")
+	}
+	if last > 0 && run[last-1].kind == weekdayWord && run[last-1].n != weekdayOf(date) {
+		p.refuse(document.Found(run[last].text) + " is a " + weekdayNames[weekdayOf(date)])
+	}
+	return date
 }
 
-func (p *phrase) atDate() bool {
-	other := slices.IndexFunc(p.words, func(word phraseWord) bool { return word.kind != numberWord })
-	return other >= 0 && p.words[other].kind == monthWord
-}
+func weekdayOf(date time.Time) int { return (int(date.Weekday()) + 6) % 7 }
 
-// takeEvery takes "every 2 days", "every other Monday" or "every second week".
-func (p *phrase) takeEvery() {
-	interval := 0
-	if p.at(intervalWord) {
-		if interval = p.skip().n; interval < 1 || interval > maxInterval {
-			p.refuse("an interval is a number from 1 to " + strconv.Itoa(maxInterval))
+// takeParts takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
+func (p *phrase) takeParts(run []phraseWord) {
+	if len(p.between) > 0 {
+		p.refuse("times of day that do not stand together need an RRULE line each")
+	}
+	for _, word := range run {
+		if word.kind == clockWord {
+			p.between = append(p.between, word.n)
 		}
-		if !p.atUnit() && !p.at(weekdayWord) && !p.atText("weekend") {
-			p.refuse("a unit such as days is missing behind the interval")
-		}
 	}
-	p.every = true
-	if !p.atUnit() || elapsedUnits[p.words[0].text] == 0 {
-		if p.said {
-			p.refuse(`"every" stands there twice`)
+	for part := range slices.Chunk(p.between, 2) {
+		if part[0] == part[1] {
+			p.refuse(reasons[betweenWord])
 		}
-		p.said, p.interval = true, interval
-	}
-	if p.atUnit() {
-		p.takeUnit(interval, true)
 	}
 }
 
-func (p *phrase) takeUnit(interval int, every bool) {
-	unit := p.skip().text
+func (p *phrase) takeFirst(run []phraseWord) {
+	if p.start != "" || p.first != nil {
+		p.refuse("it starts twice")
+	}
+	p.first = []int{run[1].n}
+}
+
+// takeUnit takes "every 2 days", "every second week", "of the month".
+func (p *phrase) takeUnit(run []phraseWord) {
+	unit, every := run[len(run)-1].text, len(run) > 1
 	_, elapsed := elapsedUnits[unit]
 	before := &p.unit
 	if elapsed {
-		before, p.step = &p.pace, interval
+		before = &p.pace
+		if p.every = p.every || every; len(run) == 3 {
+			p.step = p.intervalOf(run[1])
+		}
+	} else {
+		p.takeEvery(run)
 	}
 	switch {
 	case *before != "":
 		p.refuse(document.Found(*before) + " and " + document.Found(unit) + " do not go together")
-	case !every && (elapsed || unit == "day" || unit == "week" || len(p.ordinals)+len(p.weekdays) == 0):
+	case !every && p.count == 0 && (elapsed || unit == "day" || unit == "week" || len(p.ordinals)+len(p.weekdays) == 0):
 		p.refuse(`"every" is missing before ` + document.Found(unit))
 	}
 	*before = unit
 }
 
-// takeDays takes "1st and 15th", "last day", "first and third Monday" or "Monday and Friday".
-func (p *phrase) takeDays() {
+// takeOrdinals takes "1st and 15th", "last day", "from the 1st to the 5th", "first and third Monday".
+func (p *phrase) takeOrdinals(run []phraseWord) {
+	run = p.takeEvery(run)
+	kinds := kindsOf(run)
+	end := len(strings.TrimRight(kinds, "UWE-"))
+	if left := run[end:]; len(left) > 0 && left[0].kind == weekdayWord {
+		p.takeWeekdays(left)
+	} else if len(left) > 0 && left[0].text != "day" {
+		p.words = append(slices.Clone(left), p.words...)
+	}
+	if len(p.ordinals) > 0 || len(p.weekdays) > 0 && !strings.Contains(kinds, "W") || strings.Contains(kinds, "WE") {
+		p.refuse("days of two kinds need an RRULE line each")
+	}
+	p.numbered = beginsWithDigit(run[0].text)
+	p.ordinals = p.listOf(run[:end], 1, 31)
+	if strings.Contains(kinds[:end], "-") && (end > 3 || run[0].n < 1 || run[0].n >= run[2].n) {
+		p.refuse("days from one to another rise")
+	}
+}
+
+// takeWeekdays takes "every other Monday", "Monday and Friday", "weekdays and Saturday".
+func (p *phrase) takeWeekdays(run []phraseWord) {
 	if len(p.ordinals)+len(p.weekdays) > 0 {
 		p.refuse("days of two kinds need an RRULE line each")
 	}
-	p.numbered = beginsWithDigit(p.words[0].text)
-	p.ordinals = p.takeAll(ordinalWord)
-	if len(p.ordinals) == 1 && p.ordinals[0] > 0 && p.takeTo(ordinalWord) { // "from the 1st to the 5th"
-		from, to := p.ordinals[0], p.skip().n
-		if to <= from || to > 31 {
-			p.refuse("days from one to another rise")
-		}
-		for from < min(to, 31) {
-			from++
-			p.ordinals = append(p.ordinals, from)
-		}
+	rest := p.takeEvery(run)
+	isWorkdays := rest[0].text == "weekday"
+	if isWorkdays && strings.Contains(kindsOf(run), "i") {
+		p.refuse(reasons[intervalWord])
 	}
-	if len(p.ordinals) > 0 && p.atText("day") {
-		p.skip()
+	if p.interval > 1 && strings.Contains(kindsOf(rest), "E") { // "every other Monday and every Tuesday"
+		p.refuse("days of two kinds need an RRULE line each")
+	}
+	p.weekdays = p.listOf(rest, 0, 6)
+	p.behind = p.named
+	p.group, p.workdays = strings.Contains(kindsOf(rest), "-"), isWorkdays && len(rest) == 3
+}
+
+func (p *phrase) chooseMonths() {
+	if len(p.dates)+len(p.months) > 0 {
+		p.refuse("months that do not stand together need an RRULE line each")
+	}
+}
+
+// takeDates takes "March 1 and 15", "1 January and 1 July", "the 1st of April and October".
+func (p *phrase) takeDates(run []phraseWord) {
+	p.chooseMonths()
+	run = p.takeEvery(run)
+	if len(run) == 2 && run[1].kind == ordinalWord && len(p.words) > 0 && p.words[0].kind == weekdayWord { // "January, on the second Monday"
+		p.months, p.words = []int{run[0].n}, append(slices.Clone(run[1:]), p.words...)
 		return
 	}
-	p.weekdays = p.takeWeekdays()
-}
-
-// takeWeekdays takes "Monday and Friday", "Monday to Friday", "weekdays and Saturday". It sets what kind of list it was.
-func (p *phrase) takeWeekdays() (days []int) {
-	p.workdays = p.atText("weekday")
-	for p.atWeekday() {
-		word := p.skip()
-		from, to := word.n, word.n
-		switch {
-		case word.text == "weekday":
-			from, to = 0, 4
-		case word.text == "weekend":
-			from, to = 5, 6
-		case p.takeTo(weekdayWord):
-			to = p.skip().n
-		}
-		if to < from {
-			to += 7
-		}
-		p.group, p.workdays = p.group || to != from, p.workdays && len(days) == 0
-		for day := from; day <= to; day++ {
-			if slices.Contains(days, day%7) {
-				p.refuse(twice(weekdayNames[day%7]))
-			}
-			days = append(days, day%7)
-		}
-		if p.atText("every") && len(p.words) > 1 && p.words[1].kind == weekdayWord {
-			p.skip()
-		}
+	order := dayFirst
+	if run[0].kind == monthWord {
+		order = monthFirst
 	}
-	slices.Sort(days)
-	return days
-}
-
-// takeDates takes "March 1", "1 January and 1 July", "June to August" and the month of "1st of March".
-func (p *phrase) takeDates() {
-	for p.atDate() {
-		days := p.takeAll(numberWord)
-		p.addDate(p.skip().n, days)
-		if len(days) == 0 && p.takeTo(monthWord) {
-			for to := p.skip().n; p.dates[len(p.dates)-1].month != to; {
-				p.addDate(p.dates[len(p.dates)-1].month%12+1, nil)
+	for _, found := range order.FindAllStringIndex(kindsOf(run), -1) {
+		var date phraseDates
+		for _, word := range run[found[0]:found[1]] {
+			if word.kind == monthWord {
+				date.months = append(date.months, word.n)
+			} else {
+				date.days = append(date.days, word.n)
 			}
 		}
-		last := &p.dates[len(p.dates)-1]
-		for len(days) == 0 && (p.at(numberWord) || p.at(ordinalWord) && p.words[0].n > 0) {
-			last.days = append(last.days, p.skip().n)
+		for _, month := range date.months {
+			if last := time.Date(2000, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day(); slices.Max(date.days) > last {
+				p.refuse(monthNames[month-1] + " has no day " + strconv.Itoa(slices.Max(date.days)))
+			}
 		}
-		slices.Sort(last.days)
+		p.dates = append(p.dates, date)
 	}
 }
 
-func (p *phrase) addDate(month int, days []int) {
-	if slices.ContainsFunc(p.dates, func(before phraseDate) bool { return before.month == month }) {
-		p.refuse(twice(monthNames[month-1]))
-	}
-	p.dates = append(p.dates, phraseDate{month, days})
+var dayFirst, monthFirst = regexp.MustCompile(`[no]+M+`), regexp.MustCompile(`M[no]+`)
+
+func (p *phrase) takeMonths(run []phraseWord) {
+	p.chooseMonths()
+	p.months, p.span = p.listOf(p.takeEvery(run), 1, 12), strings.Contains(kindsOf(run), "-")
 }

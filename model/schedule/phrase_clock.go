@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,16 +13,6 @@ import (
 // halves are parts of the day by their first and last hour; hours of the next day count from 24. A day has each hour of a loose time twice.
 var halves = map[string]struct{ first, last int }{
 	"am": {0, 11}, "pm": {12, 23}, "morning": {1, 11}, "afternoon": {12, 18}, "evening": {16, 23}, "night": {19, 29},
-}
-
-func (w phraseWord) isTime() bool { return w.kind == clockWord || w.kind == looseWord }
-
-// half is the part of the day that stands behind a time: "6 pm", "6 evening".
-func (w phraseWord) half() string {
-	if last := strings.TrimLeft(w.text[strings.LastIndex(w.text, " ")+1:], "0123456789:"); halves[last].last > 0 {
-		return last
-	}
-	return ""
 }
 
 // within returns the minute that a time has in a part of the day, from its midnight on. One that is not loose, or an end, may also end it.
@@ -36,77 +27,75 @@ func (w phraseWord) within(part string, isEnd bool) (minute int, ok bool) {
 	return minute, minute < (h.last+1)*60 || isEnd && minute == (h.last+1)*60
 }
 
-// settle gives each time its half of the day: that behind it or, behind a list or a range, once for all of them ("1:30 to 3:30 PM"), or before
-// them ("every evening at 6 and 7:30"). Where this leaves two readings it refuses both.
+var (
+	timeRun    = regexp.MustCompile(`[tl]h?(?:-?[tl]h?)*`)
+	partOfDay  = regexp.MustCompile(`(h+)([^h]*)`)
+	partBehind = regexp.MustCompile(`^[^h]*[^tlh](h+)[^tlh]*$`)
+)
+
+// settle gives each time its half of the day: that behind it or, behind a list or a range, once for all of them ("1:30 to 3:30 PM"); that of
+// the part of the day before them ("every evening at 6 and 7:30"), or of the only one ("at 6 on Sunday evenings"). Where this leaves two
+// readings it refuses both.
 func (r *phraseReader) settle() {
-	var read []phraseWord
-	before := false // a part of the day stands before times
-	for i, word := range r.words {
-		last, later := len(read)-1, slices.ContainsFunc(r.words[i+1:], phraseWord.isTime)
-		switch {
-		case word.kind == numberWord && word.n < 24 && i+1 < len(r.words) && r.words[i+1].kind == halfWord && (last < 0 || read[last].kind != monthWord && read[last].text != "every"): // "6 in the evening"
-			read = append(read, phraseWord{looseWord, word.text, word.n * 60})
-		case word.kind != halfWord:
-			read = append(read, word)
-		case last >= 0 && read[last].isTime() && (!before || !later) && len(read[last].half()) < 3: // not yet in the morning
-			read[last].text += " " + word.text
-		case !later && (before || last >= 0 && read[last].isTime() || !slices.ContainsFunc(read, phraseWord.isTime)):
-			r.reason = document.Found(word.text) + " could mean more than one thing; write a time such as every day at 8:00"
-		default:
-			if last >= 0 && (read[last].text == "every" || read[last].kind == intervalWord) {
-				read = append(read, phraseWord{plainWord, "day", 0})
-			}
-			at := len(read)
-			if before = true; !later { // "at 6 on Sunday evenings"
-				at = 0
-			}
-			read = slices.Insert(read, at, word)
+	kinds := kindsOf(r.words)
+	spans := [][]int{{0, 0, 0, len(kinds)}} // of parts of the day, and of their times
+	behind, before := partBehind.FindStringSubmatchIndex(kinds), partOfDay.FindAllStringSubmatchIndex(kinds, -1)
+	if behind != nil && strings.ContainsAny(kinds[:behind[2]], "tl") {
+		spans = [][]int{{behind[2], behind[3], 0, behind[2]}}
+	} else if len(before) > 0 && !strings.ContainsAny(kinds[:before[0][0]], "tl") {
+		spans = nil
+		for _, found := range before {
+			spans = append(spans, found[2:6])
 		}
 	}
-	r.words = nil
-	r.settleRuns(read)
+	var settled []phraseWord
+	last := 0
+	for _, span := range spans {
+		parts := slices.Clone(r.words[span[0]:span[1]])
+		runs := timeRun.FindAllStringIndex(kinds[span[2]:span[3]], -1)
+		if len(parts) > 0 && len(runs) == 0 {
+			r.refuse(document.Found(parts[0].text) + " could mean more than one thing; write a time such as every day at 8:00")
+		}
+		for i := range parts {
+			r.words[span[0]+i].kind = fillerWord
+		}
+		for _, run := range runs {
+			from, to := span[2]+run[0], span[2]+run[1]
+			settled = append(append(settled, r.words[last:from]...), r.settleRun(from, to, parts)...)
+			last = to
+		}
+	}
+	settled = append(settled, r.words[last:]...)
+	r.words = slices.DeleteFunc(settled, func(word phraseWord) bool { return word.kind == fillerWord })
 }
 
-// settleRuns settles times that stand together, each run of them by the parts of the day before it.
-func (r *phraseReader) settleRuns(read []phraseWord) {
-	placed := true // times stand behind each part of the day
-	for i, parts := 0, []string(nil); i < len(read) && r.reason == ""; i++ {
-		if read[i].kind == halfWord {
-			if i == 0 || read[i-1].kind != halfWord {
-				if parts = nil; !placed {
-					r.reason = "the time of the first part of the day is missing"
-				}
-			}
-			placed = false
-			parts = append(parts, read[i].text)
-			continue
+// settleRun settles times that stand together, by the parts of the day before them or by those behind them.
+func (r *phraseReader) settleRun(from, to int, parts []phraseWord) (settled []phraseWord) {
+	ends := from > 0 && (r.words[from-1].kind == betweenWord || r.words[from-1].kind == fromWord)
+	for _, word := range r.words[from:to] {
+		if ends = ends || word.kind == toWord; word.kind == halfWord {
+			settled[len(settled)-1].half = word.text
+		} else {
+			settled = append(settled, word)
 		}
-		var times []*phraseWord
-		from, ends := i, i > 0 && (read[i-1].text == "between" || read[i-1].text == "from")
-		for ; i < len(read) && (read[i].isTime() || i > from && read[i].text == "to" && i+1 < len(read) && read[i+1].isTime()); i++ {
-			if ends = ends || read[i].text == "to"; read[i].isTime() {
-				times = append(times, &read[i])
-			}
-		}
-		if i == from {
-			r.words = append(r.words, read[i])
-			continue
-		}
-		placed, ends = true, ends && len(times) == 2
-		if parts == nil {
-			r.carry(times, ends)
-		}
-		more := r.place(times, parts, ends)
-		r.words = append(append(r.words, read[from:i]...), more...)
-		i--
 	}
+	var times []*phraseWord
+	for i := range settled {
+		if settled[i].kind != toWord {
+			times = append(times, &settled[i])
+		}
+	}
+	if ends = ends && len(times) == 2; len(parts) == 0 {
+		r.carry(times, ends)
+	}
+	return append(settled, r.place(times, parts, ends)...)
 }
 
 // carry carries the half behind a time to those before it, as long as they rise: 6 and 7:30 pm, but neither 6 and 4 PM nor 9 AM and 5.
 func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 	after := ""
 	for k := len(times) - 1; k >= 0; k-- {
-		time, half, sure := times[k], times[k].half(), true
+		time, half, sure := times[k], times[k].half, true
 		if after != "" && time.kind == clockWord && half == "" && time.text[0] == '0' && times[k+1].text[0] == '0' { // "02:30 and 04:30 PM"
 			time.kind = looseWord
 		}
@@ -114,14 +103,15 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 		switch {
 		case half != "":
 			sure = ok && (time.kind == looseWord || beginsWithDigit(time.text))
-			time.n, after = minute, half
+			time.n, after, r.halved = minute, half, true
 			r.late = r.late || minute >= dayMinutes/2
 		case time.kind == clockWord:
 			after = ""
-			sure = !ends || k == 0 || time.text != "midnight" || times[0].kind == clockWord || times[0].half() != "" // "6 to midnight"
+			before := times[max(0, k-1)] // "6 to midnight", "10, 11 and midnight"
+			sure = time.text != "midnight" || before.kind == clockWord || before.half != "" || !ends && strings.Contains(before.text, ":")
 		case after != "" && ok && minute < times[k+1].n && (ends || minute >= 60 || minute == time.n): // "12 and 6 AM" is not clear
-			if k > 0 && times[k-1].half() != "" && times[k-1].half() != after { // nor is "1 AM, 5 and 9 PM"
-				early, ok := time.within(times[k-1].half(), false)
+			if k > 0 && times[k-1].half != "" && times[k-1].half != after { // nor is "1 AM, 5 and 9 PM"
+				early, ok := time.within(times[k-1].half, false)
 				sure = !ok || early <= times[k-1].n
 			}
 			time.n = minute
@@ -129,14 +119,15 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 			sure = ends && time.n < times[k+1].n
 		case k == 0:
 			r.plain = true
+			sure = len(times) == 1 || ends || times[1].kind == clockWord || times[1].n > time.n // "9 and 5"
 		default:
-			before := cmp.Or(times[k-1].half(), map[string]string{"noon": "pm", "midday": "pm"}[times[k-1].text])
+			before := cmp.Or(times[k-1].half, map[string]string{"noon": "pm"}[times[k-1].text])
 			minute, ok = time.within(before, false)
-			sure = before == "" && (!ends || times[0].n < time.n || times[0].n > dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
+			sure = before == "" && (times[k-1].n < time.n || times[0].n > dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
 		}
 		if !sure {
 			early := time.n % (dayMinutes / 2)
-			r.reason = fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(early), spokenClock(early+dayMinutes/2))
+			r.refuse(fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(early), spokenClock(early+dayMinutes/2)))
 		}
 	}
 }
@@ -144,17 +135,21 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 func spokenClock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minute%60) }
 
 // place places times in the parts of the day before them: "every morning and evening at 8" is two times.
-func (r *phraseReader) place(times []*phraseWord, parts []string, ends bool) (more []phraseWord) {
+func (r *phraseReader) place(times []*phraseWord, parts []phraseWord, ends bool) (more []phraseWord) {
 	for k, time := range times {
 		was := *time
 		for i, part := range parts {
-			minute, ok := was.within(part, ends && k == 1)
-			if !ok || i > 0 && (was.kind != looseWord || ends) {
-				r.reason = document.Found(was.text) + " is no time of the " + part
+			minute, ok := was.within(part.text, ends && k == 1)
+			if !ok || i > 0 && (was.kind != looseWord || ends) || was.half != "" && len(was.half) > 2 {
+				r.refuse(document.Found(was.text) + " is no time of the " + part.text)
 			}
+			if i == 0 && k > 0 && !ends && minute <= times[k-1].n { // "every morning at 8 and 2"
+				r.refuse(document.Found(was.text) + " comes before " + document.Found(times[k-1].text))
+			}
+			r.halved = true
 			r.nights, r.late = r.nights || minute >= dayMinutes, r.late || minute >= dayMinutes/2
 			if i > 0 {
-				more = append(more, phraseWord{clockWord, was.text, time.n % dayMinutes})
+				more = append(more, phraseWord{kind: clockWord, text: was.text, n: time.n % dayMinutes})
 			}
 			time.n = minute
 		}

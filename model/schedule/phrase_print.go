@@ -157,7 +157,7 @@ func splitDays(days []rrule.Weekday) (ordinals, names []string) {
 
 func spokenOrdinal(n int) string {
 	if n < 0 {
-		return "last"
+		return map[int]string{-1: "last", -2: "penultimate"}[n]
 	}
 	return words.FormatOrdinal(n)
 }
@@ -177,7 +177,7 @@ func spokenChoice(o *rrule.ROption) string {
 	}
 	var list []string
 	for _, n := range o.Bymonthday {
-		said := "last day"
+		said := spokenOrdinal(n) + " day"
 		if n > 0 {
 			said = words.ShortOrdinal(n)
 		}

@@ -9,13 +9,14 @@ import (
 )
 
 var (
+	foldedEnd = regexp.MustCompile(`([:;,=])\r?\n[ \t]+`) // behind what no line ends with
 	folded    = regexp.MustCompile(`(?i)\r?\n[ \t]+(RRULE|RDATE|EXDATE|EXRULE|DTSTART|FREQ)?([:;=]?)`)
 	startLine = regexp.MustCompile(`(?im)^[ \t]*DTSTART(?:;VALUE=DATE(?:-TIME)?)?(?:;TZID="?([^:;"]+)"?)?(?:;VALUE=DATE(?:-TIME)?)?:(\w+?)(Z?)[ \t\r]*(?:\n|$)`)
 )
 
 // readDocument takes the start from lines of RFC 5545.
 func readDocument(text string) (r Reading, err error) {
-	r.Rule = folded.ReplaceAllStringFunc(text, func(fold string) string {
+	r.Rule = folded.ReplaceAllStringFunc(foldedEnd.ReplaceAllString(text, "$1"), func(fold string) string {
 		if found := folded.FindStringSubmatch(fold); found[1] != "" && found[2] != "" {
 			return fold // an indented line
 		}

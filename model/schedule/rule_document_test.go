@@ -29,6 +29,7 @@ func TestADocumentOfTheSourcesSaysRuleStartAndZone(t *testing.T) {
 		{"DTSTART:20261128T063000\n" + rule, "Europe/Berlin", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
 		{"dtstart;value=date:20261128\n" + rule, "", "2026-11-28", Reading{Rule: rule, Dtstart: "2026-11-28T00:00:00"}},
 		{"RRULE:FREQ=HOURLY;\r\n INTERVAL=2", "", "", Reading{Rule: rule}},
+		{"RRULE:\n FREQ=HOURLY;\n\tINTERVAL=\n 2", "", "", Reading{Rule: rule}},
 		{"RRULE:FREQ=HOU\n RLY;INTERVAL=2", "", "", Reading{Rule: rule}},
 		{rule + "\n  EXDATE:20261128T000000", "", "", Reading{Rule: rule + "\n  EXDATE:20261128T000000"}}, // indented
 	} {

@@ -35,9 +35,9 @@ func Remarks(rule string) (told []string) {
 // Sentence says how a rule was read, in English if there are words for it. Empty: there are none. Of a cron expression that names days of the month
 // and weekdays it tells how to write days that are both, as other schedulers read it.
 func Sentence(rule string) string {
-	text, ok := RuleEnglish(rule)
+	text, _ := RuleEnglish(rule)
 	lines := linesOf(rule)
-	if both := bothDays(lines); !ok && both != "" {
+	if both := bothDays(lines); both != "" {
 		text = cmp.Or(speak(lines), "on days of the month and on weekdays") + "; if you mean days that are both: " + strconv.Quote(both)
 	}
 	return text

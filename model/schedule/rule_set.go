@@ -201,7 +201,7 @@ func Read(text string) (Reading, error) {
 	if LooksLikeRule(text) {
 		return readDocument(text)
 	}
-	text = strings.NewReplacer("–", "-", "—", "-").Replace(text)
+	text = strings.NewReplacer("–", "-", "—", "-", "’", "'").Replace(text)
 	if err := checkRuleText(text); err != nil {
 		return Reading{}, err
 	}

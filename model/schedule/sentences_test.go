@@ -112,7 +112,7 @@ func TestNoSentenceThatPeopleWriteIsMisread(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d sentences with one meaning are read", read, meant)
-	failIf(t, 100*read < 85*meant, "expected 85 %% of %d sentences to be read, found %d", meant, read)
+	failIf(t, 100*read < 95*meant, "expected 95 %% of %d sentences to be read, found %d", meant, read)
 }
 
 // The grammar of this file writes sentences together with their meaning. It does not know the parser.
@@ -251,9 +251,18 @@ func TestNoGeneratedSentenceIsMisread(t *testing.T) {
 }
 
 // idle are the words that may come or go while the meaning stays: fillers, those of a subject, and those that say again what others say.
-var idle = slices.Concat(fillers, strings.Fields(strings.Join(words.Nouns, " ")), strings.Fields("all at every each"),
+var idle = slices.Concat(fillers(), strings.Fields(strings.Join(words.Nouns, " ")), strings.Fields("all at every each"),
 	strings.Fields("am once twice but 1st please"),                          // "9:00 AM", "once every day", "but not on Mondays", "every quarter on the 1st", "twice at 8:00 and 9:00"
 	strings.Fields("day month week year from daily nightly weekly monthly")) // "the 1st day of the month", "weekly on Monday", "from Monday to Friday", "daily at 9:00"
+
+func fillers() (all []string) {
+	for text, known := range english().words {
+		if strings.IndexByte("_av,&Y", known[0].kind) >= 0 {
+			all = append(all, text)
+		}
+	}
+	return all
+}
 
 // FuzzAChangedWordChangesTheMeaning adds, removes or negates one word of a sentence that is read.
 func FuzzAChangedWordChangesTheMeaning(f *testing.F) {

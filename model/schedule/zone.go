@@ -40,12 +40,18 @@ func Zone(name string) (*time.Location, error) {
 	return z.loc, err
 }
 
-var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\]]+?)[)\].]*|[([]([a-z][\w+/-]*)[)\]])$`)
+// CheckZone refuses what is no IANA name with a *document.Error; the empty name is UTC.
+func CheckZone(name string) error {
+	_, err := loadZone(name)
+	return err
+}
+
+var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\],]+?)[)\].]*|[([]([a-z][\w+/-]*)[)\]])(?:,|$)|,? in the ([a-z][\w+/-]*) time ?zone`)
 
 // cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
 func cutZone(sentence string) (rest, name string) {
-	if found := namedZone.FindStringSubmatch(sentence); found != nil {
-		return strings.TrimSuffix(sentence, found[0]), found[1] + found[2]
+	if found := namedZone.FindStringSubmatch(sentence); found != nil && (found[2] == "" || strings.Contains(found[2], "/")) {
+		return strings.Replace(sentence, found[0], "", 1), found[1] + found[2] + found[3]
 	}
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(sentence))
 	for length := maxCity; length > 0; length-- {

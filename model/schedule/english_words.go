@@ -1,0 +1,192 @@
+package schedule
+
+import (
+	_ "embed" // english.txt
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// phraseWord is one word of a schedule in English, in one form for all its spellings.
+type phraseWord struct {
+	kind byte
+	text string // as it was found; of a keyword its one form
+	n    int    // of a time: minutes since midnight; of a weekday: 0 is Monday; of a month: 1 is January
+	half string // of a time: the part of the day that stands behind it
+}
+
+// Kinds of words that the code names; english.txt has all of them. A pattern of words is a regular expression over kinds.
+const (
+	everyWord    = 'E'
+	intervalWord = 'i' // "other", and "2" in "every 2 days"
+	unitWord     = 'U'
+	numberWord   = 'n'
+	ordinalWord  = 'o'
+	countWord    = 'c' // "twice", "3 times"
+	weekdayWord  = 'W'
+	monthWord    = 'M'
+	yearWord     = 'y' // four digits
+	dateWord     = 'D' // "2030-03-01"
+	clockWord    = 't' // "6 AM", "06:00", "noon"
+	looseWord    = 'l' // "6", "7:30": a time of the first or of the second half of the day
+	halfWord     = 'h' // "evening"
+	pastWord     = 'p' // ":15", minutes past each hour
+	beforeWord   = 'B'
+	toWord       = '-'
+	fromWord     = 'f'
+	betweenWord  = 'b'
+	startWord    = 's'
+	exceptWord   = 'X'
+	andWord      = '&'
+	commaWord    = ','
+	fillerWord   = '_'
+	nounWord     = '$'
+	hedgeWord    = '!' // it changes what is said
+	unknownWord  = '?'
+)
+
+var (
+	weekdayNames = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+	monthNames   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
+	phraseUnits  = []string{"second", "minute", "hour", "day", "week", "month", "quarter", "year"}
+	unitAdverbs  = strings.Fields("secondly minutely hourly daily weekly monthly quarterly yearly")
+)
+
+//go:embed english.txt
+var englishText string
+
+// vocabulary is what english.txt says.
+type vocabulary struct {
+	words       map[string][]phraseWord
+	instead     map[string]string // of words that are not clear
+	respellings []respelling
+}
+
+type respelling struct {
+	pattern *regexp.Regexp
+	text    string
+}
+
+var english = sync.OnceValue(func() *vocabulary {
+	v := &vocabulary{make(map[string][]phraseWord), make(map[string]string), nil}
+	v.addCalendar()
+	for line := range strings.Lines(englishText) {
+		fields := strings.Fields(line)
+		spellings, instead, _ := strings.Cut(line, ": ")
+		pattern, text, several := strings.Cut(line, "=>")
+		switch {
+		case len(fields) == 0 || fields[0] == "#":
+		case several:
+			v.respellings = append(v.respellings, respelling{regexp.MustCompile(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), strings.TrimSpace(text)})
+		case fields[0] == "?":
+			for _, word := range strings.Fields(spellings)[1:] {
+				v.instead[word] = strings.TrimSpace(instead)
+			}
+		default:
+			v.add(fields[0][0], atoi(fields[1]), fields[2:]...)
+		}
+	}
+	delete(v.words, "second") // an ordinal, which is a unit only at the end
+	return v
+})
+
+func (v *vocabulary) add(kind byte, n int, names ...string) {
+	for _, name := range names {
+		v.words[name] = []phraseWord{{kind: kind, text: names[0], n: n}}
+	}
+}
+
+func (v *vocabulary) addCalendar() {
+	for _, noun := range words.Nouns {
+		v.add(nounWord, 0, strings.Fields(noun)...)
+	}
+	for i, name := range weekdayNames {
+		lower := strings.ToLower(name)
+		v.add(weekdayWord, i, lower, lower+"s", lower[:3], lower[:4], lower[:3]+"s")
+	}
+	for i, name := range monthNames {
+		v.add(monthWord, i+1, strings.ToLower(name), strings.ToLower(name[:3]))
+	}
+	every := phraseWord{kind: everyWord, text: "every"}
+	for i, unit := range phraseUnits {
+		v.add(unitWord, 0, unit, unit+"s")
+		v.words[unitAdverbs[i]] = []phraseWord{every, {kind: unitWord, text: unit}}
+	}
+	v.words["annually"], v.words["nightly"] = v.words["yearly"], []phraseWord{every, {kind: halfWord, text: "night"}}
+	weekday, weekend := []phraseWord{{weekdayWord, "weekday", 0, ""}, {toWord, "to", 0, ""}, {weekdayWord, "weekday", 4, ""}}, []phraseWord{{weekdayWord, "weekend", 5, ""}, {toWord, "to", 0, ""}, {weekdayWord, "weekend", 6, ""}}
+	v.words["weekday"], v.words["weekdays"], v.words["weekend"], v.words["weekends"] = weekday, weekday, weekend, weekend
+}
+
+var (
+	spelledLength = regexp.MustCompile(`\bevery (\d+(?:\.\d+)?) ?(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?:(?: and | )?(\d+) ?(minutes?|mins?|m|seconds?|secs?|s))?\b`)
+	spelledPast   = regexp.MustCompile(`\b(?:(?:every|each|a) )?(quarter|half|\d\d?)( minutes?)? (past|after|to|before) (\d\d?|noon|midnight)\b( ?[ap]\.?m\b)?`)
+	inMinutes     = strings.NewReplacer("quarter", "15 minutes", "half past", "30 past", "noon", "12", "midnight", "00")
+)
+
+// respell returns a text in lower case and in one spelling.
+func respell(text string) string {
+	fields := strings.Fields(strings.ToLower(text))
+	for i, field := range fields {
+		word := strings.TrimRight(field, ",.;:")
+		ten, one, both := strings.Cut(word, "-") // "twenty-five"
+		n, ok := words.Number(ten)
+		unit, okUnit := words.Number(one)
+		if ok && okUnit == both && word != "a" && word != "an" && !beginsWithDigit(word) && (!both || n >= 20 && unit < 10) {
+			fields[i] = strconv.Itoa(n+unit) + field[len(word):]
+		}
+	}
+	text = strings.Join(fields, " ")
+	for _, r := range english().respellings {
+		text = r.pattern.ReplaceAllString(text, r.text)
+	}
+	text = spelledPast.ReplaceAllStringFunc(text, respellPast)
+	text = strings.NewReplacer("quarter past", "15 past", "half past", "30 past").Replace(text)
+	return spelledLength.ReplaceAllStringFunc(text, respellLength)
+}
+
+// respellPast writes "quarter past 6" as "at 6:15" and "10 minutes to 7" as "at 6:50". "5 to 7" may be a range, and
+// "every 10 minutes to 7" is a pace.
+func respellPast(past string) string {
+	parts := spelledPast.FindStringSubmatch(inMinutes.Replace(past))
+	if parts == nil || past[0] == 'e' || parts[3] != "past" && parts[2] == "" || atoi(parts[1]) > 59 || atoi(parts[4]) > 23 {
+		return past
+	}
+	minute := atoi(parts[4])*60 + atoi(parts[1])
+	if parts[3] == "to" || parts[3] == "before" {
+		switch minute -= 2 * atoi(parts[1]); {
+		case parts[4][0] == '0': // "quarter to 00"
+			minute = (minute + dayMinutes) % dayMinutes
+		case minute < 60: // "quarter to 1"
+			minute += dayMinutes / 2
+		case atoi(parts[4]) == 12: // "quarter to 12 AM" is before midnight
+			parts[5] = strings.NewReplacer("a", "p", "p", "a").Replace(parts[5])
+		}
+	}
+	return fmt.Sprintf("at %d:%02d%s", minute/60, minute%60, parts[5])
+}
+
+// respellLength writes "every 1h30m" and "every 1.5 hours" as "every 90 minutes".
+func respellLength(every string) string {
+	parts := spelledLength.FindStringSubmatch(every)
+	length, err := words.ParseDuration(strings.TrimPrefix(every, "every "))
+	if err == nil && length >= time.Second && (parts[3] != "" || len(parts[2]) == 1 || !strings.Contains(every, parts[1]+" ") || strings.Contains(parts[1], ".")) {
+		for i, unit := range []time.Duration{time.Hour, time.Minute, time.Second} {
+			if length%unit == 0 {
+				return fmt.Sprintf("every %d %s", length/unit, []string{"hours", "minutes", "seconds"}[i])
+			}
+		}
+	}
+	return every
+}
+
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+func beginsWithDigit(text string) bool { return text[0] >= '0' && text[0] <= '9' }
