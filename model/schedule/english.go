@@ -30,9 +30,9 @@ func readEnglish(text string) (Reading, error) {
 // readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.
 func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok bool) {
 	kinds := kindsOf(words)
-	for i, word := range words {
-		left, right := strings.TrimRight(kinds[:i], "_a,&"), strings.TrimLeft(kinds[i:], "_aE@,&")
-		if kinds[i] != andWord && kinds[i] != commaWord || left == "" || right == "" || !between(left[len(left)-1], right[0]) {
+	for i := range words {
+		left, right := strings.TrimRight(kinds[:i], "_a"+joiners), strings.TrimLeft(kinds[i:], "_aE@"+joiners)
+		if !strings.Contains(joiners, kinds[i:i+1]) || left == "" || right == "" || !between(left[len(left)-1], right[0]) {
 			continue
 		}
 		first := readPhrase(phraseReader{words: words[:i]})
@@ -40,7 +40,7 @@ func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok 
 			continue
 		}
 		first.late = first.late || before != nil && before.late
-		first.joined = word.text == ";" || strings.Contains(kinds[len(left):len(kinds)-len(right)], "&")
+		first.joined = strings.ContainsAny(kinds[len(left):len(kinds)-len(right)], "&+") || strings.Contains(right, "+") // "on Sundays also at 18:00"
 		rest := readPhrase(phraseReader{words: words[i+1:]})
 		more, ok := rest.rules, rest.isPart() && rest.follows(&first)
 		if !ok {
@@ -52,6 +52,8 @@ func readSeveral(words []phraseWord, before *phrase) (lines []rrule.ROption, ok 
 	}
 	return nil, false
 }
+
+const joiners = ",&+;"
 
 // between reports whether a part may end with a word of one kind, and the next one begin with the other: times and days, or days and times.
 func between(last, next byte) bool {
@@ -65,7 +67,7 @@ func (p *phrase) follows(before *phrase) bool {
 	switch {
 	case before == nil:
 		return true
-	case p.plain && (before.late || before.halved && p.clocks[0] < before.clocks[len(before.clocks)-1]), (len(before.months) > 0) != (len(p.months) > 0):
+	case p.plain && (before.late || p.clocks[0] < slices.Max(before.clocks) && slices.Max(before.clocks) <= dayMinutes/2), before.plain && p.halved, (len(before.months) > 0) != (len(p.months) > 0):
 		return false
 	case p.unit == "" && slices.Contains([]string{"month", "quarter", "year"}, before.unit):
 		return false
@@ -95,8 +97,8 @@ func readPhrase(read phraseReader) phrase {
 // that is known or has an article, with words before it that say nothing else.
 var (
 	aName     = `(?:[aE]?\?{0,3}\$+|[aE]\?{0,3}v|a\?{1,3})`
-	askBefore = regexp.MustCompile(`^(?:a[?$v]{1,4}k|` + aName + `k?)?v(?:kv)?[,&]*(?:` + aName + `)?`)
-	askInside = regexp.MustCompile(`[,&]*v` + aName)
+	askBefore = regexp.MustCompile(`^(?:a[?$v]{1,4}k|` + aName + `k?)?v(?:kv)?[,&+;]*(?:` + aName + `)?`)
+	askInside = regexp.MustCompile(`[,&+;]*v` + aName)
 )
 
 // cutAsked cuts off who asks for what, but nothing between times.

@@ -44,6 +44,8 @@ const (
 	exceptWord   = 'X'
 	andWord      = '&'
 	commaWord    = ','
+	alsoWord     = '+'
+	endWord      = ';'
 	fillerWord   = '_'
 	nounWord     = '$'
 	hedgeWord    = '!' // it changes what is said
@@ -65,6 +67,12 @@ type vocabulary struct {
 	words       map[string][]phraseWord
 	instead     map[string]string // of words that are not clear
 	respellings []respelling
+	conflicts   []conflict
+}
+
+type conflict struct {
+	kinds  *regexp.Regexp
+	reason string
 }
 
 type respelling struct {
@@ -72,8 +80,10 @@ type respelling struct {
 	text    string
 }
 
+var anyKinds = strings.NewReplacer("<g>", "[_aY]*", "<j>", "[,&+;]")
+
 var english = sync.OnceValue(func() *vocabulary {
-	v := &vocabulary{make(map[string][]phraseWord), make(map[string]string), nil}
+	v := &vocabulary{make(map[string][]phraseWord), make(map[string]string), nil, nil}
 	v.addCalendar()
 	for line := range strings.Lines(englishText) {
 		fields := strings.Fields(line)
@@ -83,6 +93,10 @@ var english = sync.OnceValue(func() *vocabulary {
 		case len(fields) == 0 || fields[0] == "#":
 		case several:
 			v.respellings = append(v.respellings, respelling{regexp.MustCompile(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), strings.TrimSpace(text)})
+		case fields[0] == "~":
+			for _, kinds := range strings.Fields(anyKinds.Replace(instead)) {
+				v.conflicts = append(v.conflicts, conflict{regexp.MustCompile(kinds), spellings[2:]})
+			}
 		case fields[0] == "?":
 			for _, word := range strings.Fields(spellings)[1:] {
 				v.instead[word] = strings.TrimSpace(instead)
@@ -125,12 +139,15 @@ func (v *vocabulary) addCalendar() {
 var (
 	spelledLength = regexp.MustCompile(`\bevery (\d+(?:\.\d+)?) ?(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?:(?: and | )?(\d+) ?(minutes?|mins?|m|seconds?|secs?|s))?\b`)
 	spelledPast   = regexp.MustCompile(`\b(?:(?:every|each|a) )?(quarter|half|\d\d?)( minutes?)? (past|after|to|before) (\d\d?|noon|midnight)\b( ?[ap]\.?m\b)?`)
-	inMinutes     = strings.NewReplacer("quarter", "15 minutes", "half past", "30 past", "noon", "12", "midnight", "00")
+	// sharedPast may hold for each of a list: "5 and 10 past 6", "half past 6 and 7".
+	sharedPast  = regexp.MustCompile(`\b\d\d?(?:,? and|,) \d\d?(?: minutes)? (?:past|after|to|before) (?:\d|noon|midnight)|\b(?:quarter|half|\d\d? minutes|\d\d?) (?:past|after|to|before) (?:\d\d?|noon|midnight)(?:,? and|,) \d\d?(?:,| and| ?[ap]\.?m|$)`)
+	tensAndOnes = regexp.MustCompile(`\b(twenty|thirty|forty|fifty) (one|two|three|four|five|six|seven|eight|nine|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)\b`)
+	inMinutes   = strings.NewReplacer("quarter", "15 minutes", "half past", "30 past", "noon", "12", "midnight", "00")
 )
 
 // respell returns a text in lower case and in one spelling.
 func respell(text string) string {
-	fields := strings.Fields(strings.ToLower(text))
+	fields := strings.Fields(tensAndOnes.ReplaceAllString(strings.ToLower(text), "$1-$2"))
 	for i, field := range fields {
 		word := strings.TrimRight(field, ",.;:")
 		ten, one, both := strings.Cut(word, "-") // "twenty-five"
@@ -144,7 +161,9 @@ func respell(text string) string {
 	for _, r := range english().respellings {
 		text = r.pattern.ReplaceAllString(text, r.text)
 	}
-	text = spelledPast.ReplaceAllStringFunc(text, respellPast)
+	if !sharedPast.MatchString(text) {
+		text = spelledPast.ReplaceAllStringFunc(text, respellPast)
+	}
 	text = strings.NewReplacer("quarter past", "15 past", "half past", "30 past").Replace(text)
 	return spelledLength.ReplaceAllStringFunc(text, respellLength)
 }

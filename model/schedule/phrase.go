@@ -293,6 +293,11 @@ func (p *phrase) takeOrdinals(run []phraseWord) {
 	end := len(strings.TrimRight(kinds, "UWE-"))
 	if left := run[end:]; len(left) > 0 && left[0].kind == weekdayWord {
 		p.takeWeekdays(left)
+		for i := 1; i < end; i++ {
+			if last := run[i-1].n; last > 5 || run[i].n > 0 && run[i].n < last { // "5th and first Monday", "20th and last weekday"
+				p.refuse("days of two kinds need an RRULE line each")
+			}
+		}
 	} else if len(left) > 0 && left[0].text != "day" {
 		p.words = append(slices.Clone(left), p.words...)
 	}

@@ -123,8 +123,9 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 		default:
 			before := cmp.Or(times[k-1].half, map[string]string{"noon": "pm"}[times[k-1].text])
 			minute, ok = time.within(before, false)
-			sure = before == "" && (times[k-1].n < time.n || times[0].n > dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
+			sure = before == "" && (times[k-1].n < time.n || ends && times[0].n > dayMinutes/2) || before != "" && ok && minute == time.n && minute > times[k-1].n
 		}
+		r.falls = r.falls || !ends && k > 0 && times[k].n < times[k-1].n
 		if !sure {
 			early := time.n % (dayMinutes / 2)
 			r.refuse(fmt.Sprintf("%s could be %s or %s: AM or PM is needed at each time", document.Found(time.text), spokenClock(early), spokenClock(early+dayMinutes/2)))

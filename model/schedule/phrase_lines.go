@@ -30,13 +30,17 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 	case p.pace != "":
 		p.paceClocks()
 	}
-	if p.nights && !p.anyDay() {
+	if (p.nights || p.falls) && !p.anyDay() {
 		p.refuse("the night of a day may be the one before it or behind it; write Sunday at 23:00 or Monday at 2:00")
 	}
 	if p.count > 0 && p.unit+p.pace == "" && !p.said { // "once at 9:00"
 		p.refuse(document.Found(p.counted) + " is per day, week or month")
 	}
 	days := p.days()
+	if begins := p.begins(); p.start != "" && p.interval > 1 && (p.unit == "week" && !slices.Contains(p.weekdays, weekdayOf(begins)) ||
+		p.unit == "month" && len(p.ordinals) > 0 && !slices.Contains(p.ordinals, begins.Day())) {
+		p.refuse("it starts on another day than those named, so that it is not clear from when the interval counts")
+	}
 	p.times()
 	for _, day := range days {
 		day.Interval, day.Until = p.interval, p.until
@@ -194,7 +198,7 @@ func (p *phrase) days() (days []rrule.ROption) {
 		return p.datesOfYear()
 	case unit == "quarter":
 		o = p.choice(rrule.YEARLY, p.ordinals, p.quarter())
-	case unit == "year", unit == "month" && p.interval > 1 && len(p.months) > 0:
+	case unit == "year", unit == "month" && len(p.months) > 0 && (p.interval > 1 || p.said && len(p.months) == 1):
 		p.refuse("the months leave it open how often")
 	case unit == "month":
 		o = p.choice(rrule.MONTHLY, p.ordinals, p.months)

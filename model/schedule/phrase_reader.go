@@ -18,6 +18,7 @@ type phraseReader struct {
 	bare   bool // some time is only a number above twelve
 	nights bool // a time of a night that began the day before
 	halved bool // some time is said with its half of the day
+	falls  bool // a time is earlier than the one before it
 	late   bool // some time is said to be of the second half of the day
 	plain  bool // some time is said without its half of the day
 	reason string
@@ -48,7 +49,7 @@ func readWords(text string) (r phraseReader) {
 	if last := len(r.words) - 1; last >= 0 && r.words[last].text == "second" {
 		r.words[last].kind = unitWord
 	}
-	for _, conflict := range conflicts {
+	for _, conflict := range english().conflicts {
 		if conflict.kinds.MatchString(kindsOf(r.words)) {
 			r.refuse(conflict.reason)
 		}
@@ -61,8 +62,12 @@ func readWords(text string) (r phraseReader) {
 }
 
 func (r *phraseReader) read(field string) {
-	if len(field) > 1 {
-		field = strings.TrimRight(field, ".")
+	stop := len(field) > 1 && strings.HasSuffix(field, ".")
+	if stop {
+		field = strings.TrimSuffix(field, ".")
+	}
+	if stop && len(field) > 4 && !beginsWithDigit(field) { // no abbreviation
+		defer r.add(endWord, ";", 0)
 	}
 	known, isWord := english().words[field]
 	ordinal, isOrdinal := words.Ordinal(field)
@@ -134,20 +139,6 @@ func (r *phraseReader) addClock(text, hour, minute, half string) {
 	r.words = append(r.words, phraseWord{byte(kind), text, h*60 + m, half})
 }
 
-// conflicts are patterns of words that people read in two ways.
-var conflicts = []struct {
-	kinds  *regexp.Regexp
-	reason string
-}{
-	{regexp.MustCompile(`W[_Y][_aY]*W|U&[_aY]*[oW]|o&[_aY]*W|W&[_aY]*o`), "days of two kinds need an RRULE line each"}, // "weekdays on Saturday", "every 2 weeks and Monday"
-	{regexp.MustCompile(`nn|o[_aY]*o|EoM|EoU[_a]*M|U&[_aY]*(?:p|nU?P)`), "a number could mean more than one thing"},    // "at 9 05", "third last day", "every second July"
-	{regexp.MustCompile(`[tl]\([_aY]*@?[ntl]|[ntl][,&]+[_aY]*@.*[WMXD]|[ntl],&[_aY]*[ntl].*[WMX]|[tl].*,[_a]*Y[_a]*W.*[tln]`), // "every day at 9:00 (10:00 on Fridays)"
-		"it is not clear for which of the times the days hold"},
-	{regexp.MustCompile(`X[_a]*[YEA]|X[_a]*W[_a]*Y|X[_a]*W(?:[_a,&-]*W)*[_a,&]*(?:[sf-][_a]*(?:n[_a]*)?)?[MDo]|X[_a]*M(?:[_a,&-]*M)*[_a,&]*W|X[_a]*Ma?[no]|X[_a]*W,(?:&|[_a]*_)[_a]*W`),
-		"it is not clear for which days the exception holds"}, // "except on Mondays in July", "not only on Mondays"
-	{regexp.MustCompile(`&,|&$`), "the sentence has no end"},
-}
-
 // A rewriting replaces each run of words that fits the first group of a pattern of kinds.
 type rewriting struct {
 	pattern *regexp.Regexp
@@ -156,7 +147,7 @@ type rewriting struct {
 
 var rewritings = []rewriting{
 	{regexp.MustCompile(`(Y)`), func([]phraseWord) []phraseWord { return []phraseWord{{kind: fillerWord, text: "only"}} }},
-	{regexp.MustCompile(`(\()`), func([]phraseWord) []phraseWord { return []phraseWord{{kind: commaWord, text: ","}} }},
+	{regexp.MustCompile(`([()])`), func([]phraseWord) []phraseWord { return []phraseWord{{kind: commaWord, text: ","}} }},
 	{regexp.MustCompile(`(A)[_a]*[W$?]`), func([]phraseWord) []phraseWord { return []phraseWord{{kind: everyWord, text: "every"}} }},
 	{regexp.MustCompile(`(nx)`), func(run []phraseWord) []phraseWord { // "3 times"
 		return []phraseWord{{kind: countWord, text: run[0].text + " times", n: run[0].n}}
@@ -171,14 +162,14 @@ var rewritings = []rewriting{
 		return []phraseWord{{kind: unitWord, text: "day"}, run[0]}
 	}},
 	{regexp.MustCompile(`([no][_a]*M[_,]*y|M[_a]*[no][_,]*y)`), yearDate},
-	{regexp.MustCompile(`(?:[@_]|^)(U(?:n[,&_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
+	{regexp.MustCompile(`(?:[@_]|^)(U(?:n[,&+;_-]*)*n)`), func(run []phraseWord) []phraseWord { // "at minutes 5 and 35", "on days 1 and 15"
 		kind := map[string]byte{"minute": pastWord, "day": ordinalWord}[run[0].text]
 		if kind == 0 {
 			return run
 		}
 		return numbersAs(kind, run)
 	}},
-	{regexp.MustCompile(`((?:n[,&_]*)*nU?[PB](?:[_a]*U)?)`), func(run []phraseWord) []phraseWord { // "5 and 35 minutes past the hour"
+	{regexp.MustCompile(`((?:n[,&+;_]*)*nU?[PB](?:[_a]*U)?)`), func(run []phraseWord) []phraseWord { // "5 and 35 minutes past the hour"
 		for _, word := range run {
 			if word.kind == unitWord && word.text != "minute" && word.text != "hour" {
 				return run
@@ -255,11 +246,11 @@ func (r *phraseReader) readTimes() {
 			}
 			r.addClock(word.text, word.text, "", "")
 		case word.kind == toWord && word.text == "-" && !sameKind(before, next[0]): // a dash
-		case strings.IndexByte("@_a,&", word.kind) < 0:
+		case strings.IndexByte("@_a,&+;", word.kind) < 0:
 			r.words = append(r.words, word)
 		}
-		at = strings.IndexByte("@fbstl", word.kind) >= 0 || at && (strings.IndexByte(",&-h", word.kind) >= 0 || word.kind == numberWord && !counts)
-		if strings.IndexByte("_a,&", word.kind) < 0 {
+		at = strings.IndexByte("@fbstl", word.kind) >= 0 || at && (strings.IndexByte(",&+;-h", word.kind) >= 0 || word.kind == numberWord && !counts)
+		if strings.IndexByte("_a,&+;", word.kind) < 0 {
 			before = word.kind
 		}
 	}

@@ -257,7 +257,7 @@ var idle = slices.Concat(fillers(), strings.Fields(strings.Join(words.Nouns, " "
 
 func fillers() (all []string) {
 	for text, known := range english().words {
-		if strings.IndexByte("_av,&Y", known[0].kind) >= 0 {
+		if strings.IndexByte("_av,&Y+;", known[0].kind) >= 0 {
 			all = append(all, text)
 		}
 	}
