@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ type draft struct {
 
 	parts map[string]any // of a strategy
 	list  []any          // the delays that the sentence at hand lists
+	onAny bool           // it begins with "on failure"
 	each  bool           // "On failure, retry after 5 minutes": each one, or once?
 
 	mails  bool   // a sentence says e-mail
@@ -71,7 +73,9 @@ func readAll(text string) *draft {
 	if _, said := d.doc["spread"]; d.spread != "" && d.spread != "0s" && !said { // of "twice a day", unless a sentence sets another one
 		d.doc["spread"], d.lines["spread"] = d.spread, d.lines["rrule"]
 	}
-	d.retries()
+	if d.err == nil {
+		d.retries()
+	}
 	return d
 }
 
@@ -83,7 +87,7 @@ func (s *sentence) explain() error {
 		return refused
 	}
 	known := words.Cut(nearest)
-	for _, word := range words.Cut(s.text) {
+	for _, word := range words.Cut(s.said) {
 		_, notUnit := words.ParseDuration("1 " + word)
 		if !slices.Contains(known, word) && !strings.ContainsAny(word, `0123456789"`) && notUnit != nil {
 			refused.FieldError.Found += " (" + document.Found(word) + " is not understood there)"
@@ -108,26 +112,87 @@ func (d *draft) known() bool {
 	return !unknown
 }
 
-// read takes one sentence into account. Inside a block an action belongs to its heading.
+// read takes one sentence into account, or several that commas and words join.
 func (d *draft) read(s *sentence) {
 	d.now = s
+	if text := s.text; !d.readClauses(text) {
+		s.text = text
+		d.fail(errNotKnown)
+	}
+}
+
+// readClauses reads a text whole or else cut in two where it can be, behind the longest part that is known.
+func (d *draft) readClauses(text string) bool {
+	before := d.copy()
+	whole := d.readClause(text)
+	if whole && d.err == nil || len(text) > maxChained {
+		return whole
+	}
+	refused := d.err
+	for _, joint := range slices.Backward(betweenClauses.FindAllStringSubmatchIndex(text, maxJoined)) {
+		*d = before.copy()
+		first, rest := text[:joint[0]], text[joint[2]:]
+		if !d.readClause(first) || d.err != nil {
+			continue
+		}
+		if retries := aboutRetries.MatchString(first); retries && onlyClause.MatchString(rest) { // "retry twice, only on timeouts"
+			rest = "retry " + rest
+		} else if retries && aboutRetries.MatchString(rest) && !onlyErrors.MatchString(rest) {
+			continue
+		}
+		if d.readClauses(rest) && d.err == nil {
+			return true
+		}
+		break
+	}
+	*d = before
+	d.err = refused
+	return whole
+}
+
+var (
+	betweenClauses = regexp.MustCompile(`(?i)(?:, (?:and |but )?(?:then,? )?| (?:and|but) (?:then )?| with (?:an? )?)(\S)`)
+	onlyErrors     = regexp.MustCompile(`(?i)^retry only`)
+	onlyClause     = regexp.MustCompile(`(?i)^(?:only|never|not) (?:on|between|from|before|after|during|at|if|when|in)\b`)
+)
+
+// readClause reads a text in the way of one form. Inside a block an action belongs to its heading.
+func (d *draft) readClause(text string) bool {
+	before := d.copy()
+	d.now.text = plain(text)
 	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
-		same := s.level == d.block.heading
+		same := d.now.level == d.block.heading
 		if !d.block.entered {
 			d.block.entered, d.block.flat = true, same
 		}
-		if s.level.indent >= d.block.heading.indent && (d.block.flat || !same) {
-			if d.act(s.text); d.known() {
-				return
+		if d.now.level.indent >= d.block.heading.indent && (d.block.flat || !same) {
+			if d.act(d.now.text); d.known() {
+				return true
 			}
 		}
 	}
 	d.closeBlock()
-	if d.apply(sentenceGrammar(), s.text) {
-		return
+	if d.apply(writtenGrammar(), text) || d.apply(sentenceGrammar(), d.now.text) {
+		return true
 	}
 	d.at = nil
-	d.act(s.text)
+	if d.act(d.now.text); d.known() {
+		return true
+	}
+	*d = before
+	return false
+}
+
+func (d *draft) copy() draft {
+	c := *d
+	c.doc, c.lines, c.parts, c.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), make(map[int]*outcome)
+	for k, o := range d.failures {
+		same := *o
+		if c.failures[k] = &same; d.at == o {
+			c.at = &same
+		}
+	}
+	return c
 }
 
 func (d *draft) openBlock() {
@@ -143,15 +208,13 @@ func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
 const maxActions = 10
 
 func (d *draft) act(text string) {
-	if form, slots := match(actionGrammar(), text); form != nil {
-		form.apply(d, slots)
+	if d.apply(actionGrammar(), text) {
 		return
 	}
 	parts := strings.Split(text, " and ")
 	for i := 1; i < len(parts) && len(parts) <= maxActions; i++ {
 		first := strings.TrimRight(strings.Join(parts[:i], " and "), ",")
-		if form, slots := match(actionGrammar(), first); form != nil {
-			form.apply(d, slots)
+		if d.apply(actionGrammar(), first) {
 			d.act(strings.Join(parts[i:], " and "))
 			return
 		}
@@ -218,7 +281,7 @@ func (d *draft) notify(notice policy.Notice) {
 
 var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
 
-func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.text) }
+func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.said) }
 
 func (d *draft) refuse(want, found string) { d.fail(refuse(d.now.line, want, found)) }
 

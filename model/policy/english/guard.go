@@ -11,28 +11,28 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// addGuard adds one bound of a metric, which bound finds in the slots. A last slot of one more says of how many results.
-func addGuard(rule string, bound func(slots []string) (metric string, value any)) func(*draft, []string) {
+// addGuard adds one bound: a number, its metric and, if it is a share of what is usual, of how many results.
+func addGuard(rule string) func(*draft, []string) {
 	return func(d *draft, slots []string) {
 		guards, _ := d.doc["guard"].([]any)
 		if d.lines["guard"] > 0 && len(guards) == 0 {
 			d.twice("guard", d.now.line, d.now.original())
 		}
-		metric, value := bound(slots)
-		if text, _ := value.(string); thousand.MatchString(text) {
-			d.refuse("a number without a mark in it, such as 1000 or 1.5", document.Found(text)+" (1.000 may be 1 or 1000)")
-		} else {
-			value = strings.ReplaceAll(text, ",", "")
+		value, metric := strings.ReplaceAll(slots[0], ",", ""), slots[1]
+		if thousand.MatchString(slots[0]) {
+			d.refuse("a number without a mark in it, such as 1000 or 1.5", document.Found(slots[0])+" (1.000 may be 1 or 1000)")
 		}
 		name := d.now.value(metric)
-		if metric[0] != '"' && !isMetric(strings.ToLower(metric)) {
-			d.refuse(`a number that a success reports: rows, bytes, a name with _, or one in quotes`, document.Found(metric))
-		} else if metric[0] != '"' {
-			name = strings.ToLower(metric)
+		if metric[0] != '"' {
+			if name = strings.ToLower(metric); !isMetric(name) {
+				d.refuse(`a number that a success reports: rows, bytes, a name with _, or one in quotes`, document.Found(metric))
+			}
 		}
 		said := map[string]any{rule: value}
-		if of := slots[len(slots)-1]; (rule == "drop" || rule == "rise") && of != "" {
-			said["of"] = of
+		if len(slots) > 2 {
+			if said[rule] = value + "%"; slots[2] != "" {
+				said["of"] = slots[2]
+			}
 		}
 		field := element("guard", len(guards))
 		d.doc["guard"] = append(guards, any(map[string]any{name: said}))
@@ -45,11 +45,11 @@ var thousand = regexp.MustCompile(`^[1-9]\d{0,2}\.\d{3}\b`)
 // percentOff is what is missing of a percentage, to a hundred, without the dust of binary fractions.
 func percentOff(text string) string {
 	rest, _ := strconv.ParseFloat(text, 64) // digits
-	return decimal(math.Round((100-rest)*1e6)/1e6) + "%"
+	return decimal(math.Round((100-rest)*1e6) / 1e6)
 }
 
 // knownMetrics are names that a sentence may say as they are.
-var knownMetrics = strings.Fields("rows bytes lines records items products files columns images pages errors")
+var knownMetrics = strings.Fields("rows bytes lines records items products files columns images pages errors orders entries documents")
 
 func isMetric(name string) bool {
 	return policy.IsMetricName(name) && (slices.Contains(knownMetrics, name) || strings.Contains(name, "_"))

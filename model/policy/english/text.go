@@ -14,7 +14,7 @@ const (
 	maxBytes = 256 << 10
 	maxLines = 1000
 
-	maxJoined, maxChained = 32, 1 << 10 // sentences of a line that commas join, and bytes of it: each costs a look at the whole line
+	maxJoined, maxChained = 8, 1 << 10 // places where a sentence may be cut, and bytes of it: each costs a look at the whole sentence
 )
 
 type sentence struct {
@@ -77,15 +77,8 @@ func readLine(number int, line string) ([]sentence, error) {
 		first.ticked = append(first.ticked, found[1])
 	}
 	content = strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)
-	content = elided.ReplaceAllString(ifThatFails.ReplaceAllString(content, ", then $1"), "; on the $1 failure, $2")
-	content = elidedRetry.ReplaceAllString(content, "$1 retry $2")
-	if waits.MatchString(content) { // "wait 1 minute before the first retry, 5 minutes before the second"
-		content = strings.TrimPrefix(wait.ReplaceAllString(content, "; on the $2 failure, retry after $1"), "; ")
-	}
-	content = withTimeout.ReplaceAllString(content, "; timeout ")
-	for joined := 0; joined < maxJoined && len(content) < maxChained && chain.MatchString(content); joined++ {
-		content = chain.ReplaceAllString(content, "$1; $2")
-	}
+	content = ifThatFails.ReplaceAllString(content, ", then $1")
+	content = heldIf.ReplaceAllString(failedIf.ReplaceAllString(content, "doubt $1 and fail it"), "doubt $2 and $1 it")
 	var all []sentence
 	for _, text := range splitSentences(strings.Join(strings.Fields(content), " ")) {
 		s := first
@@ -95,9 +88,6 @@ func readLine(number int, line string) ([]sentence, error) {
 			s.said = strings.TrimRight(s.said, " .,;!")
 		}
 		s.text = s.said
-		for _, spelling := range spellings {
-			s.text = spelling.pattern.ReplaceAllString(s.text, spelling.to)
-		}
 		if s.text != "" {
 			all = append(all, s)
 		}
@@ -134,17 +124,11 @@ var (
 	inTicks = regexp.MustCompile("`([^`\\s]+)`")
 	// betweenSentences matches to the first word of a sentence. Behind "then" only an end may follow.
 	betweenSentences = regexp.MustCompile(`(\. )[A-Z]|(; )[A-Za-z']+ |(,? and |,? )then,? (?i:give|disable|wait (?:until|for the|for next)|panic|stop|tell|notify|email)\b`)
-	// elided is the next failure of a list, without its "failure": "on the first failure retry after 1 minute, on the second after 5 minutes".
-	elided      = regexp.MustCompile(`(?i), (?:and )?(?:(?:on|after) )?(?:the )?(` + someOrdinal + `)(?: failure)?,? ((?:retry|wait|give|disable|after|in|immediately)\b)`)
-	elidedRetry = regexp.MustCompile(`(?i)(; on the (?:` + someOrdinal + `) failure,) (after|in|immediately)\b`)
-	wait        = regexp.MustCompile(`(?i)(?:^wait |, (?:and )?| and )(\d+ [a-z]+) (?:before|after) the (` + someOrdinal + `)(?: (?:retry|failure))?\b`)
-	withTimeout = regexp.MustCompile(`(?i),? (?:with|using) an? (?:timeout|time limit) of `)
-	waits       = regexp.MustCompile(`(?i)^wait \d+ [a-z]+ (?:before|after) the first `)
-	ifThatFails = regexp.MustCompile(`(?i)[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again)?,? (?:retry|try again) (after|in|immediately)\b`)
-	// chain are sentences that a person joins with commas, as none of them has one.
-	chain     = regexp.MustCompile(`(?i)^((?:.*[;.] )?(?:refresh|allow|retry|keep) [^;.]*?)(?:,(?: and)?| and) ((?:allow|timeout (?:of )?\d|retry (?:up to|at most|every|after|only|immediately|once|twice|\S+ times)|do not retry|never|give up|notify|tell|e-?mail|keep|time out|skip) ?.*)$`)
-	halfOfDay = regexp.MustCompile(`(?i)[ap]\.m$`)
-	dayFirst  = regexp.MustCompile(`(?i)^` + someDay + `\b`)
+	ifThatFails      = regexp.MustCompile(`(?i)(?: and)?[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again| as well)?,? (?:retry|try again|once more|again) (after|in|immediately|at once)\b`)
+	failedIf         = regexp.MustCompile(`(?i)\b(?:treat|consider|count) (an? (?:refresh|success|result) (?:with|without|whose) [^.;]+) as (?:failed|a failure)\b`)
+	heldIf           = regexp.MustCompile(`(?i)\b(hold|fail) (an? (?:refresh|success|result) (?:with|without|whose) [^.;,]+)`)
+	halfOfDay        = regexp.MustCompile(`(?i)[ap]\.m$`)
+	dayFirst         = regexp.MustCompile(`(?i)^` + someDay + `\b`)
 )
 
 // splitSentences splits a line, but not "6 a.m. Monday".
@@ -161,35 +145,6 @@ func splitSentences(text string) (all []string) {
 		all = append(all, text[:begin+1])
 		text, from = text[end:], 0
 	}
-}
-
-// spellings are other ways to say a word, before any form is looked for.
-var spellings = []struct {
-	pattern *regexp.Regexp
-	to      string
-}{
-	{regexp.MustCompile(`(?i)\bdon't\b`), "do not"},
-	{regexp.MustCompile(`(?i)^please `), ""},
-	{regexp.MustCompile(`(?i)^only retry\b`), "retry only"},
-	{regexp.MustCompile(`(?i)\btry(ing)? again\b`), "retry$1"},
-	{regexp.MustCompile(`(?i)\bretry (?:it|them|failed (?:attempts|refreshes)|a failed (?:attempt|refresh))\b`), "retry"},
-	{regexp.MustCompile(`(?i)^(?:allow )?retries (?:(?:are|may|can|should|must) )?(?:(?:be )?(?:start|run|happen|made|allowed) )?only(?: (?:be )?(?:start|run|allowed|made))?\b|^only (?:allow|start|make) retries\b`), "retry only"},
-	{regexp.MustCompile(`(?i)^keep (?:re)?trying\b`), "retry"},
-	{regexp.MustCompile(`(?i)^first,? (retry [^,]+, then )`), "$1"},
-	{regexp.MustCompile(`(?i)^(?:alert|inform|notify|warn|tell) (\S+@\S+)`), "email $1"},
-	{regexp.MustCompile(`(?i)^no retries (on|between|from|before|after|during|at)\b`), "do not retry $1"},
-	{regexp.MustCompile(`(?i)^(?:(?:make|do|allow) )?((?:up to|at most|no more than|a maximum of) (?:` + someCount + `)) (?:retries|retry attempts)\b`), "retry $1 times"},
-	{regexp.MustCompile(`(?i)^let (.+) know\b`), "notify $1"},
-	{regexp.MustCompile(`(?i)\b(?:inform|warn|alert) (the|its)\b`), "notify $1"},
-	{regexp.MustCompile(`(?i)^(notify .+) only (when|if)\b`), "$1 $2"},
-	{regexp.MustCompile(`(?i)^back off exponentially\b`), "use exponential backoff"},
-	{regexp.MustCompile(`(?i)^(?:if|when) (?:it|an attempt|a refresh) times out\b`), "on timeout"},
-	{regexp.MustCompile(`(?i)^((?:on|after) the (?:` + someOrdinal + `))(?: one)?, (retry|wait|give|disable|do)`), "$1 failure, $2"},
-	{regexp.MustCompile(`(?i)^(?:the )?(` + someOrdinal + `) retry (?:(?:is|comes|starts|runs) )?(immediate|after|in)`), "on the $1 failure, retry $2"},
-	{regexp.MustCompile(`(?i)\bretry immediate$`), "retry immediately"},
-	{regexp.MustCompile(`(?i)\berrors of (?:the )?type `), ""},
-	{regexp.MustCompile(`(?i)(?:(,) )?\((\d+ [a-z]+ to \d+ [a-z]+)\)`), "from $2"},
-	{regexp.MustCompile(`(?i)^(` + someOrdinal + `) failure\b`), "on the $1 failure"},
 }
 
 // value returns what a captured word stands for: the text in quotes, or itself.

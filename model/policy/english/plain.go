@@ -1,0 +1,199 @@
+package english
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// synonyms are other ways to say a word or a phrase that the forms are written in. Nothing at the left: it may be left out.
+const synonyms = `
+: please, always, automatically, of course, the next time
+at most: up to, no more than, not more than, never more than, a maximum of, up to a maximum of, at the most, no longer than, not longer than, never longer than, for no more than, for no longer than, for a maximum of, max, max., maximum, not exceeding, no later than, not later than
+never: do not, don't, does not, doesn't, won't, will not
+must never: must not, may not, should not, can not, cannot, may never, should never, can never, shall not, are not to, is not to
+are never: aren't, are not
+is never: isn't, is not
+has never: hasn't, has not
+but never: but not
+never be: not be
+must: has to, have to, needs to, need to, should, shall
+may: can, could, is allowed to, are allowed to, might
+planned: scheduled, regularly scheduled, regular
+retry: try again, retry again, retry it, retry them, retry the refresh, retry the attempt, retry a failed attempt, retry failed attempts, retry failed refreshes, retry failed runs, retry a failed refresh, retry a failed run, keep retrying, keep trying, keep re-trying, re-try, try it again, run it again, repeat it, repeat the attempt, try once more, attempt again, start again
+retrying: trying again
+retries: re-tries, repetitions
+notify: tell, inform, alert
+more than: longer than, in excess of
+skip: ignore, omit, leave out
+wait: waiting
+is immediately: is immediate
+15 minutes: a quarter of an hour, quarter of an hour
+45 minutes: three quarters of an hour
+less than: shorter than, fewer than
+less: fewer
+for each: per, for every, of each, of every, for the same, of the same, for any one, for any, within each
+backoff: back-off, backing off
+backoff exponentially: back off exponentially
+without limit: forever, indefinitely, endlessly, without a limit, without any limit, without end, infinitely, for ever, with no limit, an unlimited number of times, unlimited times, as often as needed
+at a time: at the same time, in parallel, concurrently, simultaneously, at any one time, at one time, at any given time
+immediately: right away, straight away, without delay, now, instantly, without waiting, without any delay
+e-mail: email
+e-mails: emails
+nobody: no one
+attempt: execution
+attempts: executions
+time zone: timezone
+cancel: abort, kill, terminate, interrupt
+cancelled: aborted, killed, terminated, interrupted, canceled
+is lost: counts as lost, is considered lost, is taken for lost, is treated as lost, is regarded as lost, is declared lost, is presumed lost
+is silent: gives no sign of life, gives no signs of life, sends no sign of life, sends no signs of life, shows no sign of life, shows no signs of life, has been silent, was silent, stays silent, remains silent, goes silent, falls silent, says nothing, is quiet, sends nothing, reports nothing
+at night: during the night
+on weekends: at weekends, at the weekend, on the weekend
+outside: outside of, except between
+`
+
+var (
+	plainWords    = make(map[string]string)
+	longestPhrase = func() (longest int) {
+		for line := range strings.Lines(synonyms) {
+			plainWord, others, _ := strings.Cut(strings.TrimSpace(line), ":")
+			for phrase := range strings.SplitSeq(others, ",") {
+				phrase = strings.TrimSpace(phrase)
+				plainWords[phrase] = plainWord
+				longest = max(longest, len(strings.Fields(phrase)))
+			}
+		}
+		return longest
+	}()
+)
+
+// plain says a sentence in the words of the forms. Each step is one more way to say the same.
+func plain(text string) string {
+	tokens := strings.Fields(text)
+	var out []string
+	for len(tokens) > 0 {
+		count := min(longestPhrase, len(tokens))
+		word, known := "", false
+		for ; count > 1 || count == 1 && !known; count-- {
+			phrase := strings.Join(tokens[:count], " ")
+			bare := strings.TrimRight(phrase, ",:;")
+			if word, known = plainWords[strings.ToLower(bare)]; !known {
+				if word, known = plainWords[strings.ToLower(phrase)]; known {
+					bare = phrase
+				}
+			}
+			if known {
+				word += phrase[len(bare):]
+				break
+			}
+		}
+		if !known {
+			word, count = tokens[0], 1
+		}
+		if tokens = tokens[count:]; word != "" {
+			out = append(out, word)
+		}
+	}
+	text = strings.Join(out, " ")
+	for _, respelling := range respellings() {
+		text = respelling.pattern.ReplaceAllString(text, respelling.to)
+	}
+	return activeVoice(text)
+}
+
+type respelling struct {
+	pattern *regexp.Regexp
+	to      string
+}
+
+// respellings bring the parts of a sentence into the order of the forms, in plain words.
+var respellings = sync.OnceValue(func() (all []respelling) {
+	for _, pair := range [][2]string{
+		{`,? instead$`, ""},
+		{`^(?:then|finally),? (after|if|when|once|on) `, "$1 "},
+		{`^only (notify|e-mail) `, "$1 "},
+		{`,? \((\d+ \w+ to \d+ \w+)\)`, " from $1"},
+		{`^first,? (retry [^,]+, then )`, "$1"},
+		{`^(?:we want|there are|there is|make|allow) ((?:at most )?<count> (?:quick )?retr(?:y|ies)\b)`, "$1"},
+
+		// A condition is one of those that the forms know: after a time, on an error, without success
+		{`\b(?:that|which|if <it>|when <it>|once <it>) <run>s?(?: for)? more than\b`, "over"},
+		{`\b(?:if|when) <it> (?:is|has|did|does) never(?: yet)? (?:done|over|finish(?:ed)?|completed?|ended|respond(?:ed)?|answer(?:ed)?) (?:after|within|in)\b`, "over"},
+		{`\b(?:if|when|whenever) <it> times out\b`, "on timeout"},
+		{`\b(?:if|when|whenever) (?:the (?:error(?: type)?|reason|failure) is|the (?:server|source|worker|host) (?:says|answers|returns|responds|reports)(?: with)?|<it> fails (?:with|because of|due to))\b`, "on"},
+		{`\b(?:if|when|whenever) (<errors>) (?:occurs?|happens?)\b`, "on $1"},
+		{`\b(?:upon|in case of|in the case of)\b`, "on"},
+		{`\berrors? of (?:the )?type `, ""},
+		{`\b(?:(?:if|when|once) |that )(?:(?:<it>|<the model>|nothing) )?(?:has never succeeded|never succeeds?|keeps failing|(?:has been|is) failing|has failed|fails(?: continuously)?) (?:for|within)(?: more than)? <duration>`, "after $1 without success"},
+		{`\b(?:if|when|once) there (?:is|was|has been) no success (?:for|within|in)(?: more than)? <duration>`, "after $1 without success"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?last success is (?:older than|more than) <duration>(?: old| ago)?`, "after $1 without success"},
+		{`<duration> (?:of (?:(?:unsuccessful |failed )?(?:refresh )?(?:attempts|retries)|failures|failing)|without (?:an?y? )?success(?:ful (?:refresh|attempt|run))?)\b`, "$1 without success"},
+		{`\b(?:if|when|once) (?:<it>|<the model>) (?:fails|has failed) (<count>) times(?: in a row)?\b`, "after $1 failures"},
+		{`\b(<count>) (?:consecutive failures|failures in a row|failures in succession)\b`, "$1 failures"},
+		{`\b(?:let|keep) ((?:the|its) (?:customer|owner|user|client)) (?:know|informed)\b`, "notify $1"},
+		{`\b(?:notify|warn|e-?mail) (\S+@\S+)`, "e-mail $1"},
+
+		// Retries
+		{`^only (?:(?:allow|start|make) )?retr(?:y|ies)\b`, "retry only"},
+		{`^retries (?:(?:are|may|can|must) )?(?:(?:be )?(?:start|run|happen|made|allowed|started) )?only(?: (?:be )?(?:start|run|allowed|made|started))?\b`, "retry only"},
+		{`^(?:(?:allow|start|make) retries(?: only)?|retries are (?:allowed|permitted)(?: only)?) `, "retry only "},
+		{`^retry (.+) only$`, "retry only $1"},
+		{`^retry only (?:on )?(.+) and nothing else$`, "retry only on $1"},
+		{`^retry (?:on )?(.+) and (?:on )?nothing else$`, "retry only on $1"},
+		{`^(?:retry nothing|never retry anything|never retry on anything) (?:but|except) (?:on )?`, "retry only on "},
+		{`^(?:there are )?no (?:retries|retry) (on|between|from|before|after|during|at|for|outside)\b`, "never retry $1"},
+		{`\bdrop (<a retry>|it)\b`, "skip $1"},
+		{`^retry never `, "never retry "},
+		{`^outside (?:the hours )?(.+?),? (?:nothing is retried|never retry|there are no retries)$`, "retry only $1"},
+		{`^never retry outside (?:the hours )?`, "retry only "},
+		{`^<errors> is (?:final|permanent)(?:: never retry)?$`, "never retry on $1"},
+
+		// Doubts
+		{`(<a success>) with(?:out(?: any)?| no) <metric>`, "$1 with less than 1 $2"},
+		{`\b(?:that|which) has\b`, "with"},
+		{`\bwith over\b`, "with more than"},
+		{`\bhalf (?:of )?the usual\b`, "50% of the usual"},
+		{`\bmore than (?:twice|double) (?:the )?usual <metric>`, "more than 100% more $1 than usual"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:drops?|falls?|decreases?|shrinks?|(?:is|are)) (?:by )?more than <percent>(?: below <usual>)?`, "with more than $2% less $1 than usual"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:rises?|grows?|increases?|(?:is|are)) (?:by )?more than <percent>(?: above <usual>)?`, "with more than $2% more $1 than usual"},
+		{`\b(?:if|when) there are (less|more) than\b`, "with $1 than"},
+		{`^(with (?:more|less) than [^,]+), doubt <a success>$`, "doubt a refresh $1"},
+	} {
+		all = append(all, respelling{regexp.MustCompile(`(?i)` + slots(pair[0])), pair[1]})
+	}
+	return all
+})
+
+// participles are what may be said in the passive voice: "A refresh without rows is doubted".
+var participles = map[string]string{"retried": "retry", "doubted": "doubt", "cancelled": "cancel", "stopped": "cancel", "ended": "cancel", "skipped": "skip",
+	"ignored": "skip", "dropped": "skip", "spread": "spread", "held": "hold", "notified": "notify", "told": "notify", "informed": "notify", "warned": "notify"}
+
+var (
+	passive = regexp.MustCompile(`(?i)^((?:if|when|after|on|once) [^,]+, )?(only )?([^,:;]+?) ((?:(?:must|may|will) )?(?:(?:never|only) )?(?:is|are|gets?|be) (?:(?:never|only) )?)(` +
+		strings.Join(slices.Sorted(maps.Keys(participles)), "|") + `)\b(.*)$`)
+	noSubject = regexp.MustCompile(`(?i)\b(?:never|not|only|when|if|while|until|unless|once|notify|e-mail|tell|that (?:the|it|its|refresh))\b`)
+)
+
+// activeVoice makes "retry timeouts" of "timeouts are retried".
+func activeVoice(text string) string {
+	found := passive.FindStringSubmatch(text)
+	if found == nil || noSubject.MatchString(found[3]) {
+		return text
+	}
+	condition, subject, verb, rest := found[1], " "+found[3], participles[strings.ToLower(found[5])], found[6]
+	said := strings.Fields(strings.ToLower(found[2] + found[4]))
+	switch {
+	case strings.Count(strings.Join(said, " "), "never")+strings.Count(strings.Join(said, " "), "only") > 1:
+		return text
+	case slices.Contains(said, "only"):
+		verb += " only"
+	case slices.Contains(said, "never"):
+		verb = "never " + verb
+	case strings.EqualFold(subject, " nothing"):
+		verb, subject = "never "+verb, ""
+	}
+	return condition + verb + subject + rest
+}
