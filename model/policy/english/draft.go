@@ -115,8 +115,7 @@ func (d *draft) known() bool {
 // read takes one sentence into account, or several that commas and words join.
 func (d *draft) read(s *sentence) {
 	d.now = s
-	if text := s.text; !d.readClauses(text) {
-		s.text = text
+	if !d.readClauses(s.said) {
 		d.fail(errNotKnown)
 	}
 }
@@ -132,18 +131,18 @@ func (d *draft) readClauses(text string) bool {
 	for _, joint := range slices.Backward(betweenClauses.FindAllStringSubmatchIndex(text, maxJoined)) {
 		*d = before.copy()
 		first, rest := text[:joint[0]], text[joint[2]:]
-		if !d.readClause(first) || d.err != nil {
-			continue
-		}
-		if retries := aboutRetries.MatchString(first); retries && onlyClause.MatchString(rest) { // "retry twice, only on timeouts"
+		retries := aboutRetries.MatchString(first)
+		if retries && onlyClause.MatchString(rest) { // "retry twice, only on timeouts"
 			rest = "retry " + rest
-		} else if retries && aboutRetries.MatchString(rest) && !onlyErrors.MatchString(rest) {
+		} else if retries && aboutRetries.MatchString(rest) && !strings.HasPrefix(rest, "retry only") {
 			continue
 		}
-		if d.readClauses(rest) && d.err == nil {
-			return true
+		if d.readClause(first) && d.err == nil {
+			if d.readClauses(rest) && d.err == nil {
+				return true
+			}
+			break
 		}
-		break
 	}
 	*d = before
 	d.err = refused
@@ -152,7 +151,6 @@ func (d *draft) readClauses(text string) bool {
 
 var (
 	betweenClauses = regexp.MustCompile(`(?i)(?:, (?:and |but )?(?:then,? )?| (?:and|but) (?:then )?| with (?:an? )?)(\S)`)
-	onlyErrors     = regexp.MustCompile(`(?i)^retry only`)
 	onlyClause     = regexp.MustCompile(`(?i)^(?:only|never|not) (?:on|between|from|before|after|during|at|if|when|in)\b`)
 )
 
@@ -162,27 +160,21 @@ func (d *draft) readClause(text string) bool {
 	d.now.text = plain(text)
 	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
 		same := d.now.level == d.block.heading
-		if !d.block.entered {
-			d.block.entered, d.block.flat = true, same
-		}
-		if d.now.level.indent >= d.block.heading.indent && (d.block.flat || !same) {
-			if d.act(d.now.text); d.known() {
-				return true
-			}
+		d.block.flat = d.block.flat || same && !d.block.entered
+		d.block.entered = true
+		if d.now.level.indent >= d.block.heading.indent && (d.block.flat || !same) && d.act(d.now.text) {
+			return true
 		}
 	}
 	d.closeBlock()
-	if d.apply(writtenGrammar(), text) || d.apply(sentenceGrammar(), d.now.text) {
-		return true
-	}
-	d.at = nil
-	if d.act(d.now.text); d.known() {
+	if d.apply(writtenGrammar(), text) || d.apply(sentenceGrammar(), d.now.text) || d.act(d.now.text) {
 		return true
 	}
 	*d = before
 	return false
 }
 
+// copy returns the draft as it is now, to go back to.
 func (d *draft) copy() draft {
 	c := *d
 	c.doc, c.lines, c.parts, c.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), make(map[int]*outcome)
@@ -198,29 +190,27 @@ func (d *draft) copy() draft {
 func (d *draft) openBlock() {
 	if d.now.opens {
 		d.block = block{heading: d.now.level}
-		return
+	} else {
+		d.closeBlock()
 	}
-	d.closeBlock()
 }
 
 func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
 
-const maxActions = 10
-
-func (d *draft) act(text string) {
+// act reads actions that "and" joins, and reports whether all are known.
+func (d *draft) act(text string) bool {
 	if d.apply(actionGrammar(), text) {
-		return
+		return true
 	}
-	parts := strings.Split(text, " and ")
-	for i := 1; i < len(parts) && len(parts) <= maxActions; i++ {
-		first := strings.TrimRight(strings.Join(parts[:i], " and "), ",")
-		if d.apply(actionGrammar(), first) {
-			d.act(strings.Join(parts[i:], " and "))
-			return
+	for _, joint := range betweenActions.FindAllStringIndex(text, maxJoined) {
+		if d.apply(actionGrammar(), text[:joint[0]]) {
+			return d.act(text[joint[1]:])
 		}
 	}
-	d.fail(errNotKnown)
+	return false
 }
+
+var betweenActions = regexp.MustCompile(`(?i),? and `)
 
 func (d *draft) set(field string, value any) {
 	if d.lines[field] > 0 {
@@ -237,19 +227,31 @@ func (d *draft) setInner(field, path string) {
 	d.lines[field] = cmp.Or(d.lines[field], d.now.line)
 }
 
-func (d *draft) twice(field string, line int, found string) {
-	d.fail(refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found)))
+// add adds an element to a list of the policy; build makes it for its place.
+func (d *draft) add(field string, build func(place string) any) {
+	list, _ := d.doc[field].([]any)
+	if d.lines[field] > 0 && len(list) == 0 {
+		d.twice(field, d.now.line, d.now.original())
+	}
+	place := element(field, len(list))
+	d.doc[field] = append(slices.Clone(list), build(place))
+	d.setInner(field, place)
 }
 
-var subjects = map[string]string{
-	"name": "the name", "rrule": "the schedule", "timezone": "the time zone", "dtstart": "the start of the schedule",
-	"timeout": "the timeout", "queue_timeout": "the time in the queue", "silent_after": "silent workers", "retries": "when to retry", "jitter": "varying the delays",
-	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
-	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
-	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "email": "who gets e-mail", "failing_from": "which failure to tell of", "disabled_reason": "the reason",
-	"limits": "what runs at a time", "circuit": "the circuit", "circuit.on": "what counts for the circuit", "circuit.probe": "the probe of the circuit",
-	"retry_after_scope": "what a retry_after holds back", "closed": "the calendars", "fresh_within": "freshness", "warn_within": "when to warn",
-	"guard": "what is doubted", "on_suspect": "what becomes of a doubted refresh",
+// put adds a part to an object of the policy.
+func (d *draft) put(field, part string, value any) {
+	before, found := d.doc[field].(map[string]any)
+	if !found && d.lines[field] > 0 {
+		d.twice(field, d.now.line, d.now.original())
+	}
+	object := map[string]any{part: value}
+	maps.Copy(object, before)
+	d.doc[field] = object
+	d.setInner(field, field+"."+part)
+}
+
+func (d *draft) twice(field string, line int, found string) {
+	d.fail(refuse(line, "one sentence about "+field+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found)))
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.

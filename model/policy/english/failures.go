@@ -13,37 +13,28 @@ import (
 )
 
 type outcome struct {
-	line  int    // of the first of them
-	field string // that the delay belongs to
-	said  string // that one
-	delay string // of a retry; empty: none
-	wait  bool
-	reset bool
-	final bool
+	line  int      // of the first of them
+	field string   // that the delay belongs to
+	said  string   // that one
+	then  []string // what follows, in the words of follow
 }
 
-// resolve returns what follows failure k if it is the last, else "" with the delay in o.
-func (o *outcome) resolve(k int) (final string, err error) {
+// resolve returns the delay that follows failure k, or else what follows if it is the last.
+func (o *outcome) resolve(k int) (delay, final string, err error) {
 	want := "a retry, a wait for the next scheduled refresh, or giving up after the " + words.FormatOrdinal(k) + " failure"
-	said := 0
-	for _, one := range []bool{o.delay != "", o.wait, o.final} {
-		if one {
-			said++
-		}
-	}
+	then := slices.Compact(slices.Sorted(slices.Values(o.then)))
 	switch {
-	case said == 0:
-		return "", refuse(o.line, want, "nothing of that")
-	case said > 1 || o.reset && !o.wait:
-		return "", refuse(o.line, "only one of "+want, "more than one")
-	case o.final:
-		return giveUp, nil
-	case o.reset:
-		return nextPlanned, nil
-	case o.wait:
-		o.delay = nextDelay
+	case len(then) == 0, len(then) == 1 && then[0] == nextPlanned:
+		return "", "", refuse(o.line, want, "nothing of that")
+	case slices.Equal(then, []string{nextDelay, nextPlanned}):
+		return "", nextPlanned, nil
+	case len(then) > 1 || len(o.then) > 1 && then[0] != giveUp:
+		return "", "", refuse(o.line, "only one of "+want, "more than one")
+	case then[0] == giveUp:
+		return "", giveUp, nil
+	default:
+		return then[0], "", nil
 	}
-	return "", nil
 }
 
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays is number N+1.
@@ -73,7 +64,7 @@ func (d *draft) listFailures() {
 	order := slices.Sorted(maps.Keys(d.failures))
 	for i, k := range order {
 		o := d.failures[k]
-		final, err := o.resolve(k)
+		delay, final, err := o.resolve(k)
 		d.fail(err)
 		d.now = &sentence{line: o.line, said: o.said}
 		next := before + i + 1
@@ -86,7 +77,7 @@ func (d *draft) listFailures() {
 			d.refuse("the "+words.FormatOrdinal(next)+" failure, because the failure after the last retry has the next number", "the "+words.FormatOrdinal(k))
 		case final == "":
 			d.lines[element("retries", i)] = o.line
-			delays = append(delays, o.delay)
+			delays = append(delays, delay)
 		case i < len(order)-1:
 			d.fail(refuse(d.failures[order[i+1]].line, "nothing after the "+words.FormatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last", "the "+words.FormatOrdinal(order[i+1])))
 		default:
@@ -120,7 +111,7 @@ var (
 	identifier  = regexp.MustCompile(`^[A-Za-z][\w.:/-]*\w$`)
 	compound    = regexp.MustCompile(`[a-z][A-Z]|\w_\w|\w(?:\.|::)\w|.(?:Error|Exception)$`) // of several words, as none in a sentence is
 	statusClass = regexp.MustCompile(`(?i)^(?:http_)?\dxx$`)
-	inError     = regexp.MustCompile(`(?i)^(?:an? )?(?:http )?(.+?)(?: errors?)?$`)
+	inError     = regexp.MustCompile(`(?i)^(?:an?y? |all )?(?:http |status )?(.+?)(?: (?:errors?|status|responses?))?$`)
 	betweenAll  = regexp.MustCompile(`(?i)(?:, and |, or |, | and | or )(?:(?:on|after) )?`)
 )
 
@@ -167,19 +158,12 @@ var afterTime = regexp.MustCompile(`(?i)^after `)
 var neverAgain = regexp.MustCompile(`(?i)^(?:(?:never|do not) retry|give up(?: immediately| at once)?)$`)
 
 func (d *draft) onError(slots []string) {
-	types := d.errorTypes(slots[0], false)
-	delays, _ := d.doc["delays_by_error"].(map[string]any)
-	if delays = maps.Clone(delays); delays == nil {
-		delays = make(map[string]any)
-	}
-	d.doc["delays_by_error"] = delays
-	for _, name := range types {
+	for _, name := range d.errorTypes(slots[0], false) {
 		field, delay := "delays_by_error."+name.(string), neverRetry
 		if !neverAgain.MatchString(slots[1]) {
 			delay = d.delay(field, afterTime.ReplaceAllString(slots[1], "retry $0"))
 		}
-		delays[name.(string)] = delay
-		d.setInner("delays_by_error", field)
+		d.put("delays_by_error", name.(string), delay)
 	}
 }
 
@@ -188,18 +172,23 @@ func (d *draft) delay(field, action string) string {
 	o := &outcome{line: d.now.line, field: field}
 	d.at = o
 	defer d.closeBlock()
-	d.act(action)
-	if final, err := o.resolve(1); err != nil || final != "" {
+	if !d.act(action) {
 		d.fail(errNotKnown)
 	}
-	return o.delay
+	delay, _, _ := o.resolve(1)
+	if delay == "" {
+		d.fail(errNotKnown)
+	}
+	return delay
 }
 
 // onFailure reads "second", "first and second", "first three" and "2" before what is done.
 func (d *draft) onFailure(slots []string) {
 	for _, k := range d.ordinals(slots[0]) {
 		d.atFailure(k)
-		d.act(slots[1])
+		if !d.act(slots[1]) {
+			d.fail(errNotKnown)
+		}
 	}
 	d.openBlock()
 }
@@ -228,37 +217,6 @@ func (d *draft) ordinals(text string) (numbers []int) {
 		}
 	}
 	return numbers
-}
-
-// steps are the retries that one sentence lists, each with its failure: "on the first failure retry after 1 minute, on the second after 5 minutes".
-var steps = []form{
-	{patterns: `(?:on|after|for) (?:the )?<ordinals>(?: (?:failures?|ones?))?[,:]? <wait> / (?:the )?<ordinals>(?: (?:retry|retries|ones?))?(?: (?:comes?|is|are|starts?|runs?|happens?|follows?))?[,:]? <wait>`,
-		apply: func(d *draft, slots []string) { d.step(slots[0], slots[1]) }},
-	{patterns: `(?:wait |retry after )?<when> (?:before|after|on) (?:the )?<ordinals>(?: (?:retry|retries|failures?|ones?))?`,
-		apply: func(d *draft, slots []string) { d.step(slots[1], slots[0]) }},
-	{patterns: `retry each time`, apply: func(*draft, []string) {}},
-}
-
-func (d *draft) step(ordinals, delay string) {
-	for _, k := range d.ordinals(ordinals) {
-		d.atFailure(k)
-		if d.at.delay = "0s"; !immediately.MatchString(delay) {
-			d.at.delay = d.duration(d.at.field, waitWords.ReplaceAllString(delay, ""))
-		}
-	}
-	d.closeBlock()
-}
-
-var (
-	immediately = regexp.MustCompile(`(?i)(?:immediately|at once)$`)
-	waitWords   = regexp.MustCompile(`(?i)^(?:retry |wait )?(?:after |in |for )?|(?:,? (?:and |then )+retry)$`)
-	firstStep   = regexp.MustCompile(`(?i)` + slots(`^(?:(?:on|after|for) (?:the )?<ordinals> failures?,? (?:retry|wait)|(?:the )?<ordinals> retr(?:y|ies)|(?:wait|retry) .* (?:before|after|on) (?:the )?<ordinals>)`))
-)
-
-func (d *draft) eachFailure(slots []string) {
-	if !firstStep.MatchString(slots[0]) || !d.applyAll(stepGrammar(), slots[0]) {
-		d.fail(errNotKnown)
-	}
 }
 
 func (d *draft) atFailure(k int) {

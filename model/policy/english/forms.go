@@ -18,13 +18,13 @@ var asWritten = []form{
 	{`use the time ?zone <value> / the time ?zone is <value> / time ?zone: <value> / (?:(?:all|the) )?times are in <value>`, "Use the time zone Europe/Berlin", setValue("timezone")},
 	{`(?:start|begin|count) the schedule (?:at|on|from) <value>`, "Start the schedule at 2026-01-01T00:00:00", setValue("dtstart")},
 	{`(?:retry|start retries) only (?:with)?in the window <rule> / let retries wait for the window <rule>`, "Let retries wait for the window FREQ=DAILY;BYHOUR=9,10,11",
-		func(d *draft, slots []string) { d.set("retry_window", d.now.restore(slots[0])) }},
+		func(d *draft, slots []string) { d.set("retry_window", d.now.restore(slots[0], asItIs)) }},
 }
 
 // headed are the ways to say the value of a field by its name: "The timeout is 1 hour", "Timeout: 1 hour".
 func headed(names, value string) string {
 	name := `(?:` + names + `)(?: (?:for|of) <it>| for each (?:attempt|refresh|run|job))?`
-	return name + `:? ` + value + ` / (?:the )?` + name + ` is ` + value + ` / set (?:the|an?) ` + name + ` to ` + value + ` / (?:use|with|add|promise|allow)(?: an?)? ` + name + ` of ` + value
+	return name + `(?::| of)? ` + value + ` / (?:the )?` + name + ` is ` + value + ` / set (?:the|an?) ` + name + ` to ` + value + ` / (?:use|with|add|promise|allow)(?: an?)? ` + name + ` of ` + value
 }
 
 // without are the ways to say that there is none of them.
@@ -36,24 +36,18 @@ const timeoutNames = `timeout|time limit|at most (?:(?:run|running) ?time|durati
 
 // sentences are what else a policy may say beside actions, in plain words. The first pattern that fits is taken.
 var sentences = []form{
-	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> may wait <at most><duration> in the queue / <it> may wait in the queue (?:for )?<at most><duration> /
-		(?:a|the) worker must (?:start|take|pick up|begin|send started|announce started)(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? /
-		(?:if|when) no worker (?:has )?(?:starts?|started|takes?|taken|picks? up|picked up|begins?|begun)(?: <it>)? (?:after|within|in) <duration> => offer <it> again / ` + headed(`queue timeout|time in the queue|timeout in the queue`, `<at most><duration>`),
+	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> may wait <at most><duration> in the queue / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => offer it again /
+		<worker> must (?:start|take|pick up|begin|send started|announce started)(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / <worker> (?:has|have|gets?) <at most><duration> to (?:start|take|pick up|begin) <it> /
+		(?:if|when) no worker (?:has )?(?:starts?|started|takes?|taken|picks? up|picked up|begins?|begun)(?: <it>)? (?:after|within|in) <duration> => offer <it> again / ` + headed(`queue timeout|time in the queue|timeout in the queue`, `<at most><duration>`) + ` / ` + `allow (?:any|unlimited) time (?:to wait )?in the queue / ` + without(`queue timeout|limit for the queue`),
 		"Allow 10 minutes in the queue", setDuration("queue_timeout")},
-	{`allow (?:any|unlimited) time (?:to wait )?in the queue / ` + without(`queue timeout|limit for the queue`), "Allow any time in the queue", set("queue_timeout", "none")},
-	{`(?:take|consider|treat|count|regard) (?:a|the|it|any) ?worker(?: for| as)? lost <silent> / (?:a|the|any|each|every) worker <silent> is lost / <silent> => (?:it|the worker) is lost /
-		<silent> => (?:take|consider|treat|count|regard) (?:it|the worker)(?: for| as)? lost`,
+	{`(?:take|consider|treat|count|regard) <worker>(?: for| as)? lost <silent> / <worker> <silent> is lost / <silent> => (?:it|the worker) is lost /
+		<silent> => (?:take|consider|treat|count|regard) (?:it|the worker)(?: for| as)? lost / (?:take|consider) no worker(?: for| as)? lost / never (?:take|consider) a worker(?: for| as)? lost`,
 		"Take a worker for lost when it is silent for two minutes", setDuration("silent_after")},
-	{`(?:take|consider) no worker(?: for| as)? lost / never (?:take|consider) a worker(?: for| as)? lost`, "Take no worker for lost", set("silent_after", "none")},
-
-	{`(?:allow|give <it>|let <it> <run>(?: for)?|<it> may <run>(?: for)?|<it> has|<it> gets|limit <it> to|grant <it>) (?:for )?<at most><duration><to complete>(?: before it times out)? / <it> must (?:<finish> within|<run>(?: for)? at most) <duration> /
+	{`(?:allow|give <it>|let <it> <run>(?: for)?|<it> may <run>(?: for)?|<it> (?:has|gets|have|get|is allowed|are allowed)|limit <it> to|grant <it>) (?:for )?<at most><duration><to complete>(?: before it times out)? / <it> must (?:<finish> within|<run>(?: for)? at most) <duration> /
 		(?:<it> times?|time) out after <duration> / (?:no <it> may|never|never let <it>|<it> must never|never allow <it> to) <run>(?: for)? more than <duration><to complete> / <it> may at most <run>(?: for)? <duration> /
-		(?:after|over) <duration> => cancel <it> / over <duration> => (?:stop|end|fail|give up on) <it> / after <duration> => (?:stop|end|fail|give up on) <each one> / <it> over <duration>,? <has failed> / over <duration>,? <it> <has failed> /
-		(?:consider|treat) <it> (?:as )?failed after <duration> / wait <at most><duration> for (?:a|an|the|each) (?:response|answer) / never allow more than <duration><to complete> / ` + headed(timeoutNames, `<at most><duration>`),
+		(?:after|over) <duration> => cancel <it> / cancel after <duration> / over <duration> => (?:stop|end|fail|give up on) <it> / after <duration> => (?:stop|end|fail|give up on) <each one> / <it> over <duration>,? <has failed> / over <duration>,? <it> <has failed> /
+		(?:consider|treat) <it> (?:as )?failed after <duration> / wait <at most><duration> for (?:a|an|the|each) (?:response|answer) / never allow more than <duration><to complete> / ` + headed(timeoutNames, `<at most><duration>`) + ` / ` + `allow (?:any|unlimited) time<to complete> / allow as much time as (?:it|<it>) needs / never time out / <it> (?:has|have) no (?:` + timeoutNames + `) / <it> never times? out / <it> may <run> (?:without limit|as long as it (?:needs|takes|likes)|any time) / ` + without(timeoutNames),
 		"Allow 1 hour to complete", setDuration("timeout")},
-	{`allow (?:any|unlimited) time<to complete> / allow as much time as (?:it|<it>) needs / never time out / <it> never times? out / <it> may <run> (?:without limit|as long as it (?:needs|takes|likes)|any time) / ` + without(timeoutNames),
-		"Allow any time to complete", set("timeout", "none")},
-
 	{`give up after <count> (retries|(?:failed |unsuccessful )?attempts|failures) / after <count> (retries|(?:failed |unsuccessful )attempts|failures)<,> <give up>`, "Give up after 5 retries",
 		func(d *draft, slots []string) {
 			n := countOf(slots[0])
@@ -80,28 +74,26 @@ var sentences = []form{
 		d.ended = ended
 	}},
 	{`(?:then|finally|afterwards|after that),? <action>`, "Then give up", (*draft).afterThat},
-	{`(?:give|show|use) the reason <text> / show the message <text> / (?:the )?(?:disabled )?reason(?: shown to <reader>)?(?: (?:when|if) <the model> <is disabled>)?(?: is|:) <text>`,
+	{`(?:give|show|use) the reason <text> / show the message <text> / (?:when|if) <the model> <is disabled> => (?:show|give) <reader>(?: the reason)? <text> / (?:the )?(?:disabled )?reason(?: shown to <reader>)?(?: (?:when|if) <the model> <is disabled>)?(?: is|:) <text>`,
 		`Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
 	{`(?:give|show) the usual reason`, "Give the usual reason", set("disabled_reason", "")},
 
-	{`<catch up> <missed> once / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on) once / (?:if|when) a refresh was missed => run it once`, "Run a missed refresh once", set("misfire", "run_once")},
+	{`<catch up> <missed> once / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on) once / (?:if|when) a refresh (?:was|is) missed => run it once`, "Run a missed refresh once", set("misfire", "run_once")},
 	{`<catch up> <missed><younger> / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on)<younger> / skip <missed><older>`, "Run a missed refresh once if it is younger than 1 hour",
 		func(d *draft, slots []string) {
 			d.set("misfire", "run_if_younger_than "+d.duration("misfire", slots[0]))
 		}},
-	{`skip <missed> / never <catch up> <missed> / <missed> (?:is|are) never (?:run|made up for|caught up on) / (?:if|when) a refresh was missed => skip it`, "Skip missed refreshes", set("misfire", "skip")},
-	{`spread (?:the )?(?:(?:planned )?(?:refreshes|runs|starts|attempts)|load)(?: of (?:the|all) models)? (?:over|across) <duration> / ` + headed("spread", "<duration>"), "Spread the refreshes over 10 minutes", setDuration("spread")},
-	{`never spread (?:the )?refreshes / ` + without("spread"), "Do not spread the refreshes", set("spread", "none")},
-
+	{`skip <missed> / never <catch up> <missed> / <missed> (?:is|are) never (?:run|made up for|caught up on) / (?:if|when) a refresh (?:was|is) missed => skip it`, "Skip missed refreshes", set("misfire", "skip")},
+	{`spread (?:the )?(?:starts? of (?:the )?)?(?:(?:planned )?(?:refreshes|runs|starts|attempts)|load)(?: of (?:the|all) models)? (?:over|across) <duration> / ` + headed("spread", "<duration>") + ` / ` + `never spread (?:the )?refreshes / ` + without("spread"), "Spread the refreshes over 10 minutes", setDuration("spread")},
 	{without("limits?"), "Set no limits", set("limits", []any{})},
 	{without("circuit(?: breaker)?"), "Open no circuit", set("circuit", "none")},
-	{`for each <key> => <running> and <rate>`, "Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}",
+	{`for each <key> => <running> and <rate> / for each <key> => <running> and <count> (?:in|for each) <period>`, "Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[0], slots[1], slots[2], slots[3]) }},
-	{`for each <key> => <running> / for each <key> => (?:(?:run|allow) )?at most <count> concurrent <attempts> / limit (?:for )?(?:each )?<key> to <at most><count>(?: <attempts>)? <at a time> / limit (?:for )?(?:each )?<key> to <at most><count> concurrent <attempts>`,
+	{`for each <key> => <running> / for each <key> => (?:(?:run|allow) )?<at most><count> concurrent <attempts> / each <key> may (?:have|run) at most <count>(?: <attempts>)?(?: running)? <at a time> / limit (?:for )?(?:each )?<key> to <at most><count>(?: <attempts>)? <at a time> / limit (?:for )?(?:each )?<key> to <at most><count> concurrent <attempts>`,
 		"Run at most 4 at a time for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[0], slots[1], "", "") }},
 	{`for each <key> => <rate>`, "Start at most 60 in 1 minute for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[0], "", slots[1], slots[2]) }},
 	{`let a retry_after close keys / an? (?:worker's )?retry_after <holds back> (?:all|every|the other) models? (?:(?:of|with) (?:its|the|the same)|for each) (?:limit )?keys?`, "Let a retry_after close keys", set("retry_after_scope", string(policy.ScopeKey))},
-	{`let a retry_after close no keys / an? (?:worker's )?retry_after <holds back> only (?:the|its)(?: own)? model / an? (?:worker's )?retry_after <holds back> (?:the|its)(?: own)? model only`,
+	{`let a retry_after close no keys / an? (?:worker's )?retry_after <holds back> only (?:the|its)(?: own)? model(?: itself)? / an? (?:worker's )?retry_after <holds back> (?:the|its)(?: own)? model only`,
 		"Let a retry_after close no keys", set("retry_after_scope", string(policy.ScopeModel))},
 	{`let a retry_after close keys only (?:after|on) http_429`, "Let a retry_after close keys only after http_429", set("retry_after_scope", "auto")},
 	{`stay closed on no calendar`, "Stay closed on no calendar", set("closed", []any{})},
@@ -109,8 +101,7 @@ var sentences = []form{
 		"Stay closed on holidays and nightly-maintenance", (*draft).calendars},
 	{`(?:(?:keep <the model>|<the model> must (?:be|stay|be kept)) )?fresh within <duration> / <the model> must never be (?:older|more) than <duration>(?: old)? / <the model> (?:may|must) be at most <duration> old /
 		(?:<the model> (?:is|goes|becomes|counts as) |consider <the model> )?stale (?:after|when it is older than) <duration>(?: without success)? / <the model> (?:older than|after) <duration>(?: without success)? (?:is|counts as|goes|becomes) stale /
-		after <duration> without success => <the model> is stale / ` + headed(`freshness|fresh data within`, `<duration>`), "Keep the model fresh within 26 hours", setDuration("fresh_within")},
-	{without("freshness"), "Promise no freshness", set("fresh_within", "none")},
+		after <duration> without success => <the model> is stale / ` + headed(`freshness|fresh data within`, `<duration>`) + ` / ` + without("freshness"), "Keep the model fresh within 26 hours", setDuration("fresh_within")},
 	{`(?:warn|warning|(?:<the model> (?:is|becomes|counts as) )?late) (?:after|within) <duration>(?: without success)?`, "Warn after 24 hours without a success", setDuration("warn_within")},
 
 	{`doubt <a success> with less than <number> <metric>`, "Doubt a refresh with fewer than 100 rows", addGuard("min")},
@@ -119,8 +110,8 @@ var sentences = []form{
 		slots[0] = percentOff(slots[0])
 		addGuard("drop")(d, slots)
 	}},
-	{`doubt <a success> with more than <percent> less <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent fewer rows than usual", addGuard("drop")},
-	{`doubt <a success> with more than <percent> more <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent more rows than usual", addGuard("rise")},
+	{`doubt <a success> with (?:more than )?<percent> less <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent fewer rows than usual", addGuard("drop")},
+	{`doubt <a success> with (?:more than )?<percent> more <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent more rows than usual", addGuard("rise")},
 	{`(?:doubt no (?:refresh|success|result)|never doubt <a success>)`, "Doubt no refresh", set("guard", []any{})},
 	{`(notify|fail|hold)(?: of)? (?:<doubted>|it)`, "Hold a doubted refresh", func(d *draft, slots []string) {
 		what := strings.Replace(strings.ToLower(slots[0]), "notify", "tell", 1)
@@ -158,7 +149,6 @@ var sentences = []form{
 		d.block = block{heading: d.now.level}
 		d.atFailure(k)
 	}},
-	{`<rest>`, "On the first failure retry after 1 minute, on the second after 5 minutes", (*draft).eachFailure},
 	{`<on failure> => <give up>`, "On failure, give up", func(d *draft, _ []string) {
 		d.set("retries", []any{})
 		d.exhausted(giveUp)
@@ -176,8 +166,8 @@ var sentences = []form{
 		d.delays(slots)
 		d.set("retries", d.list)
 	}},
-	{`wait <duration> between (?:retries|attempts)`, "Wait 5 minutes between retries", setPart("base")},
-	{`(?:vary|randomi[sz]e) (?:the|each|every|all) (?:retry )?delays?(?: randomly)? by <at most><percent> / (?:each|every|the) (?:retry )?delays? (?:varies|vary|is varied|are varied)(?: randomly)? by <at most><percent> /
+	{`wait <duration> (?:between (?:retries|attempts)|before (?:each|every) retry)`, "Wait 5 minutes between retries", setPart("base")},
+	{`(?:vary|randomi[sz]e) (?:the|each|every|all) (?:retry )?delays?(?: randomly)? by <at most><percent> / (?:(?:each|every|the) )?(?:retry )?delays? (?:varies|vary|is varied|are varied)(?: randomly)? by <at most><percent> /
 		(?:add|use)(?: a)? <at most><percent>(?: of)? (?:random )?jitter(?: to (?:the|each|every|all)(?: retry)? delays?)? / ` + headed("(?:random )?jitter", "<at most><percent>(?: to (?:the|each|every|all)(?: retry)? delays?)?"),
 		"Vary the delays by 20 percent", (*draft).vary},
 	{`never vary the delays / ` + without("jitter"), "Do not vary the delays", set("jitter", 0.0)},

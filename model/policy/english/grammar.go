@@ -22,9 +22,10 @@ func list(item string) string {
 }
 
 var (
-	someOrdinal = `(?:\d{1,4}(?:st|nd|rd|th)|(?:` + words.OrdinalPattern + `))`
-	someSpan    = `(?:(?:\d+(?:\.\d+)?|half an?|` + words.NumberPattern + `) ?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?: and a half)?|\d+)`
-	someCount   = `(?:\d{1,7}|` + strings.TrimSuffix(words.NumberPattern, "|an|a") + `)`
+	someOrdinal  = `(?:\d{1,4}(?:st|nd|rd|th)|(?:` + words.OrdinalPattern + `))`
+	someSpan     = `(?:\d+(?:, and |, | and ))*(?:(?:\d+(?:\.\d+)?|half an?|` + words.NumberPattern + `) ?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?: and a half)?)`
+	someOrdinals = `(?:first|next) ` + someCount + `|` + list(someOrdinal)
+	someCount    = `(?:\d{1,7}|` + strings.TrimSuffix(words.NumberPattern, "|an|a") + `)`
 )
 
 const (
@@ -49,11 +50,10 @@ var slotPatterns = strings.NewReplacer(
 
 	"<duration>", `(`+words.DurationPattern+`)`,
 	"<length>", `(\d+[- ](?:second|minute|hour|day)s?)`,
-	"<wait>", `((?:retry )?<immediately>|(?:retry )?(?:after|in) (?:`+words.DurationPattern+`)|wait(?: for)? (?:`+words.DurationPattern+`)(?:,?(?: and| and then| then) retry)?)`,
 	"<when>", `(immediately|at once|`+words.DurationPattern+`)`,
 	"<delays>", `(`+someSpan+`(?:(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`+someSpan+`)*)`,
 	"<period>", `(`+words.DurationPattern+`|second|minute|hour|day)`,
-	"<ordinals>", `((?:first|next) `+someCount+`|`+list(someOrdinal)+`)`,
+	"<ordinals>", `(`+someOrdinals+`)`,
 	"<ordinal>", `(`+someOrdinal+`)`,
 	"<count>", `(`+someCount+`)`,
 	"<number>", `(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)`,
@@ -69,7 +69,7 @@ var slotPatterns = strings.NewReplacer(
 
 	// Not captured
 	"<,>", `[,:]?`,
-	"<after it>", `(?: after (?:the|each) (?:failure before|previous (?:failure|attempt)|failure|attempt))?`,
+	"<after it>", `(?: after (?:the|each) (?:failure|attempt))?`,
 	"<at most>", `(?:at most )?`,
 	"<it>", `(?:it|(?:(?:an?|each|every|the|any|all|one|its) )?(?:single )?(?:attempts?|refresh(?:es)?|runs?|jobs?))`,
 	"<the model>", `(?:(?:the )?auto-?refresh|(?:the )?refresh(?:ing)?|`+words.NounPattern+`)`,
@@ -84,13 +84,14 @@ var slotPatterns = strings.NewReplacer(
 	"<attempts>", `(?:attempts?|refresh(?:es)?|models?|runs?|jobs?|starts?)`,
 	"<each one>", `(?:(?:an?|each|every|any) (?:single )?(?:attempt|refresh|run|job)|the (?:attempt|run|job))`,
 	"<has failed>", `(?:has failed|fails|is a failure|(?:counts as|is (?:considered|treated as)) (?:failed|a failure))`,
-	"<silent>", `(?:(?:if|when|that|which) (?:(?:it|(?:a|the) worker) )?is silent for (?:more than )?<duration>|after <duration> of silence)`,
+	"<worker>", `(?:(?:an?|the|each|every|any) worker|(?:all )?workers)`,
+	"<silent>", `(?:(?:if|when|that|which) (?:(?:it|<worker>) is silent|is silent|nothing is heard (?:of|from) (?:it|<worker>)) for (?:more than )?<duration>|after <duration> (?:of silence|without (?:a sign|any sign|signs) of life))`,
 	"<younger>", `(?: once)?(?: only)? if (?:it is|they are) (?:younger|less) than <duration>(?: old| late)?`,
 	"<older>", `(?: that (?:is|are)| by| if (?:it is|they are))? (?:older|more) than <duration>(?: old| late)?`,
 	"<doubted>", `(?:(?:(?:a|each|every|the) )?doubted (?:refresh(?:es)?|success(?:es)?|results?))`,
 	"<holds back>", `(?:delays?|holds? back|closes?|affects?|applies to)`,
 	"<nothing starts>", `(?:nothing (?:may )?(?:starts?|runs?|is started)|never start(?: anything| attempts| any attempt)?|start nothing)`,
-	"<overlapping>", `(?:(?:if|when|whenever) (?:<a retry> and <planned> overlap|<a retry> <overlap>))`,
+	"<overlapping>", `(?:(?:if|when|whenever) (?:<a retry> and <planned> (?:would )?overlap|<a retry> <overlap>))`,
 	"<new cycle>", `(?:a new cycle|over)(?: of retries)?`,
 	"<tries>", someTries,
 	"<pause>", `(?:delay|pause|wait|gap|interval|break)`,
@@ -105,16 +106,16 @@ var slotPatterns = strings.NewReplacer(
 	"<or else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is planned))?`,
 	"<on failure>", `(?:(?:on|after) (?:(?:an?|each|every|any) )?(?:failures?|failed attempt)|(?:if|when|whenever) (?:<it>|`+words.NounPattern+`) fails)`,
 	"<exhausted>", `(?:(?:if|when|after|once|as soon as) (?:(?:all|the|all the|all of the|its) (?:retries|attempts) (?:(?:have )?(?:fail|failed|run out|been used(?: up)?)|are (?:exhausted|used up|spent|over))|`+
-		`every (?:retry|attempt) (?:fails|has failed)|<last retry> (?:fails|has failed|fails too)|no retr(?:y|ies) (?:is|are) left|no(?: more)? retries remain|there are no(?: more)? retries left|none of the retries (?:succeeds?|works?|helps?)|(?:it|that|this) (?:still|also) fails)|`+
+		`every (?:retry|attempt) (?:fails|has failed)|<last retry> (?:fails|has failed|fails too)|no retr(?:y|ies) (?:is|are) left|no(?: more)? retries remain|there are no(?: more)? retries left|none of the retries (?:succeeds?|works?|helps?)|(?:it|that|this) (?:still|also) fails|that fails(?: too| again| as well)?|it fails again|retries (?:run out|are exhausted|are used up))|`+
 		`after (?:<last retry>|(?:all )?(?:the )?retries)|on any (?:further|other|later) failure|after another failure)`,
 	"<last retry>", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`,
 	"<in a row>", `(?: in a (?:row|cycle))?`,
 	"<a retry>", `(?:(?:an?|the|any|its) retry|retries)`,
-	"<overlap>", `(?:(?:would|still) )*(?:overlaps?(?: with)?|(?:be|is) (?:still )?running (?:when|at)|never (?:end|finish|be done) before|collides? with|runs? into|coincides? with|clash(?:es)? with) <planned>(?: (?:begins|starts|is due))?`,
+	"<overlap>", `(?:(?:would|still) )*(?:overlaps?(?: with)?|(?:be|is) (?:still )?running (?:when|at)|(?:must )?never (?:end|finish|be done) before|collides? with|runs? into|coincides? with|clash(?:es)? with) <planned>(?: (?:begins|starts|is due))?`,
 	"<missed>", `(?:(?:(?:an?|the|all|any) )?(?:missed (?:planned )?(?:refresh(?:es)?|runs?)|(?:planned )?refresh(?:es)? (?:that (?:was|were) )?missed))`,
 	"<catch up>", `(?:run|catch up (?:on|with)|make up for|repeat)`,
-	"<whatever>", `(?:whatever is planned|regardless of <planned>|even if (?:another refresh|<planned>|a refresh) is (?:planned|due)(?: in the meantime| meanwhile)?|ignoring <planned>)`,
-	"<a success>", `(?:(?:an?|each|every|any|the) )?(?:refresh|success|result)`,
+	"<whatever>", `(?:whatever is planned|regardless of <planned>|even if (?:another refresh|<planned>|a refresh|the next refresh) is (?:planned|due)(?: in the meantime| meanwhile)?|ignoring <planned>)`,
+	"<a success>", `(?:(?:an?|each|every|any|the) )?(?:refresh(?:es)?|success(?:es)?|results?)`,
 	"<its>", `(?:if|when|whose) (?:(?:the|its|their) )?`,
 	"<usual>", `(?:(?:the )?(?:usual|median)|usual|normal|before)`,
 )
@@ -207,7 +208,6 @@ var (
 	actionGrammar   = sync.OnceValue(func() []compiled { return compile(actions, "$") })
 	retryGrammar    = sync.OnceValue(func() []compiled { return compile(retryTraits, betweenTraits) })
 	circuitGrammar  = sync.OnceValue(func() []compiled { return compile(circuitTraits, betweenTraits) })
-	stepGrammar     = sync.OnceValue(func() []compiled { return compile(steps, betweenTraits) })
 )
 
 const betweenTraits = `(?:[,:;]?(?: and then| and| but| then)? |[,:]?$)`

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -22,8 +23,15 @@ func setValue(field string) func(*draft, []string) {
 	return func(d *draft, slots []string) { d.set(field, d.now.value(slots[0])) }
 }
 
+// setDuration sets a length of time; a form without one says that there is none.
 func setDuration(field string) func(*draft, []string) {
-	return func(d *draft, slots []string) { d.set(field, d.duration(field, strings.Join(slots, ""))) }
+	return func(d *draft, slots []string) {
+		if text := strings.Join(slots, ""); text != "" {
+			d.set(field, d.duration(field, text))
+		} else {
+			d.set(field, "none")
+		}
+	}
 }
 
 // calendars reads names of calendars. They need to be like one where no word says that they are.
@@ -113,7 +121,9 @@ func (d *draft) upToAge(slots []string) {
 
 func (d *draft) afterThat(slots []string) {
 	d.closeBlock()
-	d.act(slots[0])
+	if !d.act(slots[0]) {
+		d.fail(errNotKnown)
+	}
 }
 
 var (
@@ -133,13 +143,13 @@ func (d *draft) schedule(text string) {
 		text = zone[1]
 	}
 	if rule := byTheRule.FindStringSubmatch(text); rule != nil {
-		d.set("rrule", d.now.restore(rule[1]+rule[2]))
+		d.set("rrule", d.now.restore(rule[1]+rule[2], asItIs))
 		return
 	}
 	if namesMore.MatchString(text) { // "the sales report every day"
 		text = "refresh " + text
 	}
-	read, err := schedule.Read(d.now.restore(text))
+	read, err := schedule.Read(d.now.restore(text, asItIs))
 	d.fail(d.place(err, "rrule"))
 	for _, said := range [][2]string{{"timezone", read.Timezone}, {"dtstart", read.Dtstart}} {
 		if said[1] != "" {
@@ -155,7 +165,7 @@ func (d *draft) alsoByRule(slots []string) {
 	if !found {
 		d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
 	}
-	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0])
+	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0], asItIs)
 }
 
 func (d *draft) request(slots []string) {
@@ -212,4 +222,13 @@ func chosen(list, all string, others bool) string {
 	}
 	named := strings.Split(list, ",")
 	return strings.Join(slices.DeleteFunc(strings.Split(all, ","), func(one string) bool { return slices.Contains(named, one) == others }), ",")
+}
+
+// align says how retries and the schedule go together. Several sentences may say the same.
+func align(alignment policy.Alignment) func(*draft, []string) {
+	return func(d *draft, _ []string) {
+		if d.doc["alignment"] != string(alignment) {
+			d.set("alignment", string(alignment))
+		}
+	}
 }

@@ -230,7 +230,7 @@ func formOf(grammar []compiled, s *sentence, text string) string {
 // A pattern has words, alternatives of words and slots: no sentence that is added may let a word pass that nobody reads.
 func TestNoPatternFitsAWordThatItDoesNotName(t *testing.T) {
 	plain := regexp.MustCompile(`^(?:[a-z_:0-9' -]|=>|,\??|\(\?:|\(|\||:? ?\)\??|[a-z -]\?|:\?|\\d\+|\[[sz,:]+\]\??|<[a-z, ]+>\??)*$`)
-	for _, f := range slices.Concat(asWritten, sentences, actions, retryTraits, circuitTraits, steps) {
+	for _, f := range slices.Concat(asWritten, sentences, actions, retryTraits, circuitTraits) {
 		for _, pattern := range betweenPatterns.Split(f.patterns, -1) {
 			failIf(t, !plain.MatchString(pattern), "%s has more than words, alternatives and slots", pattern)
 			left := slots(pattern)
@@ -289,24 +289,24 @@ func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 
 func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 	for text, want := range map[string]string{
-		"Allow 1 hour\nPanic\nAllow 1 hour to complete":                           `line 3: expected one sentence about the timeout, which is in line 1, found a second: "Allow 1 hour to complete"`,
-		"Use the time zone UTC\nRefresh by the rule FREQ=DAILY (UTC)":             `line 2: expected one sentence about the time zone, which is in line 1, found a second: "Refresh by the rule FREQ=DAILY (UTC)"`,
+		"Allow 1 hour\nPanic\nAllow 1 hour to complete":                           `line 3: expected one sentence about timeout, which is in line 1, found a second: "Allow 1 hour to complete"`,
+		"Use the time zone UTC\nRefresh by the rule FREQ=DAILY (UTC)":             `line 2: expected one sentence about timezone, which is in line 1, found a second: "Refresh by the rule FREQ=DAILY (UTC)"`,
 		"On `Gone` errors, retry immediately\nOn \"Gone\", never retry":           `line 2: expected one sentence about it, which is in line 1, found a second: "On \"Gone\", never retry"`,
 		"On the first failure, retry now\nOn the 1st failure, give up":            `line 2: expected one sentence about the first failure, which is in line 1, found a second: "On the 1st failure, give up"`,
-		"On the first failure, retry now and retry after 1 minute":                `line 1: expected one delay after a failure, as line 1 says already, found "On the first failure, retry now and retry after 1 minute"`,
-		"Do not retry\nOn the first failure, retry now":                           `line 2: expected one sentence about when to retry, which is in line 1, found a second: "On the first failure, retry now"`,
-		"Do not retry\nWait 5 minutes between retries":                            `line 2: expected one sentence about when to retry, which is in line 1, found a second: "Wait 5 minutes between retries"`,
+		"On the first failure, retry now and retry after 1 minute":                `line 1: expected only one of a retry, a wait for the next scheduled refresh, or giving up after the first failure, found more than one`,
+		"Do not retry\nOn the first failure, retry now":                           `line 2: expected one sentence about retries, which is in line 1, found a second: "On the first failure, retry now"`,
+		"Do not retry\nWait 5 minutes between retries":                            `line 2: expected one sentence about retries, which is in line 1, found a second: "Wait 5 minutes between retries"`,
 		"Allow 1 hour\nWait 5 minutes between retries":                            `line 2: expected how many retries there are, such as "Retry up to 3 times", found nothing of that`,
-		"Retry with fixed delays\nUp to an age of 1 day, retry after 1 minute":    `line 2: expected one sentence about when to retry, which is in line 1, found a second: "Up to an age of 1 day, retry after 1 minute"`,
+		"Retry with fixed delays\nUp to an age of 1 day, retry after 1 minute":    `line 2: expected one sentence about retries, which is in line 1, found a second: "Up to an age of 1 day, retry after 1 minute"`,
 		"On the first failure, wait until the next scheduled refresh and give up": `line 1: expected only one of a retry, a wait for the next scheduled refresh, or giving up after the first failure, found more than one`,
-		"Notify nobody\nEmail the customer that it is disabled":                   `line 2: expected one sentence about whom to notify, which is in line 1, found a second: "Email the customer that it is disabled"`,
-		"Set no limits\nRun at most 1 at a time for each {x}":                     `line 2: expected one sentence about what runs at a time, which is in line 1, found a second: "Run at most 1 at a time for each {x}"`,
+		"Notify nobody\nEmail the customer that it is disabled":                   `line 2: expected one sentence about notify, which is in line 1, found a second: "Email the customer that it is disabled"`,
+		"Set no limits\nRun at most 1 at a time for each {x}":                     `line 2: expected one sentence about limits, which is in line 1, found a second: "Run at most 1 at a time for each {x}"`,
 		"Panic\nWait until the next scheduled refresh":                            `line 2: expected giving up after the last retry, as line 1 says, found "Wait until the next scheduled refresh"`,
 		"Give up after the last retry:\n- Reset attempt_no":                       `line 2: expected giving up after the last retry, as line 1 says, found "Reset attempt_no"`,
 		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected no failure after line 1, which says what follows the last one, found "On the first failure, give up"`,
-		"Doubt no refresh\nDoubt a refresh without rows":                          `line 2: expected one sentence about what is doubted, which is in line 1, found a second: "Doubt a refresh without rows"`,
-		"Hold a doubted refresh\nFail doubted refreshes":                          `line 2: expected one sentence about what becomes of a doubted refresh, which is in line 1, found a second: "Fail doubted refreshes"`,
-		"Open no circuit\nProbe an open circuit after 5 minutes":                  `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Probe an open circuit after 5 minutes"`,
+		"Doubt no refresh\nDoubt a refresh without rows":                          `line 2: expected one sentence about guard, which is in line 1, found a second: "Doubt a refresh without rows"`,
+		"Hold a doubted refresh\nFail doubted refreshes":                          `line 2: expected one sentence about on_suspect, which is in line 1, found a second: "Fail doubted refreshes"`,
+		"Open no circuit\nProbe an open circuit after 5 minutes":                  `line 2: expected one sentence about circuit, which is in line 1, found a second: "Probe an open circuit after 5 minutes"`,
 		"Count only A_B for the circuit\nCount only C_D for the circuit":          `line 2: expected one sentence about it, which is in line 1, found a second: "Count only C_D for the circuit"`,
 	} {
 		_, _, err := Parse(text)

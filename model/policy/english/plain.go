@@ -18,6 +18,7 @@ are never: aren't, are not
 is never: isn't, is not
 has never: hasn't, has not
 but never: but not
+but at most: but not more than, but no more than
 never be: not be
 must: has to, have to, needs to, need to, should, shall
 may: can, could, is allowed to, are allowed to, might
@@ -27,9 +28,10 @@ retrying: trying again
 retries: re-tries, repetitions
 notify: tell, inform, alert
 more than: longer than, in excess of
+exponential: exponentially growing, exponentially increasing
+spread: distribute, stagger
 skip: ignore, omit, leave out
 wait: waiting
-is immediately: is immediate
 15 minutes: a quarter of an hour, quarter of an hour
 45 minutes: three quarters of an hour
 less than: shorter than, fewer than
@@ -39,7 +41,7 @@ backoff: back-off, backing off
 backoff exponentially: back off exponentially
 without limit: forever, indefinitely, endlessly, without a limit, without any limit, without end, infinitely, for ever, with no limit, an unlimited number of times, unlimited times, as often as needed
 at a time: at the same time, in parallel, concurrently, simultaneously, at any one time, at one time, at any given time
-immediately: right away, straight away, without delay, now, instantly, without waiting, without any delay
+immediately: right away, straight away, without delay, now, instantly, without waiting, without any delay, immediate
 e-mail: email
 e-mails: emails
 nobody: no one
@@ -48,50 +50,42 @@ attempts: executions
 time zone: timezone
 cancel: abort, kill, terminate, interrupt
 cancelled: aborted, killed, terminated, interrupted, canceled
-is lost: counts as lost, is considered lost, is taken for lost, is treated as lost, is regarded as lost, is declared lost, is presumed lost
-is silent: gives no sign of life, gives no signs of life, sends no sign of life, sends no signs of life, shows no sign of life, shows no signs of life, has been silent, was silent, stays silent, remains silent, goes silent, falls silent, says nothing, is quiet, sends nothing, reports nothing
+is lost: are lost, count as lost, are considered lost, are taken for lost, are treated as lost, are regarded as lost, counts as lost, is considered lost, is taken for lost, is treated as lost, is regarded as lost, is declared lost, is presumed lost
+is silent: are silent, gives no sign of life, gives no signs of life, sends no sign of life, sends no signs of life, shows no sign of life, shows no signs of life, has been silent, was silent, stays silent, remains silent, goes silent, falls silent, says nothing, is quiet, sends nothing, reports nothing
 at night: during the night
 on weekends: at weekends, at the weekend, on the weekend
 outside: outside of, except between
 `
 
-var (
-	plainWords    = make(map[string]string)
-	longestPhrase = func() (longest int) {
-		for line := range strings.Lines(synonyms) {
-			plainWord, others, _ := strings.Cut(strings.TrimSpace(line), ":")
-			for phrase := range strings.SplitSeq(others, ",") {
-				phrase = strings.TrimSpace(phrase)
-				plainWords[phrase] = plainWord
-				longest = max(longest, len(strings.Fields(phrase)))
-			}
+const longestPhrase = 7 // words
+
+var plainWords = func() map[string]string {
+	all := make(map[string]string)
+	for line := range strings.SplitSeq(synonyms, "\n") {
+		plainWord, others, _ := strings.Cut(line, ":")
+		for phrase := range strings.SplitSeq(others, ",") {
+			all[strings.TrimSpace(phrase)] = plainWord
 		}
-		return longest
-	}()
-)
+	}
+	delete(all, "")
+	return all
+}()
 
 // plain says a sentence in the words of the forms. Each step is one more way to say the same.
 func plain(text string) string {
-	tokens := strings.Fields(text)
 	var out []string
-	for len(tokens) > 0 {
-		count := min(longestPhrase, len(tokens))
-		word, known := "", false
-		for ; count > 1 || count == 1 && !known; count-- {
-			phrase := strings.Join(tokens[:count], " ")
+	for tokens := strings.Fields(text); len(tokens) > 0; {
+		count, word := 1, tokens[0]
+		for n := min(longestPhrase, len(tokens)); n > 0; n-- {
+			phrase := strings.Join(tokens[:n], " ")
 			bare := strings.TrimRight(phrase, ",:;")
-			if word, known = plainWords[strings.ToLower(bare)]; !known {
-				if word, known = plainWords[strings.ToLower(phrase)]; known {
-					bare = phrase
+			if plainWord, known := plainWords[strings.ToLower(bare)]; known {
+				count, word = n, plainWord
+				if plainWord != "" {
+					word += phrase[len(bare):]
 				}
-			}
-			if known {
-				word += phrase[len(bare):]
 				break
 			}
-		}
-		if !known {
-			word, count = tokens[0], 1
 		}
 		if tokens = tokens[count:]; word != "" {
 			out = append(out, word)
@@ -122,13 +116,14 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		// A condition is one of those that the forms know: after a time, on an error, without success
 		{`\b(?:that|which|if <it>|when <it>|once <it>) <run>s?(?: for)? more than\b`, "over"},
 		{`\b(?:if|when) <it> (?:is|has|did|does) never(?: yet)? (?:done|over|finish(?:ed)?|completed?|ended|respond(?:ed)?|answer(?:ed)?) (?:after|within|in)\b`, "over"},
+		{`\b(?:if|when) <it> (?:is|are) still running after\b`, "over"},
 		{`\b(?:if|when|whenever) <it> times out\b`, "on timeout"},
 		{`\b(?:if|when|whenever) (?:the (?:error(?: type)?|reason|failure) is|the (?:server|source|worker|host) (?:says|answers|returns|responds|reports)(?: with)?|<it> fails (?:with|because of|due to))\b`, "on"},
 		{`\b(?:if|when|whenever) (<errors>) (?:occurs?|happens?)\b`, "on $1"},
 		{`\b(?:upon|in case of|in the case of)\b`, "on"},
 		{`\berrors? of (?:the )?type `, ""},
 		{`\b(?:(?:if|when|once) |that )(?:(?:<it>|<the model>|nothing) )?(?:has never succeeded|never succeeds?|keeps failing|(?:has been|is) failing|has failed|fails(?: continuously)?) (?:for|within)(?: more than)? <duration>`, "after $1 without success"},
-		{`\b(?:if|when|once) there (?:is|was|has been) no success (?:for|within|in)(?: more than)? <duration>`, "after $1 without success"},
+		{`\b(?:if|when|once) there (?:is|was|has been) no success(?:ful refresh)? (?:for|within|in)(?: more than)? <duration>`, "after $1 without success"},
 		{`\b(?:if|when|whose) (?:(?:the|its) )?last success is (?:older than|more than) <duration>(?: old| ago)?`, "after $1 without success"},
 		{`<duration> (?:of (?:(?:unsuccessful |failed )?(?:refresh )?(?:attempts|retries)|failures|failing)|without (?:an?y? )?success(?:ful (?:refresh|attempt|run))?)\b`, "$1 without success"},
 		{`\b(?:if|when|once) (?:<it>|<the model>) (?:fails|has failed) (<count>) times(?: in a row)?\b`, "after $1 failures"},
@@ -137,6 +132,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`\b(?:notify|warn|e-?mail) (\S+@\S+)`, "e-mail $1"},
 
 		// Retries
+		{`\bafter (?:the|each|every) (?:failure before|previous (?:failure|attempt)|failed attempt)\b`, "later"},
 		{`^only (?:(?:allow|start|make) )?retr(?:y|ies)\b`, "retry only"},
 		{`^retries (?:(?:are|may|can|must) )?(?:(?:be )?(?:start|run|happen|made|allowed|started) )?only(?: (?:be )?(?:start|run|allowed|made|started))?\b`, "retry only"},
 		{`^(?:(?:allow|start|make) retries(?: only)?|retries are (?:allowed|permitted)(?: only)?) `, "retry only "},
@@ -152,8 +148,9 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`^<errors> is (?:final|permanent)(?:: never retry)?$`, "never retry on $1"},
 
 		// Doubts
+		{`\bthe number of `, "the "},
+		{`\b(?:that|which|if it|when it) has (no|less|more)\b`, "with $1"},
 		{`(<a success>) with(?:out(?: any)?| no) <metric>`, "$1 with less than 1 $2"},
-		{`\b(?:that|which) has\b`, "with"},
 		{`\bwith over\b`, "with more than"},
 		{`\bhalf (?:of )?the usual\b`, "50% of the usual"},
 		{`\bmore than (?:twice|double) (?:the )?usual <metric>`, "more than 100% more $1 than usual"},
@@ -168,7 +165,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 })
 
 // participles are what may be said in the passive voice: "A refresh without rows is doubted".
-var participles = map[string]string{"retried": "retry", "doubted": "doubt", "cancelled": "cancel", "stopped": "cancel", "ended": "cancel", "skipped": "skip",
+var participles = map[string]string{"retried": "retry", "doubted": "doubt", "cancelled": "cancel", "stopped": "cancel", "ended": "cancel", "limited": "limit", "skipped": "skip",
 	"ignored": "skip", "dropped": "skip", "spread": "spread", "held": "hold", "notified": "notify", "told": "notify", "informed": "notify", "warned": "notify"}
 
 var (
@@ -184,16 +181,17 @@ func activeVoice(text string) string {
 		return text
 	}
 	condition, subject, verb, rest := found[1], " "+found[3], participles[strings.ToLower(found[5])], found[6]
-	said := strings.Fields(strings.ToLower(found[2] + found[4]))
+	said := strings.ToLower(found[2] + found[4])
+	never, only := strings.Count(said, "never"), strings.Count(said, "only")
 	switch {
-	case strings.Count(strings.Join(said, " "), "never")+strings.Count(strings.Join(said, " "), "only") > 1:
+	case never+only > 1:
 		return text
-	case slices.Contains(said, "only"):
-		verb += " only"
-	case slices.Contains(said, "never"):
-		verb = "never " + verb
 	case strings.EqualFold(subject, " nothing"):
-		verb, subject = "never "+verb, ""
+		return condition + "never " + verb + rest
+	case never > 0:
+		verb = "never " + verb
+	case only > 0:
+		verb += " only"
 	}
 	return condition + verb + subject + rest
 }

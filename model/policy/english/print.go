@@ -295,3 +295,42 @@ func (out *printer) limits(p *policy.Policy) {
 	out.sayIf(p.FreshWithin > 0, "Keep the model fresh within %s", document.FormatDurationInWords(p.FreshWithin), "Promise no freshness")
 	out.sayIf(p.WarnWithin > 0, "Warn after %s without a success", document.FormatDurationInWords(p.WarnWithin), "")
 }
+
+func (out *printer) guards(p *policy.Policy) {
+	if len(p.Guard) == 0 {
+		out.sayUsual("Doubt no refresh")
+	}
+	for _, g := range p.Guard {
+		metric, bound, last := bare(g.Metric, isMetric(g.Metric)), decimal(g.Bound), ""
+		if thousand.MatchString(bound) {
+			bound += "0"
+		}
+		if g.Relative() && g.Of != policy.DefaultGuardOf {
+			last = " of the last " + strconv.Itoa(g.Of) + " results"
+		}
+		switch {
+		case g.Rule == policy.GuardMin && g.Bound == 1:
+			out.say("Doubt a refresh without %s", metric)
+		case g.Rule == policy.GuardMin:
+			out.say("Doubt a refresh with fewer than %s %s", bound, metric)
+		case g.Rule == policy.GuardMax:
+			out.say("Doubt a refresh with more than %s %s", bound, metric)
+		case g.Rule == policy.GuardDrop && g.Bound == 50:
+			out.say("Doubt a refresh with less than half of the usual %s%s", metric, last)
+		case g.Rule == policy.GuardDrop:
+			out.say("Doubt a refresh with more than %s percent fewer %s than usual%s", bound, metric, last)
+		case g.Bound == 100:
+			out.say("Doubt a refresh with more than twice the usual %s%s", metric, last)
+		default:
+			out.say("Doubt a refresh with more than %s percent more %s than usual%s", bound, metric, last)
+		}
+	}
+	switch p.OnSuspect {
+	case policy.SuspectFail:
+		out.say("Fail a doubted refresh")
+	case policy.SuspectHold:
+		out.say("Hold a doubted refresh")
+	default:
+		out.sayUsual("Tell of a doubted refresh")
+	}
+}

@@ -15,25 +15,25 @@ import (
 var retryTraits = []form{
 	{patterns: `<on failure> / (?:every|each|any) failure`, apply: func(d *draft, _ []string) { d.onAny = true }},
 	{patterns: `once every <period> / one every <period>`, apply: everyPause},
-	{patterns: `(?:with |a )?<at most><count> (?:times?(?: at most)?|more times?|(?:retries|retry|retry attempts)(?: only| at most)?) / (\d+)x / <at most>(once|twice)(?: at most)? / (a single retry|one retry)(?: only)? / at most (?:retries|number of retries)(?: of| is|:)? <count> / once more`,
+	{patterns: `(?:with |for |a )?<at most><count> (?:times?(?: at most)?|more times?|(?:retries|retry|retry attempts)(?: only| at most)?) / (\d+)x / <at most>(once|twice)(?: at most)? / (a single retry|one retry)(?: only)? / at most (?:retries|number of retries)(?: of| is|:)? <count> / once more`,
 		apply: func(d *draft, slots []string) { d.count(slots[0], 0) }},
 	{patterns: `(?:try )?<at most><count> (?:times|attempts|tries) (?:in total|altogether|in all)`, apply: func(d *draft, slots []string) { d.count(slots[0], 1) }},
 	{patterns: `until (?:success|it succeeds)`, apply: align(policy.UntilSuccess)},
 	{patterns: `without limit`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
 	{patterns: `every <period> / (?:spaced )?<duration> apart / with <duration> (?:in )?between<tries> / (?:with )?(?:a|an) (?:fixed )?<pause> of <duration><between> /
-		with an? (?:fixed )?<length> <pause><between> / at <length> intervals / at intervals of <duration> / wait <duration> (?:each time|between<tries>|before each (?:retry|attempt)) /
+		with (?:an? )?(?:fixed )?<length> <pause>s?<between> / at <length> intervals / at intervals of <duration> / wait <duration> (?:each time|between<tries>|before each (?:retry|attempt)) /
 		after <duration> each(?: time)? / each time after <duration> / each after <duration> / <duration> after each failure`, apply: everyPause},
 	{patterns: `(?:with |use )?(?:an? )?(fixed|linear|exponential|fibonacci) (?:delays?|backoff) / backoff(?: is|:)? (exponential|linear|fibonacci)(?:ly)?`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
 	{patterns: `(?:which )?doubl(?:e|es|ing)(?: (?:(?:the|each) <pause>|it))?(?: (?:each time|(?:after|with) each (?:retry|failure|attempt)|every time))?`, apply: grow(2)},
 	{patterns: `(?:which )?tripl(?:e|es|ing)(?: (?:(?:the|each) <pause>|it))?(?: (?:each time|(?:after|with) each (?:retry|failure|attempt)|every time))?`, apply: grow(3)},
-	{patterns: `(?:of|from|(?:starts?|starting|begins?|beginning|growing) (?:at|with|from|after)|(?:with )?(?:an? )?(?:base|(?:initial|first|starting|minimum) delay)(?: of|:)?) <duration>`, apply: setPart("base")},
+	{patterns: `(?:of|from|(?:starts?|starting|begins?|beginning|growing) (?:at|with|from|after)(?: an? (?:delay|base) of)?|(?:with )?(?:an? )?(?:base|(?:initial|first|starting|minimum) delay)(?: of|:)?) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the |with (?:a )?|a )?factor(?: of)? <number>`, apply: (*draft).factor},
-	{patterns: `(?:to |and |with )?at most <duration>(?: between retries)? / (?:with |and )?(?:a )?cap(?:ped)?(?: of| at|:)? <duration> / (?:to|limited to) <duration> / (?:with )?a limit of <duration> / at most delay(?: of|:)? <duration>`, apply: setPart("cap")},
+	{patterns: `(?:to |and |with )?at most <duration>(?: between retries)? / (?:with |and )?(?:a )?cap(?:ped)?(?: of| at|:)? <duration> / (?:to|limited to) <duration> / (?:with )?a limit of <duration> / at most delay(?: of|:)? <duration> / never wait more than <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with |and )?<at most><percent>(?: of)?(?: random)? jitter / (?:with )?(?:a )?(?:random )?jitter(?: of|:)? <at most><percent>`, apply: (*draft).vary},
 	{patterns: `(?:with )?no jitter / without jitter`, apply: set("jitter", 0.0)},
 	{patterns: `<immediately>`, apply: func(d *draft, _ []string) { d.list = append(d.list, "0s") }},
 	{patterns: `(?:after|in) <delays><after it>`, apply: (*draft).delays},
-	{patterns: `<duration> (?:later|after (?:the|each) (?:failure|failed attempt))`, apply: (*draft).delays},
+	{patterns: `<duration> (?:later|after (?:the|each) failure)`, apply: (*draft).delays},
 	{patterns: `<delays><after it>`, apply: func(d *draft, slots []string) {
 		if d.delays(slots); !strings.Contains(d.now.text, ":") || len(d.list) < 2 && d.parts["strategy"] == nil {
 			d.fail(errNotKnown)
@@ -44,7 +44,7 @@ var retryTraits = []form{
 var (
 	retryHead    = regexp.MustCompile(slots(`(?i)^(?:retry|retries|use|(?:the )?(?:retry )?delays?)[,:]? `))
 	onFailure    = regexp.MustCompile(slots(`(?i)^<on failure>[,:]? `))
-	aboutRetries = regexp.MustCompile(`(?i)^(?:retry|retries|try)\b|(?:^|at most )\S+ (?:single )?retr(?:y|ies)\b|^(?:use )?(?:an? )?(?:(?:fixed|linear|exponential|fibonacci) )?(?:backoff|delays)\b|^the delay\b`)
+	aboutRetries = regexp.MustCompile(`(?i)^(?:retry|retries|try)\b|(?:^|at most )(?:` + someCount + `|an?) (?:single )?retr(?:y|ies)\b|^(?:use )?(?:an? )?(?:(?:fixed|linear|exponential|fibonacci) )?(?:backoff|delays?)\b|^(?:double |triple )?the delay\b`)
 )
 
 func (d *draft) count(text string, attempts int) {

@@ -29,17 +29,15 @@ type sentence struct {
 
 type level struct {
 	indent int
-	marker byte // of the bullet: '-', '*', '1' for all numbers; 0: none
+	marker string // of the bullet: "-", "*", "1" for all numbers; empty: none
 }
 
-func readText(text string) ([]sentence, error) {
-	if len(text) > maxBytes {
+func readText(text string) (all []sentence, err error) {
+	if lines := strings.Count(text, "\n") + 1; len(text) > maxBytes {
 		return nil, refuse(0, fmt.Sprintf("at most %d bytes", maxBytes), strconv.Itoa(len(text)))
-	}
-	if lines := strings.Count(text, "\n") + 1; lines > maxLines {
+	} else if lines > maxLines {
 		return nil, refuse(0, fmt.Sprintf("at most %d lines", maxLines), strconv.Itoa(lines))
 	}
-	var all []sentence
 	for i, line := range strings.Split(text, "\n") {
 		sentences, err := readLine(i+1, line)
 		if err != nil {
@@ -54,45 +52,57 @@ func refuse(line int, want, found string) error {
 	return &Error{Line: line, FieldError: &document.Error{Want: want, Found: found}}
 }
 
-func readLine(number int, line string) ([]sentence, error) {
+func readLine(number int, line string) (all []sentence, err error) {
 	content := strings.TrimSpace(line)
 	if content == "" || content[0] == '#' || strings.HasPrefix(content, "```") {
 		return nil, nil
 	}
-	indent := len(line) - len(strings.TrimLeft(line, " \t"))
-	first := sentence{line: number, level: level{indent: indent}}
-	bullet, rest, _ := strings.Cut(content, " ")
-	digits := strings.TrimRight(bullet, ".)")
-	switch {
-	case bullet == "-" || bullet == "*" || bullet == "+" || bullet == "•":
-		first.level.marker, content = bullet[0], strings.TrimSpace(rest)
-	case len(digits) == len(bullet)-1 && digits != "" && strings.Trim(digits, "0123456789") == "":
-		first.level.marker, content = '1', strings.TrimSpace(rest)
+	first := sentence{line: number, level: level{indent: len(line) - len(strings.TrimLeft(line, " \t"))}}
+	if bullet := bullets.FindStringSubmatch(content); bullet != nil {
+		content = content[len(bullet[0]):]
+		first.level.marker = cmp.Or(bullet[1], "1")
 	}
-	content, err := first.takeQuotes(content)
-	if err != nil {
+	if content, err = first.takeQuotes(content); err != nil {
 		return nil, err
 	}
 	for _, found := range inTicks.FindAllStringSubmatch(content, -1) {
 		first.ticked = append(first.ticked, found[1])
 	}
-	content = strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)
-	content = ifThatFails.ReplaceAllString(content, ", then $1")
-	content = heldIf.ReplaceAllString(failedIf.ReplaceAllString(content, "doubt $1 and fail it"), "doubt $2 and $1 it")
-	var all []sentence
-	for _, text := range splitSentences(strings.Join(strings.Fields(content), " ")) {
+	content = strings.Join(strings.Fields(strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)), " ")
+	for _, joined := range joinedSentences {
+		content = joined.pattern.ReplaceAllString(content, joined.to)
+	}
+	for text := range strings.SplitSeq(content, "\n") {
 		s := first
 		s.said = strings.TrimRight(text, ":")
 		s.opens = s.said != text
 		if lower := strings.ToLower(s.said); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") { // their full stop belongs to the hour
 			s.said = strings.TrimRight(s.said, " .,;!")
 		}
-		s.text = s.said
-		if s.text != "" {
+		if s.text = s.said; s.text != "" {
 			all = append(all, s)
 		}
 	}
 	return all, nil
+}
+
+var (
+	bullets = regexp.MustCompile(`^(?:([-*+•])|\d+[.)])(?: +|$)`)
+	inTicks = regexp.MustCompile("`([^`\\s]+)`")
+)
+
+// joinedSentences are where a line has several sentences, or says two things in one.
+var joinedSentences = []respelling{
+	{regexp.MustCompile(`(?i)(?: and)?[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again| as well)?,? (?:retry|try again|once more|again) (after|in|immediately|at once)\b`), ", then $1"},
+	{regexp.MustCompile(`(?i)\b(?:treat|consider|count) (an? (?:refresh|success|result) (?:with|without|whose) [^.;]+) as (?:failed|a failure)\b`), "doubt $1 and fail it"},
+	{regexp.MustCompile(`(?i)\b(hold|fail) (an? (?:refresh|success|result) (?:with|without|whose) [^.;,]+)`), "doubt $2 and $1 it"},
+	// "on the first failure retry after 1 minute, on the second after 5 minutes", "wait 1 minute before the first retry and 5 minutes before the second"
+	{regexp.MustCompile(`(?i), (?:and )?(?:(?:on|after) )?(?:the )?(next ` + someCount + `|` + someOrdinal + `)(?: failure| one)?,? ((?:retry|wait|give|disable) )`), "\non the $1 failure, $2"},
+	{regexp.MustCompile(`(?i)(?:, and|,| and) (?:(?:on|after) )?(?:the )?(next ` + someCount + `|` + someOrdinal + `)(?: failure| one)?,? (?:(?:comes?|is|are|starts?|runs?|follows?) )?((?:after|in|immediately|at once)\b)`), "\non the $1 failure, retry $2"},
+	{regexp.MustCompile(`(?i)(?:^|, (?:and )?)(?:the )?(` + someOrdinals + `) retr(?:y|ies) (?:(?:comes?|is|are|starts?|runs?|follows?) )?(immediate|after|in)`), "\non the $1 failure, retry $2"},
+	{regexp.MustCompile(`(?i)(?:\b(?:wait|waiting) |, (?:and )?| and )(\d+ [a-z]+) before the (` + someOrdinals + `)(?: retry| one)?\b`), "\non the $2 failure, retry after $1"},
+	{regexp.MustCompile(`(?i)\b([ap])\.m\. (` + someDay + `\b)`), "${1}m $2"},
+	{regexp.MustCompile(`(\.) ([A-Z])|(;) ([A-Za-z']+ )`), "$1$3\n$2$4"},
 }
 
 // takeQuotes moves all quoted parts of a line to quotes. Straight quotes have the escapes of Go and JSON; curly ones none.
@@ -120,33 +130,6 @@ func (s *sentence) takeQuotes(line string) (string, error) {
 	}
 }
 
-var (
-	inTicks = regexp.MustCompile("`([^`\\s]+)`")
-	// betweenSentences matches to the first word of a sentence. Behind "then" only an end may follow.
-	betweenSentences = regexp.MustCompile(`(\. )[A-Z]|(; )[A-Za-z']+ |(,? and |,? )then,? (?i:give|disable|wait (?:until|for the|for next)|panic|stop|tell|notify|email)\b`)
-	ifThatFails      = regexp.MustCompile(`(?i)(?: and)?[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again| as well)?,? (?:retry|try again|once more|again) (after|in|immediately|at once)\b`)
-	failedIf         = regexp.MustCompile(`(?i)\b(?:treat|consider|count) (an? (?:refresh|success|result) (?:with|without|whose) [^.;]+) as (?:failed|a failure)\b`)
-	heldIf           = regexp.MustCompile(`(?i)\b(hold|fail) (an? (?:refresh|success|result) (?:with|without|whose) [^.;,]+)`)
-	halfOfDay        = regexp.MustCompile(`(?i)[ap]\.m$`)
-	dayFirst         = regexp.MustCompile(`(?i)^` + someDay + `\b`)
-)
-
-// splitSentences splits a line, but not "6 a.m. Monday".
-func splitSentences(text string) (all []string) {
-	for from := 0; ; {
-		found := betweenSentences.FindStringSubmatchIndex(text[from:])
-		if found == nil {
-			return append(all, text)
-		}
-		begin, end := from+found[0], from+max(found[3], found[5], found[7])
-		if from = end; halfOfDay.MatchString(text[:begin]) && dayFirst.MatchString(text[end:]) {
-			continue
-		}
-		all = append(all, text[:begin+1])
-		text, from = text[end:], 0
-	}
-}
-
 // value returns what a captured word stands for: the text in quotes, or itself.
 func (s *sentence) value(captured string) string {
 	if len(captured) > 2 && captured[0] == '"' {
@@ -157,18 +140,15 @@ func (s *sentence) value(captured string) string {
 	return captured
 }
 
-func (s *sentence) original() string {
-	parts := strings.Split(cmp.Or(s.said, s.text), `"`)
+func (s *sentence) original() string { return s.restore(s.said, strconv.Quote) }
+
+// restore puts what stood in quotes in its place.
+func (s *sentence) restore(captured string, quote func(string) string) string {
+	parts := strings.Split(captured, `"`)
 	for i := 1; i < len(parts); i += 2 {
-		parts[i] = strconv.Quote(s.value(`"` + parts[i] + `"`))
+		parts[i] = quote(s.value(`"` + parts[i] + `"`))
 	}
 	return strings.Join(parts, "")
 }
 
-func (s *sentence) restore(captured string) string {
-	parts := strings.Split(captured, `"`)
-	for i := 1; i < len(parts); i += 2 {
-		parts[i] = s.value(`"` + parts[i] + `"`)
-	}
-	return strings.Join(parts, "")
-}
+func asItIs(text string) string { return text }
