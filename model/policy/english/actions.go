@@ -19,11 +19,6 @@ var actions = []form{
 			}
 			follow(d.duration(d.at.field, slots[0]))(d, nil)
 		}},
-	{`<give up> and <tell> <reader>(?: at <mailbox>)?`, "On the second failure, give up and notify the owner", func(d *draft, slots []string) {
-		follow(giveUp)(d, nil)
-		d.emailTo(slots)
-		d.notify(policy.NoticeDisabled)
-	}},
 	{`retry (?:with|at) <planned>`, "On the second failure, retry at the next scheduled refresh", func(d *draft, _ []string) {
 		if d.at == nil && strings.HasPrefix(strings.ToLower(d.now.text), "retry") { // after which failure?
 			d.fail(errNotKnown)

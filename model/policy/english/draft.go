@@ -132,6 +132,9 @@ func (d *draft) readClauses(text string) bool {
 		*d = before.copy()
 		first, rest := text[:joint[0]], text[joint[2]:]
 		retries := aboutRetries.MatchString(first)
+		if givingUp().MatchString(first) && tellOwner().MatchString(rest) { // "give up and notify the owner"
+			rest += " that it has been disabled"
+		}
 		if retries && onlyClause.MatchString(rest) { // "retry twice, only on timeouts"
 			rest = "retry " + rest
 		} else if retries && aboutRetries.MatchString(rest) && !strings.HasPrefix(rest, "retry only") {
@@ -151,6 +154,8 @@ func (d *draft) readClauses(text string) bool {
 
 var (
 	betweenClauses = regexp.MustCompile(`(?i)(?:, (?:and |but )?(?:then,? )?| (?:and|but) (?:then )?| with (?:an? )?)(\S)`)
+	givingUp       = lazy(`\b<give up>\b`)
+	tellOwner      = lazy(`^(?:notify|tell|inform|alert|e-?mail) <reader>(?: at <mailbox>)?$`)
 	onlyClause     = regexp.MustCompile(`(?i)^(?:only|never|not) (?:on|between|from|before|after|during|at|if|when|in)\b`)
 )
 
@@ -208,6 +213,12 @@ func (d *draft) act(text string) bool {
 		}
 	}
 	return false
+}
+
+func (d *draft) mustAct(text string) {
+	if !d.act(text) {
+		d.fail(errNotKnown)
+	}
 }
 
 var betweenActions = regexp.MustCompile(`(?i),? and `)

@@ -112,32 +112,28 @@ var (
 	compound    = regexp.MustCompile(`[a-z][A-Z]|\w_\w|\w(?:\.|::)\w|.(?:Error|Exception)$`) // of several words, as none in a sentence is
 	statusClass = regexp.MustCompile(`(?i)^(?:http_)?\dxx$`)
 	inError     = regexp.MustCompile(`(?i)^(?:an?y? |all )?(?:http |status )?(.+?)(?: (?:errors?|status|responses?))?$`)
-	betweenAll  = regexp.MustCompile(`(?i)(?:, and |, or |, | and | or )(?:(?:on|after) )?`)
+	betweenAll  = regexp.MustCompile(`(?i)(?:, and |, or |, | and | or )(?:(?:on|after|the) )?`)
 )
 
 // errorTypes reads a list of error types; classes: also classes of statuses, such as http_5xx.
 func (d *draft) errorTypes(text string, classes bool) (types []any) {
 	for _, part := range betweenAll.Split(text, -1) {
 		name := inError.FindStringSubmatch(part)[1]
-		lower, known := strings.ToLower(name), true
-		if digits := strings.TrimSuffix(lower, "s"); strings.Trim(digits, "0123456789") == "" { // "404s"
-			name = digits
-		}
+		lower := strings.ToLower(name)
+		singular := strings.TrimSuffix(lower, "s")
 		switch {
-		case strings.Trim(name, "0123456789") == "":
-			name = "http_" + name
-		case lower == "failure" || lower == "failures":
+		case strings.Trim(singular, "0123456789") == "": // "404s"
+			name = "http_" + singular
+		case singular == "failure":
 			d.fail(errNotKnown)
 		case name[0] == '"':
 			name = d.now.value(name)
-		case lower == policy.ReasonTimeout+"s":
+		case singular == policy.ReasonTimeout:
 			name = policy.ReasonTimeout
 		case slices.Contains(knownErrors, lower):
 			name = lower
+		case slices.Contains(d.now.ticked, name), isIdentifier(name), classes && statusClass.MatchString(name):
 		default:
-			known = slices.Contains(d.now.ticked, name) || isIdentifier(name) || classes && statusClass.MatchString(name)
-		}
-		if !known {
 			d.refuse(`an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes`, document.Found(part))
 		}
 		types = append(types, name)
@@ -153,9 +149,10 @@ func setErrors(field string) func(*draft, []string) {
 	return func(d *draft, slots []string) { d.set(field, d.errorTypes(slots[0], false)) }
 }
 
-var afterTime = regexp.MustCompile(`(?i)^after `)
-
-var neverAgain = regexp.MustCompile(`(?i)^(?:(?:never|do not) retry|give up(?: immediately| at once)?)$`)
+var (
+	afterTime  = regexp.MustCompile(`(?i)^after `)
+	neverAgain = regexp.MustCompile(`(?i)^(?:never retry|give up(?: immediately| at once)?)$`)
+)
 
 func (d *draft) onError(slots []string) {
 	for _, name := range d.errorTypes(slots[0], false) {
@@ -172,11 +169,9 @@ func (d *draft) delay(field, action string) string {
 	o := &outcome{line: d.now.line, field: field}
 	d.at = o
 	defer d.closeBlock()
-	if !d.act(action) {
-		d.fail(errNotKnown)
-	}
+	known := d.act(action)
 	delay, _, _ := o.resolve(1)
-	if delay == "" {
+	if !known || delay == "" {
 		d.fail(errNotKnown)
 	}
 	return delay
@@ -186,35 +181,32 @@ func (d *draft) delay(field, action string) string {
 func (d *draft) onFailure(slots []string) {
 	for _, k := range d.ordinals(slots[0]) {
 		d.atFailure(k)
-		if !d.act(slots[1]) {
-			d.fail(errNotKnown)
-		}
+		d.mustAct(slots[1])
 	}
 	d.openBlock()
 }
 
 // ordinals reads "second", "first and second", "first three", "next two" and "2".
 func (d *draft) ordinals(text string) (numbers []int) {
-	text = strings.ToLower(text)
-	which, count, several := strings.Cut(text, " ")
-	switch from := 0; {
-	case several && countOf(count) > 0:
-		if which == "next" && len(d.failures) > 0 {
-			from = slices.Max(slices.Collect(maps.Keys(d.failures)))
+	which, count, _ := strings.Cut(strings.ToLower(text), " ")
+	from := 0
+	if which == "next" {
+		from = len(d.failures)
+	}
+	for k := range min(countOf(count), 1000) {
+		numbers = append(numbers, from+k+1)
+	}
+	if n := countOf(text); n > 0 {
+		return []int{n}
+	} else if numbers != nil {
+		return numbers
+	}
+	for _, ordinal := range betweenAll.Split(text, -1) {
+		k, known := words.Ordinal(ordinal)
+		if !known {
+			d.fail(errNotKnown)
 		}
-		for k := range min(countOf(count), 1000) {
-			numbers = append(numbers, from+k+1)
-		}
-	case countOf(text) > 0:
-		numbers = []int{countOf(text)}
-	default:
-		for _, ordinal := range betweenAll.Split(text, -1) {
-			k, known := words.Ordinal(ordinal)
-			if !known {
-				d.fail(errNotKnown)
-			}
-			numbers = append(numbers, k)
-		}
+		numbers = append(numbers, k)
 	}
 	return numbers
 }

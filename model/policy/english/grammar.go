@@ -18,7 +18,7 @@ type form struct {
 
 // list writes items of a list: "a, b and c".
 func list(item string) string {
-	return item + `(?:(?:,? and |,? or |, )(?:(?:on|after) )?` + item + `)*`
+	return item + `(?:(?:,? and |,? or |, )(?:(?:on|after|the) )?` + item + `)*`
 }
 
 var (
@@ -40,17 +40,13 @@ const (
 
 var slotPatterns = strings.NewReplacer(
 	// Read on by a grammar of their own
-	"<schedule>", `(.+)`, // of package schedule
-	"<rule>", `(.+)`, // RRULE lines
-	"<action>", `(.+)`, // actions
-	"<rest>", `(.+)`, // traits
+	"<rest>", `(.+)`, // actions, traits, a schedule, RRULE lines
 	"<delay>", `((?:retry|wait|never|give|the delay|delay) .+)`, // actions
 	"<window>", `((?:(?:between|from|before|after|at|in|during) .+|(?:on )?`+someDay+`\b.*))`, // of package schedule
 	"<events>", `((?:when|if|that|once|as soon as|whenever|notifying \w+ that|saying that) .+)`, // events
 
 	"<duration>", `(`+words.DurationPattern+`)`,
 	"<length>", `(\d+[- ](?:second|minute|hour|day)s?)`,
-	"<when>", `(immediately|at once|`+words.DurationPattern+`)`,
 	"<delays>", `(`+someSpan+`(?:(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`+someSpan+`)*)`,
 	"<period>", `(`+words.DurationPattern+`|second|minute|hour|day)`,
 	"<ordinals>", `(`+someOrdinals+`)`,
@@ -79,18 +75,18 @@ var slotPatterns = strings.NewReplacer(
 	"<of>", `(?:for each|(?:for|of|on)(?: an?| the)?)`,
 	"<last>", `(?:(?:the|its) )?(?:last )?`,
 	"<running>", `(?:(?:run|allow|have|start) )?(?:at most|only) <count>(?: <attempts>)?(?: may)?(?: run)? <at a time>`,
-	"<rate>", `(?:(?:start|allow) )?(?:at most|only) <count>(?: <attempts>)?(?: may)?(?: start)? (?:in|for each) <period>`,
+	"<rate>", `(?:(?:start|allow) )?(?:at most|only) <count>(?: <attempts>)?(?: may)?(?: start)? (?:in|for each|every) <period>`,
 	"<at a time>", `(?:at a time|at once)`,
 	"<attempts>", `(?:attempts?|refresh(?:es)?|models?|runs?|jobs?|starts?)`,
 	"<each one>", `(?:(?:an?|each|every|any) (?:single )?(?:attempt|refresh|run|job)|the (?:attempt|run|job))`,
 	"<has failed>", `(?:has failed|fails|is a failure|(?:counts as|is (?:considered|treated as)) (?:failed|a failure))`,
 	"<worker>", `(?:(?:an?|the|each|every|any) worker|(?:all )?workers)`,
 	"<silent>", `(?:(?:if|when|that|which) (?:(?:it|<worker>) is silent|is silent|nothing is heard (?:of|from) (?:it|<worker>)) for (?:more than )?<duration>|after <duration> (?:of silence|without (?:a sign|any sign|signs) of life))`,
-	"<younger>", `(?: once)?(?: only)? if (?:it is|they are) (?:younger|less) than <duration>(?: old| late)?`,
+	"<younger>", `(?: once)?(?: only)? if (?:it is|they are) (?:(?:younger|less) than|at most) <duration>(?: old| late)?`,
 	"<older>", `(?: that (?:is|are)| by| if (?:it is|they are))? (?:older|more) than <duration>(?: old| late)?`,
 	"<doubted>", `(?:(?:(?:a|each|every|the) )?doubted (?:refresh(?:es)?|success(?:es)?|results?))`,
 	"<holds back>", `(?:delays?|holds? back|closes?|affects?|applies to)`,
-	"<nothing starts>", `(?:nothing (?:may )?(?:starts?|runs?|is started)|never start(?: anything| attempts| any attempt)?|start nothing)`,
+	"<nothing starts>", `(?:(?:nothing|no attempt) (?:may )?(?:starts?|runs?|is started)|never start(?: anything| attempts| any attempt)?|start nothing)`,
 	"<overlapping>", `(?:(?:if|when|whenever) (?:<a retry> and <planned> (?:would )?overlap|<a retry> <overlap>))`,
 	"<new cycle>", `(?:a new cycle|over)(?: of retries)?`,
 	"<tries>", someTries,
@@ -116,20 +112,20 @@ var slotPatterns = strings.NewReplacer(
 	"<catch up>", `(?:run|catch up (?:on|with)|make up for|repeat)`,
 	"<whatever>", `(?:whatever is planned|regardless of <planned>|even if (?:another refresh|<planned>|a refresh|the next refresh) is (?:planned|due)(?: in the meantime| meanwhile)?|ignoring <planned>)`,
 	"<a success>", `(?:(?:an?|each|every|any|the) )?(?:refresh(?:es)?|success(?:es)?|results?)`,
-	"<its>", `(?:if|when|whose) (?:(?:the|its|their) )?`,
 	"<usual>", `(?:(?:the )?(?:usual|median)|usual|normal|before)`,
 )
 
 // slots puts the pattern of each slot in its place. A slot may have others inside.
 func slots(pattern string) string {
-	for strings.Contains(pattern, "<") {
-		filled := slotPatterns.Replace(pattern)
-		if filled == pattern {
-			break
-		}
-		pattern = filled
+	for range 4 {
+		pattern = slotPatterns.Replace(pattern)
 	}
 	return pattern
+}
+
+// lazy is a pattern that is compiled when it is first needed.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + slots(pattern)) })
 }
 
 type compiled struct {
@@ -155,13 +151,15 @@ func compile(forms []form, end string) (all []compiled) {
 	for i := range forms {
 		for _, pattern := range betweenPatterns.Split(forms[i].patterns, -1) {
 			condition, action, turns := strings.Cut(slots(pattern), " => ")
+			add := func(pattern string, turned int) {
+				all = append(all, compiled{&forms[i], regexp.MustCompile(`(?i)^(?:` + pattern + `)` + end), turned})
+			}
 			if !turns {
-				all = append(all, compiled{&forms[i], regexp.MustCompile(`(?i)^(?:` + condition + `)` + end), 0})
+				add(condition, 0)
 				continue
 			}
-			count := regexp.MustCompile(condition).NumSubexp()
-			all = append(all, compiled{&forms[i], regexp.MustCompile(`(?i)^(?:` + condition + `)[,:]? (?:` + action + `)` + end), 0},
-				compiled{&forms[i], regexp.MustCompile(`(?i)^(?:` + action + `),?(?: only)? (?:` + condition + `)` + end), count})
+			add(`(?:`+condition+`)[,:]? (?:`+action+`)`, 0)
+			add(`(?:`+action+`),? (?:`+condition+`)`, regexp.MustCompile(condition).NumSubexp())
 		}
 	}
 	return all

@@ -37,13 +37,13 @@ func keyOf(text string) string {
 var circuitTraits = []form{
 	{patterns: `(?:circuit(?: breaker)?|the circuit opens|open (?:the|a|its) circuit|(?:it )?opens|(?:pause|stop) it|stop starting (?:attempts|anything))(?: <of> <key>)?`, apply: circuitKey},
 	{patterns: `<of> <key>`, apply: circuitKey},
-	{patterns: `(?:after|when|if|once) <count> failures?(?: out)? of <last><count>(?: attempts)? / (?:when|if|once|after) <count>(?: out)? of <last><count> attempts(?: <of> <key>)?(?: have)? fail(?:ed)?`,
+	{patterns: `(?:after|when|if|once) <count> failures?(?:(?: out)? of| in) <last><count>(?: attempts)? / (?:when|if|once|after) <count>(?: out)? of <last><count> attempts(?: <of> <key>)?(?: have)? fail(?:ed)?`,
 		apply: func(d *draft, slots []string) {
 			d.put("circuit", "open_after", number(countOf(slots[0]))+" of "+number(countOf(slots[1])))
 			circuitKey(d, slots[2:])
 		}},
-	{patterns: `(?:with|on) <errors> / count only <errors> for the circuit`, apply: func(d *draft, slots []string) { d.put("circuit", "on", d.errorTypes(slots[0], true)) }},
-	{patterns: `for <duration> / probe(?: (?:it|an open circuit|the open circuit|again))? after <duration>`, apply: func(d *draft, slots []string) {
+	{patterns: `(?:with|on) <errors> / count only <errors> for the circuit / only <errors> counts? for the circuit`, apply: func(d *draft, slots []string) { d.put("circuit", "on", d.errorTypes(slots[0], true)) }},
+	{patterns: `for <duration> / probe(?: (?:it|an open circuit|the open circuit|the circuit|again))? after <duration>`, apply: func(d *draft, slots []string) {
 		d.put("circuit", "probe", d.duration("circuit.probe", slots[0]))
 	}},
 	{patterns: `probe it(?: with (?:one|a single) attempt)?`, apply: func(*draft, []string) {}},

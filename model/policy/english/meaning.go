@@ -121,9 +121,7 @@ func (d *draft) upToAge(slots []string) {
 
 func (d *draft) afterThat(slots []string) {
 	d.closeBlock()
-	if !d.act(slots[0]) {
-		d.fail(errNotKnown)
-	}
+	d.mustAct(slots[0])
 }
 
 var (

@@ -10,7 +10,7 @@ import (
 
 // synonyms are other ways to say a word or a phrase that the forms are written in. Nothing at the left: it may be left out.
 const synonyms = `
-: please, always, automatically, of course, the next time
+: please, always, automatically
 at most: up to, no more than, not more than, never more than, a maximum of, up to a maximum of, at the most, no longer than, not longer than, never longer than, for no more than, for no longer than, for a maximum of, max, max., maximum, not exceeding, no later than, not later than
 never: do not, don't, does not, doesn't, won't, will not
 must never: must not, may not, should not, can not, cannot, may never, should never, can never, shall not, are not to, is not to
@@ -21,7 +21,7 @@ but never: but not
 but at most: but not more than, but no more than
 never be: not be
 must: has to, have to, needs to, need to, should, shall
-may: can, could, is allowed to, are allowed to, might
+may: can, is allowed to, are allowed to
 planned: scheduled, regularly scheduled, regular
 retry: try again, retry again, retry it, retry them, retry the refresh, retry the attempt, retry a failed attempt, retry failed attempts, retry failed refreshes, retry failed runs, retry a failed refresh, retry a failed run, keep retrying, keep trying, keep re-trying, re-try, try it again, run it again, repeat it, repeat the attempt, try once more, attempt again, start again
 retrying: trying again
@@ -30,13 +30,14 @@ notify: tell, inform, alert
 more than: longer than, in excess of
 exponential: exponentially growing, exponentially increasing
 spread: distribute, stagger
+never older than: no older than, not older than
 skip: ignore, omit, leave out
 wait: waiting
 15 minutes: a quarter of an hour, quarter of an hour
 45 minutes: three quarters of an hour
 less than: shorter than, fewer than
 less: fewer
-for each: per, for every, of each, of every, for the same, of the same, for any one, for any, within each
+for each: per, for every, of each, of every, for the same, of the same, for any one, for any
 backoff: back-off, backing off
 backoff exponentially: back off exponentially
 without limit: forever, indefinitely, endlessly, without a limit, without any limit, without end, infinitely, for ever, with no limit, an unlimited number of times, unlimited times, as often as needed
@@ -109,9 +110,10 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`,? instead$`, ""},
 		{`^(?:then|finally),? (after|if|when|once|on) `, "$1 "},
 		{`^only (notify|e-mail) `, "$1 "},
+		{`^((?:notify|e-mail) .+) only (when|if|once)\b`, "$1 $2"},
 		{`,? \((\d+ \w+ to \d+ \w+)\)`, " from $1"},
 		{`^first,? (retry [^,]+, then )`, "$1"},
-		{`^(?:we want|there are|there is|make|allow) ((?:at most )?<count> (?:quick )?retr(?:y|ies)\b)`, "$1"},
+		{`^(?:we want|there are|there is|make|do|allow) ((?:at most )?<count> (?:quick )?retr(?:y|ies)\b)`, "$1"},
 
 		// A condition is one of those that the forms know: after a time, on an error, without success
 		{`\b(?:that|which|if <it>|when <it>|once <it>) <run>s?(?: for)? more than\b`, "over"},
@@ -122,9 +124,10 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`\b(?:if|when|whenever) (<errors>) (?:occurs?|happens?)\b`, "on $1"},
 		{`\b(?:upon|in case of|in the case of)\b`, "on"},
 		{`\berrors? of (?:the )?type `, ""},
-		{`\b(?:(?:if|when|once) |that )(?:(?:<it>|<the model>|nothing) )?(?:has never succeeded|never succeeds?|keeps failing|(?:has been|is) failing|has failed|fails(?: continuously)?) (?:for|within)(?: more than)? <duration>`, "after $1 without success"},
+		{`\b(?:(?:if|when|once) |that )(?:(?:<it>|<the model>|nothing) )?(?:has never succeeded|nothing succeeds|never succeeds?|keeps failing|(?:has been|is) failing|has failed|fails(?: continuously)?) (?:for|within)(?: more than)? <duration>`, "after $1 without success"},
 		{`\b(?:if|when|once) there (?:is|was|has been) no success(?:ful refresh)? (?:for|within|in)(?: more than)? <duration>`, "after $1 without success"},
 		{`\b(?:if|when|whose) (?:(?:the|its) )?last success is (?:older than|more than) <duration>(?: old| ago)?`, "after $1 without success"},
+		{`\bwithout success for <duration>`, "after $1 without success"},
 		{`<duration> (?:of (?:(?:unsuccessful |failed )?(?:refresh )?(?:attempts|retries)|failures|failing)|without (?:an?y? )?success(?:ful (?:refresh|attempt|run))?)\b`, "$1 without success"},
 		{`\b(?:if|when|once) (?:<it>|<the model>) (?:fails|has failed) (<count>) times(?: in a row)?\b`, "after $1 failures"},
 		{`\b(<count>) (?:consecutive failures|failures in a row|failures in succession)\b`, "$1 failures"},
@@ -136,6 +139,9 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`^only (?:(?:allow|start|make) )?retr(?:y|ies)\b`, "retry only"},
 		{`^retries (?:(?:are|may|can|must) )?(?:(?:be )?(?:start|run|happen|made|allowed|started) )?only(?: (?:be )?(?:start|run|allowed|made|started))?\b`, "retry only"},
 		{`^(?:(?:allow|start|make) retries(?: only)?|retries are (?:allowed|permitted)(?: only)?) `, "retry only "},
+		{`^retry only (once|<count> times?)\b`, "retry $1"},
+		{`\b(backoff|delays) between (\d+ [a-z]+) and (\d+ [a-z]+)`, "$1 from $2 to $3"},
+		{`^retries must never (?:start|run|happen|be made) `, "never retry "},
 		{`^retry (.+) only$`, "retry only $1"},
 		{`^retry only (?:on )?(.+) and nothing else$`, "retry only on $1"},
 		{`^retry (?:on )?(.+) and (?:on )?nothing else$`, "retry only on $1"},
@@ -145,7 +151,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`^retry never `, "never retry "},
 		{`^outside (?:the hours )?(.+?),? (?:nothing is retried|never retry|there are no retries)$`, "retry only $1"},
 		{`^never retry outside (?:the hours )?`, "retry only "},
-		{`^<errors> is (?:final|permanent)(?:: never retry)?$`, "never retry on $1"},
+		{`^<errors> (?:is|are) (?:final|permanent)(?:: never retry)?$`, "never retry on $1"},
 
 		// Doubts
 		{`\bthe number of `, "the "},
@@ -154,9 +160,10 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`\bwith over\b`, "with more than"},
 		{`\bhalf (?:of )?the usual\b`, "50% of the usual"},
 		{`\bmore than (?:twice|double) (?:the )?usual <metric>`, "more than 100% more $1 than usual"},
-		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:drops?|falls?|decreases?|shrinks?|(?:is|are)) (?:by )?more than <percent>(?: below <usual>)?`, "with more than $2% less $1 than usual"},
-		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:rises?|grows?|increases?|(?:is|are)) (?:by )?more than <percent>(?: above <usual>)?`, "with more than $2% more $1 than usual"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:(?:drops?|falls?|decreases?|shrinks?) (?:by )?(?:more than )?<percent>|(?:is|are) (?:more than )?<percent> below <usual>)`, "with more than $2$3% less $1 than usual"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:(?:rises?|grows?|increases?) (?:by )?(?:more than )?<percent>|(?:is|are) (?:more than )?<percent> above <usual>)`, "with more than $2$3% more $1 than usual"},
 		{`\b(?:if|when) there are (less|more) than\b`, "with $1 than"},
+		{`\b(?:if|when) there are no <metric>`, "with less than 1 $1"},
 		{`^(with (?:more|less) than [^,]+), doubt <a success>$`, "doubt a refresh $1"},
 	} {
 		all = append(all, respelling{regexp.MustCompile(`(?i)` + slots(pair[0])), pair[1]})

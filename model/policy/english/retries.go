@@ -13,9 +13,9 @@ import (
 
 // retryTraits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var retryTraits = []form{
-	{patterns: `<on failure> / (?:every|each|any) failure`, apply: func(d *draft, _ []string) { d.onAny = true }},
+	{patterns: `<on failure> / (?:every|each|any) failure / (?:(?:an?|every|each|all) )?failed (?:attempts?|refresh(?:es)?|runs?)`, apply: func(d *draft, _ []string) { d.onAny = true }},
 	{patterns: `once every <period> / one every <period>`, apply: everyPause},
-	{patterns: `(?:with |for |a )?<at most><count> (?:times?(?: at most)?|more times?|(?:retries|retry|retry attempts)(?: only| at most)?) / (\d+)x / <at most>(once|twice)(?: at most)? / (a single retry|one retry)(?: only)? / at most (?:retries|number of retries)(?: of| is|:)? <count> / once more`,
+	{patterns: `(?:with |for |a )?<at most><count> (?:times?(?: at most)?|more times?|(?:retries|retry|retry attempts)(?: only| at most)?) / (\d+)x / <at most>(once|twice|one time)(?: at most)? / (a single retry|one retry)(?: only)? / at most (?:retries|number of retries)(?: of| is|:)? <count> / (once) more`,
 		apply: func(d *draft, slots []string) { d.count(slots[0], 0) }},
 	{patterns: `(?:try )?<at most><count> (?:times|attempts|tries) (?:in total|altogether|in all)`, apply: func(d *draft, slots []string) { d.count(slots[0], 1) }},
 	{patterns: `until (?:success|it succeeds)`, apply: align(policy.UntilSuccess)},
@@ -24,15 +24,14 @@ var retryTraits = []form{
 		with (?:an? )?(?:fixed )?<length> <pause>s?<between> / at <length> intervals / at intervals of <duration> / wait <duration> (?:each time|between<tries>|before each (?:retry|attempt)) /
 		after <duration> each(?: time)? / each time after <duration> / each after <duration> / <duration> after each failure`, apply: everyPause},
 	{patterns: `(?:with |use )?(?:an? )?(fixed|linear|exponential|fibonacci) (?:delays?|backoff) / backoff(?: is|:)? (exponential|linear|fibonacci)(?:ly)?`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
-	{patterns: `(?:which )?doubl(?:e|es|ing)(?: (?:(?:the|each) <pause>|it))?(?: (?:each time|(?:after|with) each (?:retry|failure|attempt)|every time))?`, apply: grow(2)},
-	{patterns: `(?:which )?tripl(?:e|es|ing)(?: (?:(?:the|each) <pause>|it))?(?: (?:each time|(?:after|with) each (?:retry|failure|attempt)|every time))?`, apply: grow(3)},
+	{patterns: `(?:which )?(doubl|tripl)(?:e|es|ing)(?: (?:(?:the|each) <pause>|it))?(?: (?:each time|(?:after|with) each (?:retry|failure|attempt)|every time))?`, apply: (*draft).grow},
 	{patterns: `(?:of|from|(?:starts?|starting|begins?|beginning|growing) (?:at|with|from|after)(?: an? (?:delay|base) of)?|(?:with )?(?:an? )?(?:base|(?:initial|first|starting|minimum) delay)(?: of|:)?) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the |with (?:a )?|a )?factor(?: of)? <number>`, apply: (*draft).factor},
-	{patterns: `(?:to |and |with )?at most <duration>(?: between retries)? / (?:with |and )?(?:a )?cap(?:ped)?(?: of| at|:)? <duration> / (?:to|limited to) <duration> / (?:with )?a limit of <duration> / at most delay(?: of|:)? <duration> / never wait more than <duration>`, apply: setPart("cap")},
+	{patterns: `(?:to |and |with )?at most <duration>(?: between retries)? / (?:with |and )?(?:a )?cap(?:ped)?(?: of| at|:)? <duration> / to <duration> / (?:with )?a limit of <duration> / at most delay(?: of|:)? <duration> / never wait more than <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with |and )?<at most><percent>(?: of)?(?: random)? jitter / (?:with )?(?:a )?(?:random )?jitter(?: of|:)? <at most><percent>`, apply: (*draft).vary},
 	{patterns: `(?:with )?no jitter / without jitter`, apply: set("jitter", 0.0)},
 	{patterns: `<immediately>`, apply: func(d *draft, _ []string) { d.list = append(d.list, "0s") }},
-	{patterns: `(?:after|in) <delays><after it>`, apply: (*draft).delays},
+	{patterns: `(?:after|in|with delays of) <delays><after it>`, apply: (*draft).delays},
 	{patterns: `<duration> (?:later|after (?:the|each) failure)`, apply: (*draft).delays},
 	{patterns: `<delays><after it>`, apply: func(d *draft, slots []string) {
 		if d.delays(slots); !strings.Contains(d.now.text, ":") || len(d.list) < 2 && d.parts["strategy"] == nil {
@@ -42,8 +41,8 @@ var retryTraits = []form{
 }
 
 var (
-	retryHead    = regexp.MustCompile(slots(`(?i)^(?:retry|retries|use|(?:the )?(?:retry )?delays?)[,:]? `))
-	onFailure    = regexp.MustCompile(slots(`(?i)^<on failure>[,:]? `))
+	retryHead    = lazy(`^(?:retry|retries|use|(?:the )?(?:retry )?delays?)[,:]? `)
+	onFailure    = lazy(`^<on failure>[,:]? `)
 	aboutRetries = regexp.MustCompile(`(?i)^(?:retry|retries|try)\b|(?:^|at most )(?:` + someCount + `|an?) (?:single )?retr(?:y|ies)\b|^(?:use )?(?:an? )?(?:(?:fixed|linear|exponential|fibonacci) )?(?:backoff|delays?)\b|^(?:double |triple )?the delay\b`)
 )
 
@@ -56,14 +55,12 @@ func everyPause(d *draft, slots []string) {
 	d.part("base", d.duration("retries.base", period(strings.ReplaceAll(slots[0], "-", " "))))
 }
 
-func grow(factor float64) func(*draft, []string) {
-	return func(d *draft, _ []string) {
-		if d.parts["strategy"] != "exponential" {
-			d.part("strategy", "exponential")
-		}
-		if factor != 2 {
-			d.part("factor", factor)
-		}
+func (d *draft) grow(slots []string) {
+	if d.parts["strategy"] != "exponential" {
+		d.part("strategy", "exponential")
+	}
+	if strings.EqualFold(slots[0], "tripl") {
+		d.part("factor", 3.0)
 	}
 }
 
@@ -84,10 +81,10 @@ var inAll = regexp.MustCompile(`(?i)(?:times|retries|twice),? in \d`)
 // strategy reads what a sentence says of its retries, trait by trait, to its end.
 func (d *draft) strategy(slots []string) {
 	before := maps.Clone(d.parts)
-	on := onFailure.FindString(slots[0])
+	on := onFailure().FindString(slots[0])
 	text := slots[0][len(on):]
 	d.list, d.onAny = nil, on != ""
-	if !aboutRetries.MatchString(text) || !d.applyAll(retryGrammar(), text[len(retryHead.FindString(text)):]) || aRate.MatchString(slots[0]) {
+	if !aboutRetries.MatchString(text) || !d.applyAll(retryGrammar(), text[len(retryHead().FindString(text)):]) || aRate.MatchString(slots[0]) {
 		d.fail(errNotKnown)
 		return
 	}
@@ -132,7 +129,7 @@ func countOf(text string) int {
 	if n, known := words.Number(lower); known {
 		return n
 	}
-	return map[string]int{"once": 1, "twice": 2, "a single retry": 1, "one retry": 1}[lower]
+	return map[string]int{"once": 1, "twice": 2, "one time": 1, "a single retry": 1, "one retry": 1}[lower]
 }
 
 // period reads "minute" as "1 minute".

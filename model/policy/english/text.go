@@ -14,6 +14,8 @@ const (
 	maxBytes = 256 << 10
 	maxLines = 1000
 
+	maxSentences = 4000
+
 	maxJoined, maxChained = 8, 1 << 10 // places where a sentence may be cut, and bytes of it: each costs a look at the whole sentence
 )
 
@@ -43,7 +45,9 @@ func readText(text string) (all []sentence, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, sentences...)
+		if all = append(all, sentences...); len(all) > maxSentences {
+			return nil, refuse(i+1, fmt.Sprintf("at most %d sentences", maxSentences), "more")
+		}
 	}
 	return all, nil
 }
