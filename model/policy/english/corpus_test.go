@@ -91,6 +91,7 @@ func readMeaning(t reporter, text string) (string, error) {
 func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 	meant, read, misread := 0, 0, 0
 	entries := append(corpus(t), readEntries(t, "testdata/strangers.txt")...)
+	entries = append(entries, readEntries(t, "testdata/ways.txt")...)
 	for _, e := range entries {
 		want := ""
 		if e.meaning != nil {
