@@ -88,7 +88,7 @@ func readMeaning(t reporter, text string) (string, error) {
 	return "", errors.New("refused by the model")
 }
 
-func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
+func TestNoPolicyWrittenByHandIsMisreadAndNineOfTenAreRead(t *testing.T) {
 	meant, read, misread := 0, 0, 0
 	entries := append(corpus(t), readEntries(t, "testdata/strangers.txt")...)
 	entries = append(entries, readEntries(t, "testdata/ways.txt")...)
@@ -113,7 +113,7 @@ func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 		}
 	}
 	t.Logf("of %d written by hand %d have a meaning; %d of them are read; %d are misread", len(entries), meant, read, misread)
-	failIf(t, read*4 < meant*3, "expected three of four policies that everybody reads alike to be read, found %d of %d", read, meant)
+	failIf(t, read*10 < meant*9, "expected nine of ten policies that everybody reads alike to be read, found %d of %d", read, meant)
 }
 
 // fillers are the words that a sentence may have or not, without another meaning.

@@ -28,6 +28,7 @@ type draft struct {
 	mails  bool   // a sentence says e-mail
 	spread string // that the schedule says
 
+	looks    *int      // that were taken
 	now      *sentence // the one being read
 	err      error     // the first refusal: nothing counts behind it
 	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
@@ -61,7 +62,7 @@ func Parse(text string) (map[string]any, *Source, error) {
 }
 
 func readAll(text string) *draft {
-	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any)}
+	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any), looks: new(int)}
 	sentences, err := readText(text)
 	if err == nil && len(sentences) == 0 {
 		err = refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
@@ -162,6 +163,10 @@ var (
 // readClause reads a text in the way of one form. Inside a block an action belongs to its heading.
 func (d *draft) readClause(text string) bool {
 	before := d.copy()
+	if *d.looks++; *d.looks > maxLooks {
+		d.refuse("fewer sentences", "more than a policy needs")
+		return true
+	}
 	d.now.text = plain(text)
 	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
 		same := d.now.level == d.block.heading

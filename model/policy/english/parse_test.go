@@ -367,6 +367,7 @@ func TestAHostileTextIsRefusedSoon(t *testing.T) {
 		strings.Repeat("On the first failure ", 3000), strings.Repeat("panic and ", 6000), "On the first failure, " + strings.Repeat("a and ", 9000),
 		"Retry only on " + strings.Repeat("a, ", 20000) + "!!", strings.Repeat(`"" `, 20000), strings.Repeat("x", 65000), "Refresh " + strings.Repeat("every ", 10000),
 		strings.Repeat("- Reset attempt_no:\n", 1000), "Allow " + strings.Repeat("1 hour ", 9000), strings.Repeat("Panic. ", 9000) + "x",
+		strings.Repeat(strings.Repeat("Panic, ", 9)+"panic\n", 999) + "x",
 	} {
 		doc, _, err := Parse(text)
 		failIf(t, err == nil && len(text) > 20000 && !strings.HasPrefix(text, "- Reset"), "%.40s… was accepted: %v", text, doc)

@@ -14,7 +14,7 @@ const (
 	maxBytes = 256 << 10
 	maxLines = 1000
 
-	maxSentences = 4000
+	maxLooks = 6000 // at a sentence, whole or in part
 
 	maxJoined, maxChained = 8, 1 << 10 // places where a sentence may be cut, and bytes of it: each costs a look at the whole sentence
 )
@@ -45,9 +45,7 @@ func readText(text string) (all []sentence, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, sentences...); len(all) > maxSentences {
-			return nil, refuse(i+1, fmt.Sprintf("at most %d sentences", maxSentences), "more")
-		}
+		all = append(all, sentences...)
 	}
 	return all, nil
 }
