@@ -11,7 +11,7 @@ import (
 // actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or alone.
 var actions = []form{
 	{`retry <immediately>`, "On the first failure, retry immediately", follow("0s")},
-	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry(?: each time)?|then retry|before (?:retrying|retry|the (?:next )?retry)))? / (?:the )?delay(?: is|:) <duration>`,
+	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry(?: each time)?|then retry|before (?:retrying|retry|the (?:next )?retry)))? / the delay is <duration> / the next retry (?:comes|starts) after <duration>`,
 		"On the second failure, retry after 1 minute", func(d *draft, slots []string) {
 			if d.at == nil {
 				d.fail(errNotKnown)

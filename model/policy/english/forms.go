@@ -24,7 +24,7 @@ var asWritten = []form{
 // headed are the ways to say the value of a field by its name: "The timeout is 1 hour", "Timeout: 1 hour".
 func headed(names, value string) string {
 	name := `(?:` + names + `)(?: (?:for|of) <it>| for each (?:attempt|refresh|run|job))?`
-	return name + `(?::| of)? ` + value + ` / (?:the )?` + name + ` is ` + value + ` / set (?:the|an?) ` + name + ` to ` + value + ` / (?:use|with|add|promise|allow)(?: an?)? ` + name + ` of ` + value
+	return name + `(?::| of)? ` + value + ` / (?:the )?` + name + ` is ` + value + ` / set (?:the|an?) ` + name + ` to ` + value + ` / (?:use|with|add|promise|allow|set)(?: an?)? ` + name + ` of ` + value
 }
 
 // without are the ways to say that there is none of them.
@@ -36,19 +36,19 @@ const timeoutNames = `(?:attempt )?timeout|time limit|at most (?:(?:run|running)
 
 // sentences are what else a policy may say beside actions, in plain words. The first pattern that fits is taken.
 var sentences = []form{
-	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> may wait <at most><duration> in the queue / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => offer it again /
-		<worker> must (?:start|take|pick up|begin|send started|announce started)(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / <worker> (?:has|have|gets?) <at most><duration> to (?:start|take|pick up|begin) <it> /
+	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> may wait <at most><duration> in the queue / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => offer <it> again /
+		<worker> must (?:start|take|pick up|begin|send started|announce (?:started|the start))(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / (?:<worker> (?:has|have|gets?)|give <worker>) <at most><duration> to (?:start|take|pick up|begin)(?: <it>)? / (?:if|when) <it> is never started (?:after|within|in) <duration> => offer <it> again /
 		(?:if|when) no worker (?:has )?(?:starts?|started|takes?|taken|picks? up|picked up|begins?|begun)(?: <it>)? (?:after|within|in) <duration> => offer <it> again / ` + headed(`queue timeout|time in the queue|timeout in the queue`, `<at most><duration>`) + ` / allow (?:any|unlimited) time (?:to wait )?in the queue / ` + without(`queue timeout|limit for the queue`),
 		"Allow 10 minutes in the queue", setDuration("queue_timeout")},
-	{`(?:take|consider|treat|count|regard) <worker>(?: for| as)? lost <silent> / <worker> <silent> is lost / <worker> is lost <silent> / <silent> => (?:it|the worker) is lost /
+	{`(?:take|consider|treat|count|regard) <worker>(?: for| as)? lost <silent> / <worker> <silent> is lost / <worker> is lost <silent> / an? silent worker is lost after <duration> / <silent> => (?:it|the worker) is lost /
 		<silent> => (?:take|consider|treat|count|regard) (?:it|the worker)(?: for| as)? lost / (?:take|consider) no worker(?: for| as)? lost / never (?:take|consider) a worker(?: for| as)? lost`,
 		"Take a worker for lost when it is silent for two minutes", setDuration("silent_after")},
-	{`(?:allow|give <it>|let <it> <run>(?: for)?|<it> may <run>(?: for)?|<it> (?:has|gets|have|get|is allowed|are allowed)|limit <it> to|grant <it>) (?:for )?<at most><duration><to complete>(?: before it times out)? / <it> must (?:<finish> (?:within|in)|<run>(?: for)? at most) <duration> /
+	{`(?:allow|allow <it>|allow <it> to <run>(?: for)?|give <it>|let <it> <run>(?: for)?|<it> may <run>(?: for)?|<it> (?:has|gets|have|get|is allowed|are allowed)|limit (?:the time of )?<it> to|the limit (?:for|of) <it> is|grant <it>) (?:for )?<at most><duration><to complete>(?: before it times out)? / <it> must (?:<finish> (?:within|in)|<run>(?: for)? at most) <duration> /
 		(?:<it> times?|time) out after <duration> / (?:no <it> may|never|never let <it>|<it> must never|never allow <it> to) <run>(?: for)? more than <duration><to complete> / <it> may at most <run>(?: for)? <duration> / <it> (?:lasts|runs|takes)(?: for)? at most <duration> /
 		(?:after|over) <duration> => cancel <it> / cancel after <duration> / over <duration> => (?:stop|end|fail|give up on) <it> / after <duration> => (?:stop|end|fail|give up on) <each one> / <it> over <duration>,? <has failed> / over <duration>,? <it> <has failed> /
 		(?:consider|treat) <it> (?:as )?failed after <duration> / wait <at most><duration> for (?:a|an|the|each) (?:response|answer) / never allow more than <duration><to complete> / ` + headed(timeoutNames, `<at most><duration>`) + ` / allow (?:any|unlimited) time<to complete> / allow as much time as (?:it|<it>) needs / never time out / <it> (?:has|have) no (?:` + timeoutNames + `) / <it> never times? out / <it> may <run> (?:without limit|as long as (?:it|they) (?:needs?|takes?|likes?)|any time) / never limit the time of <it> / ` + without(timeoutNames),
 		"Allow 1 hour to complete", setDuration("timeout")},
-	{`give up after <count> (?:retries|(?:failed |unsuccessful )?(attempts)|(failures)) / after <count> (?:retries|(?:failed |unsuccessful )(attempts)|(failures))<,> <give up>`, "Give up after 5 retries", func(d *draft, slots []string) {
+	{`(?:give up|stop) after <count> (?:retries|(?:failed |unsuccessful )?(attempts)|(failures)) / after <count> (?:retries|(?:failed |unsuccessful )(attempts)|(failures))<,> <give up>`, "Give up after 5 retries", func(d *draft, slots []string) {
 		d.count(slots[0], min(1, len(slots[1]+slots[2]))) // the first attempt is no retry
 		d.exhausted(giveUp)
 	}},
@@ -69,30 +69,31 @@ var sentences = []form{
 		d.ended = ended
 	}},
 	{`(?:then|finally|afterwards|after that),? <rest>`, "Then give up", (*draft).afterThat},
-	{`(?:give|show|use) the reason <text>(?: (?:when|if) <the model> <is disabled>)? / show the message <text> / (?:when|if) <the model> <is disabled> => (?:show|give) <reader>(?: the reason)? <text> / (?:the )?(?:disabled )?reason(?: shown to <reader>)?(?: (?:when|if) <the model> <is disabled>)?(?: is|:) <text>`,
+	{`(?:give|show|use) the reason <text>(?: (?:when|if) <the model> <is disabled>)? / show the message <text> / (?:when|if) <the model> <is disabled> => (?:(?:show|give) <reader>(?: the reason)?|<reader> (?:reads|sees)) <text> / (?:the )?(?:disabled )?reason(?: shown to <reader>)?(?: (?:when|if) <the model> <is disabled>)?(?: is|:) <text>`,
 		`Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
 	{`(?:give|show) the usual reason`, "Give the usual reason", set("disabled_reason", "")},
 
-	{`<catch up> <missed> once / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on) once(?:, however late)? / (?:if|when) a refresh (?:was|is) missed => run it once`, "Run a missed refresh once", set("misfire", "run_once")},
-	{`<catch up> <missed><younger> / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on)<younger> / skip <missed><older> / never <catch up> <missed><older>`, "Run a missed refresh once if it is younger than 1 hour",
+	{`<catch up> <missed> once / <missed> (?:(?:are|is) )?(?:runs?|made up for|caught up on) once(?:, however late)? / (?:if|when) a refresh (?:was|is) missed => run it once`, "Run a missed refresh once", set("misfire", "run_once")},
+	{`<catch up> <missed><younger> / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on)<younger> / (?:if|when) a refresh (?:was|is) missed => run it<younger> / skip <missed><older> / never <catch up> <missed><older>`, "Run a missed refresh once if it is younger than 1 hour",
 		func(d *draft, slots []string) {
 			d.set("misfire", "run_if_younger_than "+d.duration("misfire", slots[0]))
 		}},
 	{`skip <missed> / <missed>: skip / never <catch up> <missed> / <missed> (?:is|are) never (?:run|made up for|caught up on) / (?:if|when) a refresh (?:was|is) missed => skip it`, "Skip missed refreshes", set("misfire", "skip")},
 	{`spread (?:the |all )?(?:starts? of (?:the )?)?(?:(?:planned )?(?:refreshes|runs|starts|attempts)|load)(?: of (?:the|all) models)? (?:over|across) <duration> / ` + headed("spread", "<duration>") + ` / never spread (?:the )?refreshes / ` + without("spread"), "Spread the refreshes over 10 minutes", setDuration("spread")},
 	{without("limits?"), "Set no limits", set("limits", []any{})},
-	{without("circuit(?: breaker)?"), "Open no circuit", set("circuit", "none")},
+	{without("circuit(?: breaker)?") + ` / never (?:use|open) a circuit`, "Open no circuit", set("circuit", "none")},
+	{`for each <key> => <rate> and <running>`, "", func(d *draft, slots []string) { d.addLimit(slots[0], slots[3], slots[1], slots[2]) }},
 	{`for each <key> => <running> and <rate> / for each <key> => <running> and <count> (?:in|for each) <period>`, "Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[0], slots[1], slots[2], slots[3]) }},
 	{`for each <key> => <running> / for each <key> => (?:(?:run|allow) )?<at most><count> concurrent <attempts> / each <key> may (?:have|run) at most <count>(?: <attempts>)?(?: running)? <at a time> / limit (?:for )?(?:each )?<key> to <at most><count>(?: <attempts>)? <at a time> / for each <key> => limit <attempts> to <count> <at a time> / limit (?:for )?(?:each )?<key> to <at most><count> concurrent <attempts>`,
 		"Run at most 4 at a time for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[0], slots[1], "", "") }},
 	{`for each <key> => <rate>`, "Start at most 60 in 1 minute for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[0], "", slots[1], slots[2]) }},
 	{`let a retry_after close keys / an? (?:worker's )?retry_after <holds back> (?:all|every|the other) models? (?:(?:of|with) (?:its|the|the same)|for each) (?:limit )?keys?`, "Let a retry_after close keys", set("retry_after_scope", string(policy.ScopeKey))},
-	{`let a retry_after close no keys / an? (?:worker's )?retry_after <holds back> only (?:the|its)(?: own)? model(?: itself)? / an? (?:worker's )?retry_after <holds back> (?:the|its)(?: own)? model only`,
+	{`let a retry_after close no keys / (?:an? )?(?:worker's )?retry_after <holds back> only (?:the|its)(?: own)? model(?: itself| that got it)? / an? (?:worker's )?retry_after <holds back> (?:the|its)(?: own)? model only`,
 		"Let a retry_after close no keys", set("retry_after_scope", string(policy.ScopeModel))},
 	{`let a retry_after close keys only (?:after|on) http_429`, "Let a retry_after close keys only after http_429", set("retry_after_scope", "auto")},
 	{`stay closed on no calendar`, "Stay closed on no calendar", set("closed", []any{})},
-	{`(?:stay|be|remain) closed (?:on|during) (the calendars? |)<names> / stay closed while (the calendars? |)<names> (?:is|are) closed / observe (the calendars? )<names>(?:: while one of them is closed, nothing starts)? / (?:while|when|if|during) (the calendars? |)<names>(?: (?:is|are) closed)? => <nothing starts>`,
+	{`(?:stay|be|remain) closed (?:on|during) (the calendars? |)<names> / stay closed while (the calendars? |)<names> (?:is|are) closed / (?:observe|respect) (the calendars? )<names>(?:: while one of them is closed, nothing starts)? / <nothing starts> on (the calendars? )<names> / (?:while|when|if|during) (the calendars? |)<names>(?: (?:is|are) closed)? => <nothing starts>`,
 		"Stay closed on holidays and nightly-maintenance", (*draft).calendars},
 	{`(?:(?:keep <the model>|<the model> must (?:be|stay|be kept)) )?fresh within <duration> / keep <the model> never older than <duration> / <the model> must never be (?:older|more) than <duration>(?: old)? / <the model> (?:may|must) be at most <duration> old /
 		(?:<the model> (?:is|goes|becomes|counts as) |consider <the model> )?stale (?:after|when it is older than) <duration>(?: without success)? / <the model> (?:older than|after) <duration>(?: without success)? (?:is|counts as|goes|becomes) stale /
@@ -105,22 +106,22 @@ var sentences = []form{
 		slots[0] = percentOff(slots[0])
 		addGuard("drop")(d, slots)
 	}},
-	{`doubt <a success> with (?:more than )?<percent> less <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent fewer rows than usual", addGuard("drop")},
-	{`doubt <a success> with (?:more than )?<percent> more <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent more rows than usual", addGuard("rise")},
+	{`doubt <a success> with (?:more than )?<percent> less <metric> than <usual><of the last>`, "Doubt a refresh with more than 30 percent fewer rows than usual", addGuard("drop")},
+	{`doubt <a success> with (?:more than )?<percent> more <metric> than <usual><of the last>`, "Doubt a refresh with more than 30 percent more rows than usual", addGuard("rise")},
 	{`(?:doubt no (?:refresh|success|result)|never doubt <a success>)`, "Doubt no refresh", set("guard", []any{})},
-	{`(notify|fail|hold)(?: of)? (?:<doubted>|it)(?: (?:for a person|until a person accepts it))?`, "Hold a doubted refresh", func(d *draft, slots []string) {
+	{`(notify|fail|hold)(?: of)? (?:<doubted>|(it))(?: (?:for a person|until a person accepts (?:it|them)))?`, "Hold a doubted refresh", func(d *draft, slots []string) {
 		what := strings.Replace(strings.ToLower(slots[0]), "notify", "tell", 1)
-		if strings.HasSuffix(strings.ToLower(d.now.text), " it") && d.lines["guard"] == 0 {
+		if slots[1] != "" && d.lines["guard"] == 0 {
 			d.fail(errNotKnown)
 		}
 		d.set("on_suspect", what)
 	}},
-	{`<doubted> (?:counts? as|is|are) (?:an? )?(?:failures?|failed) / <doubted> fails?`, "A doubted refresh counts as a failure", set("on_suspect", "fail")},
-	{`<doubted> waits? for (?:a person|somebody|someone|approval)(?: to (?:accept|look|decide))?`, "A doubted refresh waits for a person", set("on_suspect", "hold")},
-	{`<doubted>(?: still)? counts?(?:,? (?:but|and) (?:somebody|someone|the owner) is (?:told|notified))?`, "A doubted refresh counts, but somebody is told", set("on_suspect", "tell")},
+	{`<doubted> (?:counts? as|is|are) (?:an? )?(?:failures?|failed) / <doubted> fails? / treat <doubted> as (?:an? )?(?:failures?|failed)`, "A doubted refresh counts as a failure", set("on_suspect", "fail")},
+	{`<doubted> waits? (?:for (?:a person|somebody|someone|approval)(?: to (?:accept|look|decide))?|until (?:a person|somebody) accepts (?:it|them))`, "A doubted refresh waits for a person", set("on_suspect", "hold")},
+	{`<doubted>(?: still)? counts?(?:,? (?:but|and) (?:somebody|someone|the owner) is (?:told|notified))? / notify (?:somebody|someone) (?:of|about) <doubted>`, "A doubted refresh counts, but somebody is told", set("on_suspect", "tell")},
 
 	{`<tell> nobody(?: (?:anything|of anything|about anything))? / nobody is (?:notified|told) / never notify (?:anybody|anyone|<reader>) / ` + without("notifications?|notices?|messages"), "Notify nobody", set("notify", []any{})},
-	{`<tell> <reader> (?:of|about) everything`, "Notify the owner of everything", func(d *draft, _ []string) {
+	{`<tell> <reader> (?:(?:of|about) (?:everything|all events)|for each event|about every event)`, "Notify the owner of everything", func(d *draft, _ []string) {
 		for _, notice := range policy.Notices {
 			d.notify(notice)
 		}
@@ -129,7 +130,7 @@ var sentences = []form{
 	{`e-?mail <reader> at <mailbox> / send (?:an |all )?e-mails? to <mailbox> / send e-mails? to <reader> at <mailbox> / (?:e-mails?|mail) (?:goes|go|is sent|are sent) to <mailbox> / (?:the )?recipient(?: of (?:the )?e-mails?)?(?: is|:) <mailbox> / e-mail: <mailbox>`,
 		"Email the customer at owner_email of the payload", (*draft).emailTo},
 	{`<tell> <reader> of no failure`, "Notify the owner of no failure", set("failing_from", "none")},
-	{`(?:of|after|on|about|from) (?:the|its) <ordinal> failure<in a row>(?: on)? => <tell> <reader>(?: at <mailbox>)? / after <count> failures<in a row> => e-?mail <mailbox> /
+	{`(?:of|after|on|about|from|at) (?:the|its) <ordinal> failure<in a row>(?: on)? => <tell> <reader>(?: at <mailbox>)? / after <count> failures<in a row> => e-?mail <mailbox> /
 		after <count> failures<in a row> => <tell> <reader>(?: at <mailbox>)? / report <the model> as failing (?:from|after|on) (?:the|its) <ordinal> failure<in a row>(?: on)? / report <the model> as failing after <count> failures`,
 		"Notify the owner of the third failure in a cycle", (*draft).notifyFailing},
 	{`<events> => <tell> <reader>(?: at <mailbox>)? / <events> => e-?mail <mailbox> / <events> => send (?:an )?e-mails? to <mailbox> / <events> => send <reader> an e-mail(?: at <mailbox>)? / <events> => send an e-mail to <reader>(?: at <mailbox>)?`,
@@ -152,24 +153,24 @@ var sentences = []form{
 	{`retry by the expression <text>`, `Retry by the expression "k < 5 ? '10m' : false"`, setExpression("retries")},
 	{`retry by the pattern <text>`, `Retry by the pattern "10 5s 10m"`, setValue("retries")},
 	{`up to an age of <duration><,> <rest> / at most an age of <duration><,> <rest>`, "Up to an age of 1 day, retry after 5 minutes", (*draft).upToAge},
-	{`(?:(?:the )?(?:retry )?delays(?: are|:)|use the (?:retry )?delays|retries(?: come)? after|retries:(?: after)?) <delays>`, "Use the delays 1 minute, 5 minutes and 1 hour", func(d *draft, slots []string) {
+	{`(?:(?:the )?(?:retry )?delays(?: are|:)|use the (?:retry )?delays|(?:the )?retries(?: come)? after|retries:(?: after)?) <delays>`, "Use the delays 1 minute, 5 minutes and 1 hour", func(d *draft, slots []string) {
 		d.list = nil
 		d.delays(slots)
 		d.set("retries", d.list)
 	}},
-	{`wait <duration> (?:between (?:retries|attempts)|before (?:each|every) retry)`, "Wait 5 minutes between retries", setPart("base")},
-	{`(?:vary|randomi[sz]e|jitter) (?:the|each|every|all) (?:retry )?delays?(?: randomly)? by <at most><percent> / (?:(?:each|every|the) )?(?:retry )?delays? (?:varies|vary|is varied|are varied)(?: randomly)? by <at most><percent> /
+	{`wait <duration> (?:between (?:retries|attempts)|before (?:each|every) retry|each time)`, "Wait 5 minutes between retries", setPart("base")},
+	{`(?:vary|randomi[sz]e|jitter) (?:(?:the|each|every|all) )?(?:retry )?delays?(?: randomly)? by <at most><percent> / (?:(?:each|every|the) )?(?:retry )?delays? (?:varies|vary|is varied|are varied)(?: randomly)? by <at most><percent> /
 		(?:add|use)(?: a)? <at most><percent>(?: of)? (?:random )?jitter(?: to (?:the|each|every|all)(?: retry)? delays?)? / ` + headed("(?:random )?jitter", "<at most><percent>(?: to (?:the|each|every|all)(?: retry)? delays?)?"),
 		"Vary the delays by 20 percent", (*draft).vary},
-	{`never vary the delays / ` + without("jitter"), "Do not vary the delays", set("jitter", 0.0)},
+	{`never vary the delays / never (?:use|add) jitter / no jitter (?:on|to|for) the delays / ` + without("jitter"), "Do not vary the delays", set("jitter", 0.0)},
 
 	{`skip <a retry> that <overlap> / <overlapping> => skip (?:it|the retry) / never retry <overlapping> / never start <a retry> that <overlap> / <a retry> must never <overlap> / <a retry> that <overlap> is replaced by it /
-		<overlapping> => (?:wait for|run|prefer) <planned> / <overlapping> => <planned> (?:(?:goes|comes|runs) first|wins|has priority|takes precedence|replaces (?:it|the retry)) / planned refreshes (?:(?:go|come|run) before|have priority over|take precedence over) retries`,
+		<overlapping> => (?:wait for|run(?: only)?|prefer) <planned> / <overlapping> => <planned> (?:<wins over>|replaces (?:it|the retry)) / (?:<planned>|planned refreshes) <wins over> <a retry>`,
 		"Skip retries that overlap with a scheduled refresh", align(policy.AlignPlanned)},
-	{`(?:retry|keep retrying) until (?:success|it succeeds)<,> <whatever> / retries (?:(?:go|come|run) before|have priority over|take precedence over) planned refreshes / <overlapping> => (?:the retry (?:(?:goes|comes|runs) first|wins|has priority|takes precedence)|(?:run|prefer) the retry)`,
+	{`(?:retry|keep retrying) until (?:success|it succeeds)<,> <whatever> / <a retry> <wins over> (?:<planned>|planned refreshes) / <overlapping> => (?:the retry <wins over>|(?:run|prefer) the retry)`,
 		"Retry until success, whatever is scheduled", align(policy.UntilSuccess)},
-	{`retry only at <planned> / (?:if <planned> is planned, )?wait for (?:it|<planned>) (?:instead of|rather than) retrying`, "Retry only at scheduled refreshes", align(policy.PlannedOnly)},
-	{`(?:retry or refresh as planned|(?:(?:run|take|start) )?<a retry> or <planned>),? whichever (?:comes|is) (?:first|earlier|sooner) / whichever (?:comes|is) (?:first|earlier|sooner) runs: <a retry> or <planned>`,
+	{`retry only at <planned> / (?:if <planned> is planned, )?wait for (?:it|<planned>) (?:instead of|rather than) retrying / instead of retrying, wait for <planned>`, "Retry only at scheduled refreshes", align(policy.PlannedOnly)},
+	{`(?:retry or refresh as planned|(?:(?:run|take|start) )?<a retry> or <planned>),? whichever (?:comes|is) (?:first|earlier|sooner) / whichever (?:comes|is) (?:first|earlier|sooner) runs: <a retry> or <planned> / whichever (?:comes|is) (?:first|earlier|sooner), <a retry> or <planned>, runs`,
 		"Retry or refresh as scheduled, whichever comes first", align(policy.WhicheverFirst)},
 	{`(?:(?:begin|start) <new cycle>|start over) (?:at|with) <planned> / <planned> (?:begins|starts) <new cycle> / retry only between planned refreshes / <overlapping> => run <planned> and (?:start|begin) <new cycle>`,
 		"Begin a new cycle of retries at each scheduled refresh", align(policy.BetweenPlanned)},

@@ -18,13 +18,13 @@ type form struct {
 
 // list writes items of a list: "a, b and c".
 func list(item string) string {
-	return item + `(?:(?:,? and |,? or |, )(?:(?:on|after|the) )?` + item + `)*`
+	return item + `(?:(?:,? and |,? or |, )(?:(?:on|after) )?` + item + `)*`
 }
 
 var (
 	someOrdinal  = `(?:\d{1,4}(?:st|nd|rd|th)|(?:` + words.OrdinalPattern + `))`
 	someSpan     = `(?:\d+(?:, and |, | and ))*(?:(?:\d+(?:\.\d+)?|half an?|` + words.NumberPattern + `) ?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?: and a half)?)`
-	someOrdinals = `(?:first|next) ` + someCount + `|` + list(someOrdinal)
+	someOrdinals = `(?:first|next) ` + someCount + `|` + list(`(?:the )?`+someOrdinal)
 	someCount    = `(?:\d{1,7}|` + strings.TrimSuffix(words.NumberPattern, "|an|a") + `)`
 )
 
@@ -41,7 +41,7 @@ const (
 var slotPatterns = strings.NewReplacer(
 	// Read on by a grammar of their own
 	"<rest>", `(.+)`, // actions, traits, a schedule, RRULE lines
-	"<delay>", `((?:retry|wait|never|give|the delay|delay) .+)`, // actions
+	"<delay>", `((?:retry|wait|never|give|the delay|the next retry) .+)`, // actions
 	"<window>", `((?:(?:between|from|before|after|at|in|during) .+|(?:on )?`+someDay+`\b.*))`, // of package schedule
 	"<events>", `((?:when|if|that|once|as soon as|whenever|notifying \w+ that|saying that) .+)`, // events
 
@@ -79,15 +79,15 @@ var slotPatterns = strings.NewReplacer(
 	"<at a time>", `(?:at a time|at once)`,
 	"<attempts>", `(?:attempts?|refresh(?:es)?|models?|runs?|jobs?|starts?)`,
 	"<each one>", `(?:(?:an?|each|every|any) (?:single )?(?:attempt|refresh|run|job)|the (?:attempt|run|job))`,
-	"<has failed>", `(?:has failed|fails|is a failure|(?:counts as|is (?:considered|treated as)) (?:failed|a failure))`,
+	"<has failed>", `(?:has failed|have failed|fails?|is a failure|(?:counts as|is (?:considered|treated as)) (?:failed|a failure))`,
 	"<worker>", `(?:(?:an?|the|each|every|any) worker|(?:all )?workers)`,
-	"<silent>", `(?:(?:if|when|that|which) (?:(?:it|<worker>) is silent|is silent|nothing is heard (?:of|from) (?:it|<worker>)) for (?:more than )?<duration>|after <duration> (?:of silence|without (?:a sign|any sign|signs) of life))`,
-	"<younger>", `(?: once)?(?: only)? if (?:it is|they are) (?:(?:younger|less) than|at most) <duration>(?: old| late)?`,
+	"<silent>", `(?:without (?:a sign|any sign|signs) of life for <duration>|(?:if|when|that|which) (?:(?:it|they|<worker>) is silent|is silent|nothing is heard (?:of|from) (?:it|<worker>)) for (?:more than )?<duration>|after <duration> (?:of silence|without (?:a sign|any sign|signs) of life))`,
+	"<younger>", `(?: once)?(?: only)? (?:if (?:it is|they are)|that (?:is|are)) (?:(?:younger|less) than|at most) <duration>(?: old| late)?`,
 	"<older>", `(?: that (?:is|are)| by| if (?:it is|they are))? (?:older|more) than <duration>(?: old| late)?`,
 	"<doubted>", `(?:(?:(?:a|each|every|the) )?doubted (?:refresh(?:es)?|success(?:es)?|results?))`,
 	"<holds back>", `(?:delays?|holds? back|closes?|affects?|applies to)`,
 	"<nothing starts>", `(?:(?:nothing|no attempt) (?:may )?(?:starts?|runs?|is started)|never start(?: anything| attempts| any attempt)?|start nothing)`,
-	"<overlapping>", `(?:(?:if|when|whenever) (?:<a retry> and <planned> (?:would )?overlap|<a retry> <overlap>))`,
+	"<overlapping>", `(?:(?:if|when|whenever) (?:<a retry> and <planned> (?:would )?overlap|<a retry> <overlap>)|even if it <overlap>)`,
 	"<new cycle>", `(?:a new cycle|over)(?: of retries)?`,
 	"<tries>", someTries,
 	"<pause>", `(?:delay|pause|wait|gap|interval|break)`,
@@ -102,11 +102,12 @@ var slotPatterns = strings.NewReplacer(
 	"<or else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is planned))?`,
 	"<on failure>", `(?:(?:on|after) (?:(?:an?|each|every|any) )?(?:failures?|failed attempt)|(?:if|when|whenever) (?:<it>|`+words.NounPattern+`) fails)`,
 	"<exhausted>", `(?:(?:if|when|after|once|as soon as) (?:(?:all|the|all the|all of the|its) (?:retries|attempts) (?:(?:have )?(?:fail|failed|run out|been used(?: up)?)|are (?:exhausted|used up|spent|over))|`+
-		`every (?:retry|attempt) (?:fails|has failed)|<last retry> (?:fails|has failed|fails too)|no retr(?:y|ies) (?:is|are) left|no(?: more)? retries remain|there are no(?: more)? retries left|none of the retries (?:succeeds?|works?|helps?)|(?:it|that|this) (?:still|also) fails|that fails(?: too| again| as well)?|it fails again|retries (?:run out|are exhausted|are used up))|`+
+		`every (?:retry|attempt) (?:fails|has failed)|<last retry> (?:fails|has failed)(?: too| as well)?|(?:it )?(?:still )?fails after (?:all|the) retries|no retr(?:y|ies) (?:is|are) left|no(?: more)? retries remain|there are no(?: more)? retries left|none of the retries (?:succeeds?|works?|helps?)|(?:it|that|this) (?:still|also) fails|that fails(?: too| again| as well)?|it fails again|retries (?:run out|are exhausted|are used up))|`+
 		`after (?:<last retry>|(?:all )?(?:the )?retries)|on any (?:further|other|later) failure|after another failure)`,
 	"<last retry>", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`,
 	"<in a row>", `(?: in a (?:row|cycle))?`,
 	"<a retry>", `(?:(?:an?|the|any|its) retry|retries)`,
+	"<wins over>", `(?:(?:go(?:es)?|comes?|runs?) (?:first|before)|wins?(?: over)?|(?:has|have) priority(?: over)?|takes? precedence(?: over)?)`,
 	"<overlap>", `(?:(?:would|still) )*(?:overlaps?(?: with)?|(?:be|is) (?:still )?running (?:when|at)|(?:must )?never (?:end|finish|be done) before|collides? with|runs? into|coincides? with|clash(?:es)? with) <planned>(?: (?:begins|starts|is due))?`,
 	"<missed>", `(?:(?:(?:an?|the|all|any) )?(?:missed (?:planned )?(?:refresh(?:es)?|runs?)|(?:planned )?refresh(?:es)? (?:that (?:was|were) )?missed))`,
 	"<catch up>", `(?:run|catch up (?:on|with)|make up for|repeat)`,

@@ -21,15 +21,16 @@ var retryTraits = []form{
 	{patterns: `until (?:success|it succeeds)`, apply: align(policy.UntilSuccess)},
 	{patterns: `without limit`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
 	{patterns: `every <period> / (?:spaced )?<duration> apart / with <duration> (?:in )?between<tries> / (?:with )?(?:a|an) (?:fixed )?<pause> of <duration><between> /
-		with (?:an? )?(?:fixed )?<length> <pause>s?<between> / at <length> intervals / at intervals of <duration> / wait <duration> (?:each time|between<tries>|before each (?:retry|attempt)) /
+		with (?:an? )?(?:fixed )?<length> <pause>s?<between> / at <length> intervals / (?:at|in) intervals of <duration> / delay(?: of|:)? <duration> / wait <duration> (?:each time|between<tries>|before each (?:retry|attempt)) /
 		after <duration> each(?: time)? / each time after <duration> / each after <duration> / <duration> after each failure`, apply: everyPause},
-	{patterns: `(?:with |use )?(?:an? )?(fixed|linear|exponential|fibonacci) (?:delays?|backoff) / backoff(?: is|:)? (exponential|linear|fibonacci)(?:ly)?`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
-	{patterns: `(?:which )?(doubl|tripl)(?:e|es|ing)(?: (?:(?:the|each) <pause>|it))?(?: (?:each time|(?:after|with) each (?:retry|failure|attempt)|every time))?`, apply: (*draft).grow},
+	{patterns: `(?:with |use )?(?:an? )?(fixed|linear|exponential|fibonacci) (?:delays?|backoff|retries) / backoff(?: is|:)? (exponential|linear|fibonacci)(?:ly)?`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
+	{patterns: `(?:(?:with )?(?:an? )?delays? )?(?:(?:which|that) )?(doubl|tripl)(?:e|es|ing)(?: (?:(?:the|each) <pause>|it))?(?: (?:each time|(?:after|with) each (?:retry|failure|attempt)|every time))?`, apply: (*draft).grow},
 	{patterns: `(?:of|from|(?:starts?|starting|begins?|beginning|growing) (?:at|with|from|after)(?: an? (?:delay|base) of)?|(?:with )?(?:an? )?(?:base|(?:initial|first|starting|minimum) delay)(?: of|:)?) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the |with (?:a )?|a )?factor(?: of)? <number>`, apply: (*draft).factor},
 	{patterns: `(?:to |and |with )?at most <duration>(?: between retries)? / (?:with |and )?(?:a )?cap(?:ped)?(?: of| at|:)? <duration> / to <duration> / (?:with )?a limit of <duration> / at most delay(?: of|:)? <duration> / never wait more than <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with |and )?<at most><percent>(?: of)?(?: random)? jitter / (?:with )?(?:a )?(?:random )?jitter(?: of|:)? <at most><percent>`, apply: (*draft).vary},
 	{patterns: `(?:with )?no jitter / without jitter`, apply: set("jitter", 0.0)},
+	{patterns: `wait (?:for )?<duration>,? (?:and then|and|then) retry`, apply: (*draft).delays},
 	{patterns: `<immediately>`, apply: func(d *draft, _ []string) { d.list = append(d.list, "0s") }},
 	{patterns: `(?:after|in|with delays of) <delays><after it>`, apply: (*draft).delays},
 	{patterns: `<duration> (?:later|after (?:the|each) failure)`, apply: (*draft).delays},
@@ -41,9 +42,9 @@ var retryTraits = []form{
 }
 
 var (
-	retryHead    = lazy(`^(?:retry|retries|use|(?:the )?(?:retry )?delays?)[,:]? `)
+	retryHead    = lazy(`^(?:(?:the )?(?:retry )?delays?|retry|retries|use)[,:]? `)
 	onFailure    = lazy(`^<on failure>[,:]? `)
-	aboutRetries = regexp.MustCompile(`(?i)^(?:retry|retries|try)\b|(?:^|at most )(?:` + someCount + `|an?) (?:single )?retr(?:y|ies)\b|^(?:use )?(?:an? )?(?:(?:fixed|linear|exponential|fibonacci) )?(?:backoff|delays?)\b|^(?:double |triple )?the delay\b`)
+	aboutRetries = regexp.MustCompile(`(?i)^(?:retry|retries|try)\b|(?:^|at most )(?:` + someCount + `|an?) (?:single )?retr(?:y|ies)\b|^(?:use )?(?:an? )?(?:(?:fixed|linear|exponential|fibonacci) )?(?:backoff|delays?|retries)\b|^at most (?:number of )?retries\b|^wait (?:for )?\S+ \S+,? (?:and |then )+retry\b|^(?:double |triple )?the delay\b`)
 )
 
 func (d *draft) count(text string, attempts int) {
