@@ -36,14 +36,14 @@ const timeoutNames = `(?:attempt )?timeout|time limit|at most (?:(?:run|running)
 
 // sentences are what else a policy may say beside actions, in plain words. The first pattern that fits is taken.
 var sentences = []form{
-	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> may wait <at most><duration> in the queue / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => offer <it> again /
-		<worker> must (?:start|take|pick up|begin|send started|announce (?:started|the start))(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / (?:<worker> (?:has|have|gets?)|give <worker>) <at most><duration> to (?:start|take|pick up|begin)(?: <it>)? / (?:if|when) <it> is never started (?:after|within|in) <duration> => offer <it> again /
-		(?:if|when) no worker (?:has )?(?:starts?|started|takes?|taken|picks? up|picked up|begins?|begun)(?: <it>)? (?:after|within|in) <duration> => offer <it> again / ` + headed(`queue timeout|time in the queue|timeout in the queue`, `<at most><duration>`) + ` / allow (?:any|unlimited) time (?:to wait )?in the queue / ` + without(`queue timeout|limit for the queue`),
+	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> (?:may wait|waits) <at most><duration> (?:in the queue|for a worker) / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => (?:offer <it> again|<it> is offered again) /
+		<worker> must (?:start|take|pick up|begin|send started|announce (?:started|the start))(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / (?:<worker> (?:has|have|gets?)|give <worker>) <at most><duration> to (?:start|take|pick up|begin)(?: <it>)? / (?:if|when) <it> is never started (?:after|within|in) <duration> => (?:offer <it> again|<it> is offered again) /
+		(?:if|when) (?:no worker (?:has )?|<worker> never )(?:starts?|started|takes?|taken|picks? up|picked up|begins?|begun)(?: <it>)? (?:after|within|in) <duration> => (?:offer <it> again|<it> is offered again) / ` + headed(`queue timeout|time in the queue|timeout in the queue`, `<at most><duration>`) + ` / allow (?:any|unlimited) time (?:to wait )?in the queue / ` + without(`queue timeout|limit for the queue`),
 		"Allow 10 minutes in the queue", setDuration("queue_timeout")},
 	{`(?:take|consider|treat|count|regard) <worker>(?: for| as)? lost <silent> / <worker> <silent> is lost / <worker> is lost <silent> / an? silent worker is lost after <duration> / <silent> => (?:it|the worker) is lost /
 		<silent> => (?:take|consider|treat|count|regard) (?:it|the worker)(?: for| as)? lost / (?:take|consider) no worker(?: for| as)? lost / never (?:take|consider) a worker(?: for| as)? lost`,
 		"Take a worker for lost when it is silent for two minutes", setDuration("silent_after")},
-	{`(?:allow|allow <it>|allow <it> to <run>(?: for)?|give <it>|let <it> <run>(?: for)?|<it> may <run>(?: for)?|<it> (?:has|gets|have|get|is allowed|are allowed)|limit (?:the time of )?<it> to|the limit (?:for|of) <it> is|grant <it>) (?:for )?<at most><duration><to complete>(?: before it times out)? / <it> must (?:<finish> (?:within|in)|<run>(?: for)? at most) <duration> /
+	{`(?:allow|allow <it>|allow <it> to <run>(?: for)?|give <it>|let <it> <run>(?: for)?|<it> may <run>(?: for)?|<it> (?:has|gets|have|get|is allowed|are allowed|is given|are given)|limit (?:the time of )?<it> to|the limit (?:for|of) <it> is|grant <it>) (?:for )?<at most><duration><to complete>(?: each| before it times out)? / <it> times? out <duration> after (?:its|the) start / <it> may <run> without (?:a |any )?(?:` + timeoutNames + `) / <it> must (?:<finish> (?:within|in|after at most)|<run>(?: for)? at most) <duration> /
 		(?:<it> times?|time) out after <duration> / (?:no <it> may|never|never let <it>|<it> must never|never allow <it> to) <run>(?: for)? more than <duration><to complete> / <it> may at most <run>(?: for)? <duration> / <it> (?:lasts|runs|takes)(?: for)? at most <duration> /
 		(?:after|over) <duration> => cancel <it> / cancel after <duration> / over <duration> => (?:stop|end|fail|give up on) <it> / after <duration> => (?:stop|end|fail|give up on) <each one> / <it> over <duration>,? <has failed> / over <duration>,? <it> <has failed> /
 		(?:consider|treat) <it> (?:as )?failed after <duration> / wait <at most><duration> for (?:a|an|the|each) (?:response|answer) / never allow more than <duration><to complete> / ` + headed(timeoutNames, `<at most><duration>`) + ` / allow (?:any|unlimited) time<to complete> / allow as much time as (?:it|<it>) needs / never time out / <it> (?:has|have) no (?:` + timeoutNames + `) / <it> never times? out / <it> may <run> (?:without limit|as long as (?:it|they) (?:needs?|takes?|likes?)|any time) / never limit the time of <it> / ` + without(timeoutNames),
@@ -73,21 +73,21 @@ var sentences = []form{
 		`Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
 	{`(?:give|show) the usual reason`, "Give the usual reason", set("disabled_reason", "")},
 
-	{`<catch up> <missed> once / <missed> (?:(?:are|is) )?(?:runs?|made up for|caught up on) once(?:, however late)? / (?:if|when) a refresh (?:was|is) missed => run it once`, "Run a missed refresh once", set("misfire", "run_once")},
-	{`<catch up> <missed><younger> / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on)<younger> / (?:if|when) a refresh (?:was|is) missed => run it<younger> / skip <missed><older> / never <catch up> <missed><older>`, "Run a missed refresh once if it is younger than 1 hour",
+	{`<catch up> <missed> once / <missed> (?:(?:are|is) )?(?:runs?|made up for|caught up on) once(?:, however late)? / (?:if|when) a (?:planned )?refresh (?:was|is) missed => run it once`, "Run a missed refresh once", set("misfire", "run_once")},
+	{`<catch up> <missed><younger> / <missed> (?:(?:are|is) )?(?:run|made up for|caught up on)<younger> / (?:if|when) a (?:planned )?refresh (?:was|is) missed => run it<younger> / skip <missed><older> / never <catch up> <missed><older>`, "Run a missed refresh once if it is younger than 1 hour",
 		func(d *draft, slots []string) {
 			d.set("misfire", "run_if_younger_than "+d.duration("misfire", slots[0]))
 		}},
-	{`skip <missed> / <missed>: skip / never <catch up> <missed> / <missed> (?:is|are) never (?:run|made up for|caught up on) / (?:if|when) a refresh (?:was|is) missed => skip it`, "Skip missed refreshes", set("misfire", "skip")},
+	{`skip <missed> / <missed>: skip / never <catch up> <missed> / <missed> (?:is|are) never (?:run|made up for|caught up on) / (?:if|when) a (?:planned )?refresh (?:was|is) missed => skip it`, "Skip missed refreshes", set("misfire", "skip")},
 	{`spread (?:the |all )?(?:starts? of (?:the )?)?(?:(?:planned )?(?:refreshes|runs|starts|attempts)|load)(?: of (?:the|all) models)? (?:over|across) <duration> / ` + headed("spread", "<duration>") + ` / never spread (?:the )?refreshes / ` + without("spread"), "Spread the refreshes over 10 minutes", setDuration("spread")},
 	{without("limits?"), "Set no limits", set("limits", []any{})},
 	{without("circuit(?: breaker)?") + ` / never (?:use|open) a circuit`, "Open no circuit", set("circuit", "none")},
 	{`for each <key> => <rate> and <running>`, "", func(d *draft, slots []string) { d.addLimit(slots[0], slots[3], slots[1], slots[2]) }},
 	{`for each <key> => <running> and <rate> / for each <key> => <running> and <count> (?:in|for each) <period>`, "Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[0], slots[1], slots[2], slots[3]) }},
-	{`for each <key> => <running> / for each <key> => (?:(?:run|allow) )?<at most><count> concurrent <attempts> / each <key> may (?:have|run) at most <count>(?: <attempts>)?(?: running)? <at a time> / limit (?:for )?(?:each )?<key> to <at most><count>(?: <attempts>)? <at a time> / for each <key> => limit <attempts> to <count> <at a time> / limit (?:for )?(?:each )?<key> to <at most><count> concurrent <attempts>`,
+	{`for each <key> => <running> / for each <key> => (?:(?:run|allow) )?<at most><count> concurrent <attempts> / each <key> (?:may (?:have|run)|gets|has) at most <count>(?: <attempts>)?(?: running)? <at a time> / limit (?:for )?(?:each )?<key> to <at most><count>(?: <attempts>)? <at a time> / for each <key> => limit <attempts> to <count> <at a time> / limit (?:for )?(?:each )?<key> to <at most><count> concurrent <attempts>`,
 		"Run at most 4 at a time for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[0], slots[1], "", "") }},
-	{`for each <key> => <rate>`, "Start at most 60 in 1 minute for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[0], "", slots[1], slots[2]) }},
+	{`for each <key> => <rate> / for each <key> => limit the starts to <count> (?:in|for each) <period>`, "Start at most 60 in 1 minute for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[0], "", slots[1], slots[2]) }},
 	{`let a retry_after close keys / an? (?:worker's )?retry_after <holds back> (?:all|every|the other) models? (?:(?:of|with) (?:its|the|the same)|for each) (?:limit )?keys?`, "Let a retry_after close keys", set("retry_after_scope", string(policy.ScopeKey))},
 	{`let a retry_after close no keys / (?:an? )?(?:worker's )?retry_after <holds back> only (?:the|its)(?: own)? model(?: itself| that got it)? / an? (?:worker's )?retry_after <holds back> (?:the|its)(?: own)? model only`,
 		"Let a retry_after close no keys", set("retry_after_scope", string(policy.ScopeModel))},
@@ -96,9 +96,9 @@ var sentences = []form{
 	{`(?:stay|be|remain) closed (?:on|during) (the calendars? |)<names> / stay closed while (the calendars? |)<names> (?:is|are) closed / (?:observe|respect) (the calendars? )<names>(?:: while one of them is closed, nothing starts)? / <nothing starts> on (the calendars? )<names> / (?:while|when|if|during) (the calendars? |)<names>(?: (?:is|are) closed)? => <nothing starts>`,
 		"Stay closed on holidays and nightly-maintenance", (*draft).calendars},
 	{`(?:(?:keep <the model>|<the model> must (?:be|stay|be kept)) )?fresh within <duration> / keep <the model> never older than <duration> / <the model> must never be (?:older|more) than <duration>(?: old)? / <the model> (?:may|must) be at most <duration> old /
-		(?:<the model> (?:is|goes|becomes|counts as) |consider <the model> )?stale (?:after|when it is older than) <duration>(?: without success)? / <the model> (?:older than|after) <duration>(?: without success)? (?:is|counts as|goes|becomes) stale /
+		(?:<the model> (?:is|are|goes|becomes|counts as) |consider <the model> )?stale (?:after|when it is older than) <duration>(?: without success)? / <the model> (?:older than|after) <duration>(?: without success)? (?:is|counts as|goes|becomes) stale /
 		after <duration> without success => <the model> is stale / ` + headed(`freshness|fresh data within`, `<duration>`) + ` / ` + without("freshness"), "Keep the model fresh within 26 hours", setDuration("fresh_within")},
-	{`(?:warn|warning|(?:<the model> (?:is|becomes|counts as) )?late) (?:after|within) <duration>(?: without success)?`, "Warn after 24 hours without a success", setDuration("warn_within")},
+	{`(?:warn|warning|(?:<the model> (?:is|are|becomes|counts as) |consider <the model> )?late) (?:after|within) <duration>(?: without success)?`, "Warn after 24 hours without a success", setDuration("warn_within")},
 
 	{`doubt <a success> with less than <number> <metric>`, "Doubt a refresh with fewer than 100 rows", addGuard("min")},
 	{`doubt <a success> with more than <number> <metric>`, "Doubt a refresh with more than 100 rows", addGuard("max")},
@@ -109,16 +109,16 @@ var sentences = []form{
 	{`doubt <a success> with (?:more than )?<percent> less <metric> than <usual><of the last>`, "Doubt a refresh with more than 30 percent fewer rows than usual", addGuard("drop")},
 	{`doubt <a success> with (?:more than )?<percent> more <metric> than <usual><of the last>`, "Doubt a refresh with more than 30 percent more rows than usual", addGuard("rise")},
 	{`(?:doubt no (?:refresh|success|result)|never doubt <a success>)`, "Doubt no refresh", set("guard", []any{})},
-	{`(notify|fail|hold)(?: of)? (?:<doubted>|(it))(?: (?:for a person|until a person accepts (?:it|them)))?`, "Hold a doubted refresh", func(d *draft, slots []string) {
+	{`(notify|fail|hold)(?: of)? (?:<doubted>|(it))(?: (?:for a person|until a person accepts (?:it|them)))? / (?:if|when) a refresh is doubted => (hold|fail) it`, "Hold a doubted refresh", func(d *draft, slots []string) {
 		what := strings.Replace(strings.ToLower(slots[0]), "notify", "tell", 1)
-		if slots[1] != "" && d.lines["guard"] == 0 {
+		if len(slots) > 1 && slots[1] != "" && d.lines["guard"] == 0 {
 			d.fail(errNotKnown)
 		}
 		d.set("on_suspect", what)
 	}},
 	{`<doubted> (?:counts? as|is|are) (?:an? )?(?:failures?|failed) / <doubted> fails? / treat <doubted> as (?:an? )?(?:failures?|failed)`, "A doubted refresh counts as a failure", set("on_suspect", "fail")},
 	{`<doubted> waits? (?:for (?:a person|somebody|someone|approval)(?: to (?:accept|look|decide))?|until (?:a person|somebody) accepts (?:it|them))`, "A doubted refresh waits for a person", set("on_suspect", "hold")},
-	{`<doubted>(?: still)? counts?(?:,? (?:but|and) (?:somebody|someone|the owner) is (?:told|notified))? / notify (?:somebody|someone) (?:of|about) <doubted>`, "A doubted refresh counts, but somebody is told", set("on_suspect", "tell")},
+	{`<doubted>(?: still)? counts?(?:,? (?:but|and) (?:somebody|someone|the owner) is (?:told|notified)|,? but notify (?:somebody|someone))? / notify (?:somebody|someone) (?:of|about) <doubted>`, "A doubted refresh counts, but somebody is told", set("on_suspect", "tell")},
 
 	{`<tell> nobody(?: (?:anything|of anything|about anything))? / nobody is (?:notified|told) / never notify (?:anybody|anyone|<reader>) / ` + without("notifications?|notices?|messages"), "Notify nobody", set("notify", []any{})},
 	{`<tell> <reader> (?:(?:of|about) (?:everything|all events)|for each event|about every event)`, "Notify the owner of everything", func(d *draft, _ []string) {
@@ -167,12 +167,12 @@ var sentences = []form{
 	{`skip <a retry> that <overlap> / <overlapping> => skip (?:it|the retry) / never retry <overlapping> / never start <a retry> that <overlap> / <a retry> must never <overlap> / <a retry> that <overlap> is replaced by it /
 		<overlapping> => (?:wait for|run(?: only)?|prefer) <planned> / <overlapping> => <planned> (?:<wins over>|replaces (?:it|the retry)) / (?:<planned>|planned refreshes) <wins over> <a retry>`,
 		"Skip retries that overlap with a scheduled refresh", align(policy.AlignPlanned)},
-	{`(?:retry|keep retrying) until (?:success|it succeeds)<,> <whatever> / <a retry> <wins over> (?:<planned>|planned refreshes) / <overlapping> => (?:the retry <wins over>|(?:run|prefer) the retry)`,
+	{`(?:retry|keep retrying) until (?:success|it succeeds)<,> <whatever> / <a retry> <wins over> (?:<planned>|planned refreshes) / <a retry> (?:goes|go|comes|come) first / <overlapping> => (?:the retry <wins over>|(?:run|prefer) the retry)`,
 		"Retry until success, whatever is scheduled", align(policy.UntilSuccess)},
 	{`retry only at <planned> / (?:if <planned> is planned, )?wait for (?:it|<planned>) (?:instead of|rather than) retrying / instead of retrying, wait for <planned>`, "Retry only at scheduled refreshes", align(policy.PlannedOnly)},
 	{`(?:retry or refresh as planned|(?:(?:run|take|start) )?<a retry> or <planned>),? whichever (?:comes|is) (?:first|earlier|sooner) / whichever (?:comes|is) (?:first|earlier|sooner) runs: <a retry> or <planned> / whichever (?:comes|is) (?:first|earlier|sooner), <a retry> or <planned>, runs`,
 		"Retry or refresh as scheduled, whichever comes first", align(policy.WhicheverFirst)},
-	{`(?:(?:begin|start) <new cycle>|start over) (?:at|with) <planned> / <planned> (?:begins|starts) <new cycle> / retry only between planned refreshes / <overlapping> => run <planned> and (?:start|begin) <new cycle>`,
+	{`(?:at|with) <planned> => (?:(?:begin|start) <new cycle>|start over) / <planned> (?:begins|starts) <new cycle> / retry only between planned refreshes / <overlapping> => run <planned> and (?:start|begin) <new cycle>`,
 		"Begin a new cycle of retries at each scheduled refresh", align(policy.BetweenPlanned)},
 	{`(?:align|join) retries (?:with the schedule )?by the expression <text>`,
 		`Align retries by the expression "retry_at + timeout > planned_at + 5m ? planned_at : retry_at"`, setExpression("alignment")},

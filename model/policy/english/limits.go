@@ -35,7 +35,7 @@ func keyOf(text string) string {
 
 // circuitTraits are what a sentence may say of a circuit, in any order.
 var circuitTraits = []form{
-	{patterns: `(?:circuit(?: breaker)?|the circuit opens|open (?:the|a|its) circuit|(?:it )?opens|(?:pause|stop) it|stop starting (?:attempts|anything))(?: <of> <key>)?`, apply: circuitKey},
+	{patterns: `(?:circuit(?: breaker)?|the circuit opens|open (?:the|a|its) circuit|(?:it )?opens|(?:pause|stop) it|pause (?:an? |the |each )?<key>|stop starting (?:attempts|anything))(?: <of> <key>)?`, apply: circuitKey},
 	{patterns: `<of> <key>`, apply: circuitKey},
 	{patterns: `(?:after|when|if|once) <count> failures?(?:(?: out)? of| in) <last><count>(?: attempts)? / (?:when|if|once|after) <count>(?: out)? of <last><count> attempts(?: <of> <key>)?(?: have)? fail(?:ed)?`,
 		apply: func(d *draft, slots []string) {

@@ -189,7 +189,7 @@ func setWindow(others bool) func(*draft, []string) {
 			d.set("timezone", d.now.value(slots[0][len(text)-len(zone[2]+zone[3]):]))
 			text = zone[1]
 		}
-		text = afterHour.ReplaceAllString(strings.Replace(text, "before ", "between midnight and ", 1), "between $1 and midnight")
+		text = afterHour.ReplaceAllString(strings.Replace(orDay.ReplaceAllString(text, "$1 and "), "before ", "between midnight and ", 1), "between $1 and midnight")
 		rule, err := schedule.RuleText("every hour at :59 " + text)
 		again, _ := schedule.RuleText("every hour at :01 " + text)
 		found := lastMinutes.FindStringSubmatch(rule)
@@ -211,6 +211,8 @@ func setWindow(others bool) func(*draft, []string) {
 		d.set("retry_window", window)
 	}
 }
+
+var orDay = regexp.MustCompile(`(days?) or (?:on )?\b`)
 
 var afterHour = regexp.MustCompile(`\bafter (\d{1,2}(?::00)?(?: ?[ap]\.?m\b\.?)?|noon)`)
 

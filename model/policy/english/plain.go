@@ -31,6 +31,7 @@ more than: longer than, in excess of
 exponential: exponentially growing, exponentially increasing
 spread: distribute, stagger
 never older than: no older than, not older than
+only: solely, exclusively
 skip: ignore, omit, leave out
 wait: waiting
 15 minutes: a quarter of an hour, quarter of an hour
@@ -122,8 +123,8 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`\b(?:if|when) <it> (?:is|are) still running after\b`, "over"},
 		{`\b(?:if|when|whenever) <it> times out\b`, "on timeout"},
 		{`\b(?:if|when|whenever) (?:the (?:error(?: type)?|reason|failure) is|the (?:server|source|worker|host) (?:says|answers|returns|responds|reports)(?: with)?|<it> fails (?:with|because of|due to))\b`, "on"},
-		{`\b(?:if|when|whenever) (<errors>) (?:occurs?|happens?)\b`, "on $1"},
-		{`\b(?:upon|in case of|in the case of)\b`, "on"},
+		{`\b(?:if|when|whenever) (<errors>) (?:occurs?|happens?|is returned|is reported)\b`, "on $1"},
+		{`\b(?:upon|following|in case of|in the case of)\b`, "on"},
 		{`\berrors? of (?:the )?type `, ""},
 		{`\b(?:(?:if|when|once) |that )(?:(?:<it>|<the model>|nothing) )?(?:has never succeeded|nothing succeeds|has had no success|never succeeds?|keeps failing|(?:has been|is) failing|has failed|fails(?: continuously)?) (?:for|within)(?: more than)? <duration>`, "after $1 without success"},
 		{`\b(?:if|when|once) there (?:is|was|has been) no success(?:ful refresh)? (?:for|within|in)(?: more than)? <duration>`, "after $1 without success"},
@@ -131,6 +132,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`\bwithout success for <duration>`, "after $1 without success"},
 		{`<duration> (?:of (?:(?:unsuccessful |failed )?(?:refresh )?(?:attempts|retries)|(?:continuous |constant )?failures|failing)|without (?:an?y? )?success(?:ful (?:refresh|attempt|run))?)\b`, "$1 without success"},
 		{`\b(?:if|when|once) (?:<it>|<the model>) (?:fails|has failed) (<count>) times(?: in a row)?\b`, "after $1 failures"},
+		{`\b(?:if|when|once) (?:<it>|<the model>) fails for the <ordinal> time\b`, "after the $1 failure"},
 		{`\b(<count>) (?:consecutive failures|failures in a row|failures in succession)\b`, "$1 failures"},
 		{`\b(?:let|keep) ((?:the|its) (?:customer|owner|user|client)) (?:know|informed)\b`, "notify $1"},
 		{`\b(?:notify|warn|e-?mail) (\S+@\S+)`, "e-mail $1"},
@@ -138,7 +140,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		// Retries
 		{`\bafter (?:the|each|every) (?:failure before|previous (?:failure|attempt)|failed attempt)\b`, "later"},
 		{`^only (?:(?:allow|start|make) )?retr(?:y|ies)\b`, "retry only"},
-		{`^retries (?:(?:are|may|can|must) )?(?:(?:be )?(?:start|run|happen|made|allowed|started) )?only(?: (?:be )?(?:start|run|allowed|made|started))?\b`, "retry only"},
+		{`^retries (?:(?:are|may|can|must) )?(?:(?:be )?(?:start|run|happen|made|allowed|started) )?only(?: (?:be )?(?:start|run|happen|allowed|made|started))?\b`, "retry only"},
 		{`^(?:(?:allow|start|make) retries(?: only)?|retries are (?:allowed|permitted)(?: only)?) `, "retry only "},
 		{`^retry only (once|<count> times?)\b`, "retry $1"},
 		{`\b(backoff|delays) between (\d+ [a-z]+) and (\d+ [a-z]+)`, "$1 from $2 to $3"},
@@ -153,6 +155,9 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`^(?:(?:an?|each|every|all) )?failed (?:refresh(?:es)?|attempts?) waits? `, "on failure, wait "},
 		{`\bduring the day,? (between|from)\b`, "$1"},
 		{`^retry only (?:on )?these errors: `, "retry only on "},
+		{`^retry only failed (?:refreshes|attempts) `, "retry only "},
+		{`^retries (?:may|must) (?:start|run|happen) (.+) only$`, "retry only $1"},
+		{`^(?:treat|consider) (<errors>) as (?:final|permanent)$`, "never retry on $1"},
 		{`^retry never `, "never retry "},
 		{`^outside (?:the hours )?(.+?),? (?:nothing is retried|never retry|there are no retries)$`, "retry only $1"},
 		{`^never retry outside (?:the hours )?`, "retry only "},
@@ -166,8 +171,10 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		{`\bwith over\b`, "with more than"},
 		{`\bhalf (?:of )?the usual\b`, "50% of the usual"},
 		{`\bmore than (?:twice|double) (?:the )?usual <metric>`, "more than 100% more $1 than usual"},
-		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:(?:drops?|falls?|decreases?|shrinks?) (?:by )?(?:more than )?<percent>|(?:is|are) (?:more than )?<percent> below <usual>)`, "with more than $2$3% less $1 than usual"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:(?:drops?|falls?|decreases?|shrinks?) (?:by )?(?:more than )?<percent>|(?:is|are) (?:more than )?<percent> (?:below|less than|lower than) <usual>)`, "with more than $2$3% less $1 than usual"},
 		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:(?:rises?|grows?|increases?) (?:by )?(?:more than )?<percent>|(?:is|are) (?:more than )?<percent> above <usual>)`, "with more than $2$3% more $1 than usual"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:is|are) (?:below|under|less than) <number>$`, "with less than $2 $1"},
+		{`\b(?:if|when|whose) (?:(?:the|its) )?<metric> (?:(?:is|are) (?:above|more than)|exceeds?) <number>$`, "with more than $2 $1"},
 		{`\b(?:if|when) there are (less|more) than\b`, "with $1 than"},
 		{`\b(?:if|when) there are no <metric>`, "with less than 1 $1"},
 		{`^(with (?:more|less) than [^,]+), doubt <a success>$`, "doubt a refresh $1"},
