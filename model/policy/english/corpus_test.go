@@ -88,7 +88,8 @@ func readMeaning(t reporter, text string) (string, error) {
 	return "", errors.New("refused by the model")
 }
 
-func TestNoPolicyWrittenByHandIsMisreadAndNineOfTenAreRead(t *testing.T) {
+// Three of four is what docs/rules.md promises; by now it is nine of ten.
+func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 	meant, read, misread := 0, 0, 0
 	entries := append(corpus(t), readEntries(t, "testdata/strangers.txt")...)
 	entries = append(entries, readEntries(t, "testdata/ways.txt")...)
