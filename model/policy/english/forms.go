@@ -37,10 +37,10 @@ const timeoutNames = `(?:attempt )?timeout|time limit|at most (?:(?:run|running)
 // sentences are what else a policy may say beside actions, in plain words. The first pattern that fits is taken.
 var sentences = []form{
 	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> (?:may wait|waits) <at most><duration> (?:in the queue|for a worker) / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => (?:offer <it> again|<it> is offered again) /
-		<worker> must (?:start|take|pick up|begin|send started|announce (?:started|the start))(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / (?:<worker> (?:has|have|gets?)|give <worker>) <at most><duration> to (?:start|take|pick up|begin)(?: <it>)? / (?:if|when) <it> is never started (?:after|within|in) <duration> => (?:offer <it> again|<it> is offered again) /
+		never wait more than <duration> in the queue / <worker> must (?:start|take|pick up|begin|send started|announce (?:started|the start))(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / (?:<worker> (?:has|have|gets?)|give <worker>) <at most><duration> to (?:start|take|pick up|begin)(?: <it>)? / (?:if|when) <it> is never started (?:after|within|in) <duration> => (?:offer <it> again|<it> is offered again) /
 		(?:if|when) (?:no worker (?:has )?|<worker> never )(?:starts?|started|takes?|taken|picks? up|picked up|begins?|begun)(?: <it>)? (?:after|within|in) <duration> => (?:offer <it> again|<it> is offered again) / ` + headed(`queue timeout|time in the queue|timeout in the queue`, `<at most><duration>`) + ` / allow (?:any|unlimited) time (?:to wait )?in the queue / ` + without(`queue timeout|limit for the queue`),
 		"Allow 10 minutes in the queue", setDuration("queue_timeout")},
-	{`(?:take|consider|treat|count|regard) <worker>(?: for| as)? lost <silent> / <worker> <silent> is lost / <worker> is lost <silent> / an? silent worker is lost after <duration> / <silent> => (?:it|the worker) is lost /
+	{`(?:take|consider|treat|count|regard) <worker>(?: for| as)? lost <silent> / <worker> <silent> is lost / <worker> is lost <silent> / an? silent worker is lost after <duration> / <silent> => (?:it|<worker>) is lost /
 		<silent> => (?:take|consider|treat|count|regard) (?:it|the worker)(?: for| as)? lost / (?:take|consider) no worker(?: for| as)? lost / never (?:take|consider) a worker(?: for| as)? lost`,
 		"Take a worker for lost when it is silent for two minutes", setDuration("silent_after")},
 	{`(?:allow|allow <it>|allow <it> to <run>(?: for)?|give <it>|let <it> <run>(?: for)?|<it> may <run>(?: for)?|<it> (?:has|gets|have|get|is allowed|are allowed|is given|are given)|limit (?:the time of )?<it> to|the limit (?:for|of) <it> is|grant <it>) (?:for )?<at most><duration><to complete>(?: each| before it times out)? / <it> times? out <duration> after (?:its|the) start / <it> may <run> without (?:a |any )?(?:` + timeoutNames + `) / <it> must (?:<finish> (?:within|in|after at most)|<run>(?: for)? at most) <duration> /
@@ -160,7 +160,7 @@ var sentences = []form{
 	}},
 	{`wait <duration> (?:between (?:retries|attempts)|before (?:each|every) retry|each time)`, "Wait 5 minutes between retries", setPart("base")},
 	{`(?:vary|randomi[sz]e|jitter) (?:(?:the|each|every|all) )?(?:retry )?delays?(?: randomly)? by <at most><percent> / (?:(?:each|every|the) )?(?:retry )?delays? (?:varies|vary|is varied|are varied)(?: randomly)? by <at most><percent> /
-		(?:add|use)(?: a)? <at most><percent>(?: of)? (?:random )?jitter(?: to (?:the|each|every|all)(?: retry)? delays?)? / ` + headed("(?:random )?jitter", "<at most><percent>(?: to (?:the|each|every|all)(?: retry)? delays?)?"),
+		(?:add|use|with)(?: a)? <at most><percent>(?: of)? (?:random )?jitter(?: to (?:the|each|every|all)(?: retry)? delays?)? / ` + headed("(?:random )?jitter", "<at most><percent>(?: to (?:the|each|every|all)(?: retry)? delays?)?"),
 		"Vary the delays by 20 percent", (*draft).vary},
 	{`never vary the delays / never (?:use|add) jitter / no jitter (?:on|to|for) the delays / ` + without("jitter"), "Do not vary the delays", set("jitter", 0.0)},
 

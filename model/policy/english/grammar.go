@@ -86,14 +86,14 @@ var slotPatterns = strings.NewReplacer(
 	"<older>", `(?: that (?:is|are)| by| if (?:it is|they are))? (?:older|more) than <duration>(?: old| late)?`,
 	"<doubted>", `(?:(?:(?:a|each|every|the) )?doubted (?:refresh(?:es)?|success(?:es)?|results?))`,
 	"<holds back>", `(?:delays?|holds? back|closes?|affects?|applies to)`,
-	"<nothing starts>", `(?:(?:nothing|no attempt|no refresh) (?:may )?(?:starts?|runs?|is started)|never start(?: anything| attempts| any attempt)?|(?:start|run|refresh) nothing)`,
+	"<nothing starts>", `(?:(?:nothing|no attempt|no refresh) (?:may )?(?:starts?|runs?|is started)|never (?:start|refresh|run)(?: anything| attempts| any attempt)?|(?:start|run|refresh) nothing)`,
 	"<overlapping>", `(?:(?:if|when|whenever) (?:<a retry> and <planned> (?:would )?overlap|<a retry> <overlap>)|even if it <overlap>)`,
 	"<new cycle>", `(?:a new cycle|over)(?: of retries)?`,
 	"<tries>", someTries,
 	"<pause>", `(?:delay|pause|wait|gap|interval|break)`,
 	"<between>", `(?: (?:in )?between`+someTries+`)?`,
 	"<immediately>", `(?:immediately|at once)`,
-	"<give up>", `(?:give up|stop trying|panic|(?:disable|stop|deactivate) <the model>|(?:switch|turn) (?:off <the model>|<the model> off))`,
+	"<give up>", `(?:give up(?: on <the model>)?|stop trying|panic|(?:disable|stop|deactivate) <the model>|(?:switch|turn) (?:off <the model>|<the model> off))`,
 	"<is disabled>", `(?:gives up|(?:is|gets|has been|was) (?:disabled|deactivated|switched off|turned off))`,
 	"<tell>", `(?:notify|warn|e-?mail)`,
 	"<reader>", `(?:(?:the|its) )?(?:customer|owner|user|client)`,
@@ -102,9 +102,9 @@ var slotPatterns = strings.NewReplacer(
 	"<or else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is planned))?`,
 	"<on failure>", `(?:(?:on|after) (?:(?:an?|each|every|any) )?(?:failures?|failed attempt)|(?:if|when|whenever) (?:<it>|`+words.NounPattern+`) fails)`,
 	"<exhausted>", `(?:(?:if|when|after|once|as soon as) (?:(?:all|the|all the|all of the|its) (?:retries|attempts) (?:(?:have )?(?:fail|failed|run out|been used(?: up)?)|are (?:exhausted|used up|spent|over))|`+
-		`every (?:retry|attempt) (?:fails|has failed)|<last retry> (?:fails|has failed)(?: too| as well)?|(?:it )?(?:still )?fails after (?:all|the) retries|no retr(?:y|ies) (?:is|are) left|no(?: more)? retries remain|there are no(?: more)? retries left|none of the retries (?:succeeds?|works?|helps?)|(?:it|that|this) (?:still|also) fails|that fails(?: too| again| as well)?|it fails again|retries (?:run out|are exhausted|are used up))|`+
+		`every (?:retry|attempt) (?:fails|has failed)|<last retry> (?:fails|has failed)(?: too| as well)?|(?:it )?(?:still )?fails after (?:all|the) retries|no retr(?:y|ies) (?:is|are) left|no(?: more)? retries remain|there are no(?: more)? retries left|no retry (?:succeeds|works|helps)|none of the retries (?:succeeds?|works?|helps?)|(?:it|that|this) (?:still|also) fails|that fails(?: too| again| as well)?|it fails again|retries (?:run out|are exhausted|are used up))|`+
 		`after (?:<last retry>|(?:all )?(?:the )?retries)|on any (?:further|other|later) failure|after another failure)`,
-	"<last retry>", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`,
+	"<last retry>", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt|failure)`,
 	"<in a row>", `(?: in a (?:row|cycle))?`,
 	"<a retry>", `(?:(?:an?|the|any|its) retry|retries)`,
 	"<wins over>", `(?:(?:go(?:es)?|comes?|runs?) (?:first|before)|wins?(?: over)?|(?:has|have) priority(?: over)?|takes? precedence(?: over)?)`,

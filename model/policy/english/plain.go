@@ -23,7 +23,9 @@ never be: not be
 must: has to, have to, needs to, need to, should, shall
 may: can, is allowed to, are allowed to
 planned: scheduled, regularly scheduled, regular
-retry: try again, retry again, retry it, retry them, retry the refresh, retry the attempt, retry a failed attempt, retry failed attempts, retry failed refreshes, retry failed runs, retry a failed refresh, retry a failed run, keep retrying, keep trying, keep re-trying, re-try, try it again, run it again, repeat it, repeat the attempt, try once more, attempt again, start again
+retry: try again, retry again, retry it, retry them, retry the refresh, retry the attempt, retry a failed attempt, retry failed attempts, retry failed refreshes, retry failed runs, retry a failed refresh, retry a failed run, keep retrying, keep trying, keep re-trying, re-try, try it again, run it again, repeat it, repeat the attempt, attempt again, start again
+retry once: try once more, try one more time
+exponential delays: delays growing exponentially, delays that grow exponentially
 retrying: trying again
 retries: re-tries, repetitions
 notify: tell, inform, alert
@@ -53,7 +55,7 @@ time zone: timezone
 cancel: abort, kill, terminate, interrupt
 cancelled: aborted, killed, terminated, interrupted, canceled
 is lost: are lost, count as lost, are considered lost, are taken for lost, are treated as lost, are regarded as lost, counts as lost, is considered lost, is taken for lost, is treated as lost, is regarded as lost, is declared lost, is presumed lost
-is silent: are silent, gives no sign of life, gives no signs of life, sends no sign of life, sends no signs of life, shows no sign of life, shows no signs of life, has been silent, was silent, stays silent, remains silent, goes silent, falls silent, says nothing, is quiet, sends nothing, reports nothing
+is silent: are silent, does not give a sign of life, does not send a sign of life, gives no sign of life, gives no signs of life, sends no sign of life, sends no signs of life, shows no sign of life, shows no signs of life, has been silent, was silent, stays silent, remains silent, goes silent, falls silent, says nothing, is quiet, sends nothing, reports nothing
 at night: during the night
 on weekends: at weekends, at the weekend, on the weekend
 outside: outside of, except between
@@ -109,6 +111,8 @@ type respelling struct {
 var respellings = sync.OnceValue(func() (all []respelling) {
 	for _, pair := range [][2]string{
 		{`,? instead$`, ""},
+		{`\b<duration> at most$`, "at most $1"},
+		{`\bby more than half\b`, "by more than 50%"},
 		{`^(?:then|finally),? (after|if|when|once|on) `, "$1 "},
 		{`^the owner gets (?:a notice|a message|told|notified) `, "notify the owner "},
 		{`^only (notify|e-mail) `, "$1 "},
@@ -119,7 +123,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 
 		// A condition is one of those that the forms know: after a time, on an error, without success
 		{`\b(?:that|which|if <it>|when <it>|once <it>) <run>s?(?: for)? more than\b`, "over"},
-		{`\b(?:(?:if|when) <it>|that|which) (?:is|has|have|did|does) never(?: yet)? (?:done|over|finish(?:ed)?|completed?|ended|respond(?:ed)?|answer(?:ed)?) (?:after|within|in)\b`, "over"},
+		{`\b(?:(?:if|when) <it>|that|which) (?:(?:is|has|have|did|does) )?never(?: yet)? (?:done|over|finish(?:ed)?|completed?|ended|respond(?:ed)?|answer(?:ed)?) (?:after|within|in)\b`, "over"},
 		{`\b(?:if|when) <it> (?:is|are) still running after\b`, "over"},
 		{`\b(?:if|when|whenever) <it> times out\b`, "on timeout"},
 		{`\b(?:if|when|whenever) (?:the (?:error(?: type)?|reason|failure) is|the (?:server|source|worker|host) (?:says|answers|returns|responds|reports)(?: with)?|<it> fails (?:with|because of|due to))\b`, "on"},

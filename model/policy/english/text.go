@@ -98,6 +98,7 @@ var joinedSentences = []respelling{
 	{regexp.MustCompile(`(?i)(?: and)?[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again| as well)?,? (?:retry|try again|once more|again) (after|in|immediately|at once)\b`), ", then $1"},
 	{regexp.MustCompile(`(?i)\b(?:treat|consider|count) (an? (?:refresh|success|result) (?:with|without|whose) [^.;]+) as (?:failed|a failure)\b`), "doubt $1 and fail it"},
 	{regexp.MustCompile(`(?i)\b(hold|fail) (an? (?:refresh|success|result) (?:with|without|whose) [^.;,]+)`), "doubt $2 and $1 it"},
+	{regexp.MustCompile(`(?i)(?:, and|,| and) on ((?:an? )?(?:http )?\w+(?: errors?)?) ((?:after|in) \d)`), "\non $1, retry $2"},
 	// "on the first failure retry after 1 minute, on the second after 5 minutes", "wait 1 minute before the first retry and 5 minutes before the second"
 	{regexp.MustCompile(`(?i), (?:and )?(?:(?:on|after) )?(?:the )?(next ` + someCount + `|` + someOrdinal + `)(?: failure| one)?,? ((?:retry|wait|give|disable) )`), "\non the $1 failure, $2"},
 	{regexp.MustCompile(`(?i)(?:, and|,| and) (?:(?:on|after) )?(?:the )?(next ` + someCount + `|` + someOrdinal + `)(?: failure| one)?,? (?:(?:comes?|is|are|starts?|runs?|follows?) )?((?:after|in|immediately|at once)\b)`), "\non the $1 failure, retry $2"},
