@@ -10,119 +10,94 @@ import (
 
 // actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or alone.
 var actions = []form{
-	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
-	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry|then retry|before (?:retrying|the (?:next )?retry)))?`,
+	{`retry <immediately>`, "On the first failure, retry immediately", follow("0s")},
+	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry(?: each time)?|then retry|before (?:retrying|retry|the (?:next )?retry)))? / the delay is <duration> / the next retry (?:comes|starts) after <duration>`,
 		"On the second failure, retry after 1 minute", func(d *draft, slots []string) {
 			if d.at == nil {
 				d.fail(errNotKnown)
 				return
 			}
-			retry(d.duration(d.at.field, slots[0]))(d, nil)
+			follow(d.duration(d.at.field, slots[0]))(d, nil)
 		}},
-	{`retry (?:at|with) the next <scheduled> (?:refresh|run|time)`, "On the second failure, retry at the next scheduled refresh", func(d *draft, _ []string) {
+	{`retry (?:with|at) <planned>`, "On the second failure, retry at the next scheduled refresh", func(d *draft, _ []string) {
 		if d.at == nil && strings.HasPrefix(strings.ToLower(d.now.text), "retry") { // after which failure?
 			d.fail(errNotKnown)
 			return
 		}
-		thenSchedule(func(o *outcome) { o.wait = true })(d, nil)
+		follow(nextDelay)(d, nil)
 	}},
-	{`<give up> and <tell> <reader>(?: at <mailbox>)?`, "On the second failure, give up and notify the owner", func(d *draft, slots []string) {
-		d.giveUp(nil)
-		d.emailTo(slots)
-		d.notify(policy.NoticeDisabled)
-	}},
-	{`(?:(?:wait|do nothing) <planned>|(?:go on|continue) with the (?:schedule|next <scheduled> refresh))(?: instead)?<else>`, "Wait until the next scheduled refresh", thenSchedule(func(o *outcome) { o.wait = true })},
-	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", thenSchedule(func(o *outcome) { o.reset = true })},
-	{`panic / give up / (?:disable|stop) <the model>`, "Panic", (*draft).giveUp},
-	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", func(d *draft, slots []string) {
+	{`<wait planned>(?: and (?:start|begin) <new cycle>)?<or else>`, "Wait until the next scheduled refresh", follow(nextDelay)},
+	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", follow(nextPlanned)},
+	{`<give up>`, "Panic", follow(giveUp)},
+	{`give up <immediately>`, "On the first failure, give up immediately", func(d *draft, _ []string) {
 		if d.at == nil {
 			d.fail(errNotKnown)
 			return
 		}
-		d.giveUp(slots)
+		follow(giveUp)(d, nil)
 	}},
-	{`give up with the reason <text> / (?:disable|stop) <the model> with (?:the reason )?<text>`,
-		`Disable the model with the reason "thumbnail creation failed"`, func(d *draft, slots []string) {
-			d.giveUp(nil)
-			d.set("disabled_reason", d.now.value(slots[0]))
-		}},
+	{`<give up> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, func(d *draft, slots []string) { d.giveUpAs(d.now.value(slots[0])) }},
 	{`mark <the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, func(d *draft, slots []string) {
 		reason := d.now.value(slots[0])
 		if !strings.HasSuffix(reason, "..") { // one full stop at the end of the quote is that of the sentence
 			reason = strings.TrimSuffix(reason, ".")
 		}
-		d.giveUp(nil)
-		d.set("disabled_reason", reason)
+		d.giveUpAs(reason)
 	}},
-	{`<tell> <reader>(?: at <mailbox>)? <events> / send an e-?mail to <reader>(?: at <mailbox>)? <events> / send <reader> an e-?mail(?: at <mailbox>)? <events>`,
-		"Email the customer that the refresh has been disabled", (*draft).notifyDisabled},
+	{`<events> => <tell> <reader>(?: at <mailbox>)? / <events> => send an e-?mail to <reader>(?: at <mailbox>)? / <events> => send <reader> an e-?mail(?: at <mailbox>)?`,
+		"Email the customer that the refresh has been disabled", func(d *draft, slots []string) {
+			if notices := d.events(slots[0]); len(notices) != 1 || notices[0] != policy.NoticeDisabled {
+				d.fail(errNotKnown)
+			}
+			if d.at != nil {
+				follow(giveUp)(d, nil)
+			}
+			d.notifyOwner(slots)
+		}},
 }
 
 // Policies are made of these words.
 const (
 	giveUp      = string(policy.GiveUp)
-	nextPlanned = string(policy.NextPlanned)
+	nextPlanned = string(policy.NextPlanned) // here: count the failures anew
 	nextDelay   = "next"
 	neverRetry  = "never"
 )
 
-func retry(delay string) func(*draft, []string) {
+// follow notes what follows the failure at hand: a delay, or one of the words above. Alone it follows the last one, so that no failure may follow it.
+// Below "Give up after one week ...:" giving up says again what the heading says.
+func follow(what string) func(*draft, []string) {
 	return func(d *draft, _ []string) {
 		switch {
-		case d.at == nil:
-			d.fail(errNotKnown)
-		case d.at.delay != "":
-			d.refuse("one delay after a failure, as line "+number(d.at.line)+" says already", d.found())
-		default:
-			d.at.delay = delay
-		}
-	}
-}
-
-// thenSchedule returns an action that lets the model go on with its schedule after the failure at hand, or else after the last one.
-func thenSchedule(note func(*outcome)) func(*draft, []string) {
-	return func(d *draft, _ []string) {
-		if d.at == nil {
+		case d.inWindow && what == giveUp:
+		case d.at != nil:
+			d.at.then = append(d.at.then, what)
+		case what == nextDelay:
 			d.end(nextPlanned)
-		} else {
-			note(d.at)
+		case what == giveUp, what == nextPlanned:
+			d.end(what)
+		default:
+			d.fail(errNotKnown)
 		}
 	}
 }
 
-// giveUp below "Give up after one week ...:" says again what the heading says.
-func (d *draft) giveUp([]string) {
-	switch {
-	case d.inWindow:
-	case d.at == nil:
-		d.end(giveUp)
-	default:
-		d.at.final = true
-	}
-}
-
-// end reads an action that stands alone: it follows the last failure, so that no failure may follow it.
 func (d *draft) end(what string) {
 	d.ended = cmp.Or(d.ended, d.now.line)
 	d.exhausted(what)
 }
 
-func (d *draft) notifyDisabled(slots []string) {
-	if notices := d.events(slots[1]); len(notices) != 1 || notices[0] != policy.NoticeDisabled {
-		d.fail(errNotKnown)
-	}
-	if d.at != nil {
-		d.at.final = true
-	}
-	d.notifyOwner(slots)
+func (d *draft) giveUpAs(reason string) {
+	follow(giveUp)(d, nil)
+	d.set("disabled_reason", reason)
 }
 
 var states = map[string]policy.Notice{"disabled": policy.NoticeDisabled, "gives up": policy.NoticeDisabled, "recovers": policy.NoticeRecovered,
 	"recovered": policy.NoticeRecovered, "has recovered": policy.NoticeRecovered, "stale": policy.NoticeStale, "fresh again": policy.NoticeFresh, "doubted": policy.NoticeSuspect}
 
 var (
-	beforeState = regexp.MustCompile(`(?i)^(?:when|if|that|notifying (?:them|him|her|it) that|saying that) `)
-	toState     = regexp.MustCompile(`(?i)^(?:(?:(?:the|its) )?(?:auto-?)?refresh(?:ing|es)? )?(?:(?:is|was|has been|gets|becomes|goes|turns) )?`)
+	beforeState = regexp.MustCompile(`(?i)^(?:when|if|that|once|whenever|as soon as|notifying (?:them|him|her|it) that|saying that) `)
+	toState     = regexp.MustCompile(`(?i)^(?:(?:(?:an?|the|its) )?(?:auto-?)?refresh(?:ing|es)? )?(?:(?:is|was|has been|gets|becomes|goes|turns) )?`)
 )
 
 func (d *draft) events(text string) (notices []policy.Notice) {

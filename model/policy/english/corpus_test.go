@@ -88,9 +88,11 @@ func readMeaning(t reporter, text string) (string, error) {
 	return "", errors.New("refused by the model")
 }
 
+// Three of four is what docs/rules.md promises; by now it is nine of ten.
 func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 	meant, read, misread := 0, 0, 0
 	entries := append(corpus(t), readEntries(t, "testdata/strangers.txt")...)
+	entries = append(entries, readEntries(t, "testdata/ways.txt")...)
 	for _, e := range entries {
 		want := ""
 		if e.meaning != nil {
@@ -112,7 +114,7 @@ func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 		}
 	}
 	t.Logf("of %d written by hand %d have a meaning; %d of them are read; %d are misread", len(entries), meant, read, misread)
-	failIf(t, read*4 < meant*3, "expected three of four policies that everybody reads alike to be read, found %d of %d", read, meant)
+	failIf(t, read*10 < meant*9, "expected nine of ten policies that everybody reads alike to be read, found %d of %d", read, meant)
 }
 
 // fillers are the words that a sentence may have or not, without another meaning.
@@ -124,7 +126,7 @@ var fillers = strings.Fields("a an the this that these its it my our all each ev
 // fillingPhrases begin with a word that is a filler only before what follows it there.
 var fillingPhrases = []string{
 	"only if they are", "once if it is", "twice: after", "forever, every", "set no", "open no", "am in the time zone", "up to", "out of", "per day", "day at 6 am",
-	"only when it is disabled", "night, from", "only 9", "only and", "only between", "only every", "hours and", "between 22:00", "after notfounderror", "retry delays", "retry after 5 minutes,", "run time", "in 30 minutes", "attempt fails", "use exponential", "start at most", "start no more", "in the time zone", "once in the time", "in between", "from 22:00", "instead.", "random jitter", "again after", "after 15 minutes", "make up to", "after the second in", "is immediate", "pm and 6 am", "night between", "may start", "start only", "daily at", "nightly at", "run at most", "run no more", "run up to", "run only", "allow at most", "failure: retry", "failure, retry", "after 2nd failure", "retry after 1 minute; on", "retry after 1 minute.", "minutes and 15 minutes", "in from", "only 2 am", "to 5 pm", "start retries only", "have failed", "is disabled", "is stale", "gets disabled", "becomes stale", "has recovered", "when it recovers", "after a timeout", "after timeouts", "after networkerror", "after validationerror", "after second", "if that", "only 4 pm", "in every", "after 5 minutes", "after 10 minutes", "after 1 hour",
+	"only when it is disabled", "night, from", "only 9", "only and", "only between", "only every", "hours and", "between 22:00", "after notfounderror", "retry delays", "retry after 5 minutes,", "run time", "in 30 minutes", "attempt fails", "use exponential", "start at most", "start no more", "in the time zone", "once in the time", "in between", "from 22:00", "instead.", "random jitter", "again after", "after 15 minutes", "make up to", "after the second in", "is immediate", "pm and 6 am", "night between", "may start", "start only", "daily at", "nightly at", "run at most", "run no more", "run up to", "run only", "allow at most", "failure: retry", "failure, retry", "after 2nd failure", "retry after 1 minute; on", "retry after 1 minute.", "minutes and 15 minutes", "in from", "only 2 am", "to 5 pm", "start retries only", "have failed", "is disabled", "is stale", "gets disabled", "becomes stale", "has recovered", "when it recovers", "after a timeout", "after timeouts", "after networkerror", "after validationerror", "after second", "if that", "only 4 pm", "in every", "after 5 minutes", "after 10 minutes", "after 1 hour", "after 1", "promise no", "send no", "add random", "still counts",
 }
 
 // negations are words that turn a sentence round.
@@ -209,7 +211,7 @@ func (s softly) Fatalf(format string, args ...any) {
 
 // FuzzAWord is TestAWordMoreOrLessChangesTheMeaningOrIsAFiller with other texts and words.
 func FuzzAWord(f *testing.F) {
-	for _, form := range slices.Concat(sentences, actions) {
+	for _, form := range slices.Concat(asWritten, sentences, actions) {
 		f.Add(form.example, "not")
 	}
 	f.Fuzz(func(t *testing.T, text, word string) {
@@ -233,7 +235,7 @@ func FuzzParse(f *testing.F) {
 		must(f, err)
 		f.Add(string(text))
 	}
-	for _, form := range slices.Concat(sentences, actions) {
+	for _, form := range slices.Concat(asWritten, sentences, actions) {
 		f.Add(form.example)
 	}
 	for _, ordinal := range words.Firsts {

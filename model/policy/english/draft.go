@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,11 +22,13 @@ type draft struct {
 
 	parts map[string]any // of a strategy
 	list  []any          // the delays that the sentence at hand lists
+	onAny bool           // it begins with "on failure"
 	each  bool           // "On failure, retry after 5 minutes": each one, or once?
 
 	mails  bool   // a sentence says e-mail
 	spread string // that the schedule says
 
+	looks    *int      // that were taken
 	now      *sentence // the one being read
 	err      error     // the first refusal: nothing counts behind it
 	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
@@ -59,7 +62,7 @@ func Parse(text string) (map[string]any, *Source, error) {
 }
 
 func readAll(text string) *draft {
-	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any)}
+	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any), looks: new(int)}
 	sentences, err := readText(text)
 	if err == nil && len(sentences) == 0 {
 		err = refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
@@ -71,7 +74,9 @@ func readAll(text string) *draft {
 	if _, said := d.doc["spread"]; d.spread != "" && d.spread != "0s" && !said { // of "twice a day", unless a sentence sets another one
 		d.doc["spread"], d.lines["spread"] = d.spread, d.lines["rrule"]
 	}
-	d.retries()
+	if d.err == nil {
+		d.retries()
+	}
 	return d
 }
 
@@ -83,7 +88,7 @@ func (s *sentence) explain() error {
 		return refused
 	}
 	known := words.Cut(nearest)
-	for _, word := range words.Cut(s.text) {
+	for _, word := range words.Cut(s.said) {
 		_, notUnit := words.ParseDuration("1 " + word)
 		if !slices.Contains(known, word) && !strings.ContainsAny(word, `0123456789"`) && notUnit != nil {
 			refused.FieldError.Found += " (" + document.Found(word) + " is not understood there)"
@@ -108,56 +113,120 @@ func (d *draft) known() bool {
 	return !unknown
 }
 
-// read takes one sentence into account. Inside a block an action belongs to its heading.
+// read takes one sentence into account, or several that commas and words join.
 func (d *draft) read(s *sentence) {
 	d.now = s
-	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
-		same := s.level == d.block.heading
-		if !d.block.entered {
-			d.block.entered, d.block.flat = true, same
+	if !d.readClauses(s.said) {
+		d.fail(errNotKnown)
+	}
+}
+
+// readClauses reads a text whole or else cut in two where it can be, behind the longest part that is known.
+func (d *draft) readClauses(text string) bool {
+	before := d.copy()
+	whole := d.readClause(text)
+	if whole && d.err == nil || len(text) > maxChained {
+		return whole
+	}
+	refused := d.err
+	for _, joint := range slices.Backward(betweenClauses.FindAllStringSubmatchIndex(text, maxJoined)) {
+		*d = before.copy()
+		first, rest := text[:joint[0]], text[joint[2]:]
+		retries := aboutRetries.MatchString(first)
+		if givingUp().MatchString(first) && tellOwner().MatchString(rest) { // "give up and notify the owner"
+			rest += " that it has been disabled"
 		}
-		if s.level.indent >= d.block.heading.indent && (d.block.flat || !same) {
-			if d.act(s.text); d.known() {
-				return
+		if retries && onlyClause.MatchString(rest) { // "retry twice, only on timeouts"
+			rest = "retry " + rest
+		} else if retries && aboutRetries.MatchString(rest) && !strings.HasPrefix(rest, "retry only") {
+			continue
+		}
+		if d.readClause(first) && d.err == nil {
+			if d.readClauses(rest) && d.err == nil {
+				return true
 			}
+			break
+		}
+	}
+	*d = before
+	d.err = refused
+	return whole
+}
+
+var (
+	betweenClauses = regexp.MustCompile(`(?i)(?:, (?:and |but )?(?:then,? )?| (?:and|but) (?:then )?| with (?:an? )?)(\S)`)
+	givingUp       = lazy(`\b<give up>\b`)
+	tellOwner      = lazy(`^(?:notify|tell|inform|alert|e-?mail) <reader>(?: at <mailbox>)?$`)
+	onlyClause     = regexp.MustCompile(`(?i)^(?:only|never|not) (?:on|between|from|before|after|during|at|if|when|in)\b`)
+)
+
+// readClause reads a text in the way of one form. Inside a block an action belongs to its heading.
+func (d *draft) readClause(text string) bool {
+	before := d.copy()
+	if *d.looks++; *d.looks > maxLooks {
+		d.refuse("fewer sentences", "more than a policy needs")
+		return true
+	}
+	d.now.text = plain(text)
+	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
+		same := d.now.level == d.block.heading
+		d.block.flat = d.block.flat || same && !d.block.entered
+		d.block.entered = true
+		if d.now.level.indent >= d.block.heading.indent && (d.block.flat || !same) && d.act(d.now.text) {
+			return true
 		}
 	}
 	d.closeBlock()
-	if d.apply(sentenceGrammar(), s.text) {
-		return
+	if d.apply(writtenGrammar(), text) || d.apply(sentenceGrammar(), d.now.text) || d.act(d.now.text) {
+		return true
 	}
-	d.at = nil
-	d.act(s.text)
+	*d = before
+	return false
+}
+
+// copy returns the draft as it is now, to go back to.
+func (d *draft) copy() draft {
+	c := *d
+	c.doc, c.lines, c.parts, c.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), make(map[int]*outcome)
+	for k, o := range d.failures {
+		same := *o
+		if c.failures[k] = &same; d.at == o {
+			c.at = &same
+		}
+	}
+	return c
 }
 
 func (d *draft) openBlock() {
 	if d.now.opens {
 		d.block = block{heading: d.now.level}
-		return
+	} else {
+		d.closeBlock()
 	}
-	d.closeBlock()
 }
 
 func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
 
-const maxActions = 10
-
-func (d *draft) act(text string) {
-	if form, slots := match(actionGrammar(), text); form != nil {
-		form.apply(d, slots)
-		return
+// act reads actions that "and" joins, and reports whether all are known.
+func (d *draft) act(text string) bool {
+	if d.apply(actionGrammar(), text) {
+		return true
 	}
-	parts := strings.Split(text, " and ")
-	for i := 1; i < len(parts) && len(parts) <= maxActions; i++ {
-		first := strings.TrimRight(strings.Join(parts[:i], " and "), ",")
-		if form, slots := match(actionGrammar(), first); form != nil {
-			form.apply(d, slots)
-			d.act(strings.Join(parts[i:], " and "))
-			return
+	for _, joint := range betweenActions.FindAllStringIndex(text, maxJoined) {
+		if d.apply(actionGrammar(), text[:joint[0]]) {
+			return d.act(text[joint[1]:])
 		}
 	}
-	d.fail(errNotKnown)
+	return false
 }
+
+func (d *draft) mustAct(text string) {
+	if !d.act(text) {
+		d.fail(errNotKnown)
+	}
+}
+
+var betweenActions = regexp.MustCompile(`(?i),? and `)
 
 func (d *draft) set(field string, value any) {
 	if d.lines[field] > 0 {
@@ -174,19 +243,31 @@ func (d *draft) setInner(field, path string) {
 	d.lines[field] = cmp.Or(d.lines[field], d.now.line)
 }
 
-func (d *draft) twice(field string, line int, found string) {
-	d.fail(refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found)))
+// add adds an element to a list of the policy; build makes it for its place.
+func (d *draft) add(field string, build func(place string) any) {
+	list, _ := d.doc[field].([]any)
+	if d.lines[field] > 0 && len(list) == 0 {
+		d.twice(field, d.now.line, d.now.original())
+	}
+	place := element(field, len(list))
+	d.doc[field] = append(slices.Clone(list), build(place))
+	d.setInner(field, place)
 }
 
-var subjects = map[string]string{
-	"name": "the name", "rrule": "the schedule", "timezone": "the time zone", "dtstart": "the start of the schedule",
-	"timeout": "the timeout", "queue_timeout": "the time in the queue", "silent_after": "silent workers", "retries": "when to retry", "jitter": "varying the delays",
-	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
-	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
-	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "email": "who gets e-mail", "failing_from": "which failure to tell of", "disabled_reason": "the reason",
-	"limits": "what runs at a time", "circuit": "the circuit", "circuit.on": "what counts for the circuit", "circuit.probe": "the probe of the circuit",
-	"retry_after_scope": "what a retry_after holds back", "closed": "the calendars", "fresh_within": "freshness", "warn_within": "when to warn",
-	"guard": "what is doubted", "on_suspect": "what becomes of a doubted refresh",
+// put adds a part to an object of the policy.
+func (d *draft) put(field, part string, value any) {
+	before, found := d.doc[field].(map[string]any)
+	if !found && d.lines[field] > 0 {
+		d.twice(field, d.now.line, d.now.original())
+	}
+	object := map[string]any{part: value}
+	maps.Copy(object, before)
+	d.doc[field] = object
+	d.setInner(field, field+"."+part)
+}
+
+func (d *draft) twice(field string, line int, found string) {
+	d.fail(refuse(line, "one sentence about "+field+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found)))
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.
@@ -218,7 +299,7 @@ func (d *draft) notify(notice policy.Notice) {
 
 var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
 
-func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.text) }
+func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.said) }
 
 func (d *draft) refuse(want, found string) { d.fail(refuse(d.now.line, want, found)) }
 

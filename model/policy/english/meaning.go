@@ -1,7 +1,6 @@
 package english
 
 import (
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -9,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// What the forms of sentences.go mean. Each function takes what the slots of its form hold.
+// What the forms mean. Each function takes what the slots of its form hold.
 
 func set(field string, value any) func(*draft, []string) {
 	return func(d *draft, _ []string) { d.set(field, value) }
@@ -23,8 +23,15 @@ func setValue(field string) func(*draft, []string) {
 	return func(d *draft, slots []string) { d.set(field, d.now.value(slots[0])) }
 }
 
+// setDuration sets a length of time; a form without one says that there is none.
 func setDuration(field string) func(*draft, []string) {
-	return func(d *draft, slots []string) { d.set(field, d.duration(field, slots[0])) }
+	return func(d *draft, slots []string) {
+		if text := strings.Join(slots, ""); text != "" {
+			d.set(field, d.duration(field, text))
+		} else {
+			d.set(field, "none")
+		}
+	}
 }
 
 // calendars reads names of calendars. They need to be like one where no word says that they are.
@@ -55,32 +62,34 @@ func (d *draft) emailTo(slots []string) {
 		return
 	}
 	var to any = d.now.value(text)
-	if kind, name, is := strings.Cut(strings.Trim(text, "{}"), ":"); is && text[0] == '{' {
-		to = map[string]any{strings.ToLower(kind): strings.TrimSpace(name)}
-	} else if words := strings.Fields(text); len(words) == 4 {
-		to = map[string]any{"payload": words[0]}
-	} else if len(words) == 3 {
-		to = map[string]any{"label": words[2]}
+	if found := inPayload.FindStringSubmatch(text); found != nil {
+		to = map[string]any{"payload": strings.Join(found[1:], "")}
+	} else if found := inLabel.FindStringSubmatch(text); found != nil {
+		to = map[string]any{"label": strings.Join(found[1:], "")}
 	}
 	if !reflect.DeepEqual(d.doc["email"], to) {
 		d.set("email", to)
 	}
 }
 
+var (
+	inPayload = regexp.MustCompile(`(?i)^\{payload: ?(.+)\}$|payload field (\S+)$|(\S+) (?:of|in|from) (?:the|its) payload$`)
+	inLabel   = regexp.MustCompile(`(?i)^\{label: ?(.+)\}$|label (\S+)$`)
+)
+
 func (d *draft) notifyFailing(slots []string) {
-	last := len(slots) - 1
-	k, known := words.Ordinal(slots[last])
+	k, known := words.Ordinal(slots[0])
 	if !known {
-		k = countOf(slots[last])
+		k = countOf(slots[0])
 	}
 	d.mail()
-	d.emailTo(slots[:last])
+	d.emailTo(slots[1:])
 	d.set("failing_from", float64(k))
 }
 
 func (d *draft) notifyOwner(slots []string) {
-	d.emailTo(slots[:1])
-	for _, notice := range d.events(slots[1]) {
+	d.emailTo(slots[1:])
+	for _, notice := range d.events(slots[0]) {
 		d.notify(notice)
 	}
 }
@@ -110,60 +119,9 @@ func (d *draft) upToAge(slots []string) {
 	d.setInner("retries", field)
 }
 
-// delay reads an action that can be nothing but a delay: a retry, or a wait for the next scheduled refresh.
-func (d *draft) delay(field, action string) string {
-	o := &outcome{line: d.now.line, field: field}
-	d.at = o
-	defer d.closeBlock()
-	d.act(action)
-	if final, err := o.resolve(1); err != nil || final != "" {
-		d.fail(errNotKnown)
-	}
-	return o.delay
-}
-
-// onFailure reads "second", "first and second", "first three" and "2" before what is done.
-func (d *draft) onFailure(slots []string) {
-	var numbers []int
-	text := strings.ToLower(slots[0])
-	if first := strings.TrimPrefix(text, "first "); countOf(first) > 0 {
-		for k := range min(countOf(first), 1000) {
-			numbers = append(numbers, k+1)
-		}
-		if first == text { // the only one
-			numbers = numbers[len(numbers)-1:]
-		}
-	} else {
-		for _, ordinal := range betweenAll.Split(text, -1) {
-			k, known := words.Ordinal(ordinal)
-			if !known {
-				d.fail(errNotKnown)
-				return
-			}
-			numbers = append(numbers, k)
-		}
-	}
-	for _, k := range numbers {
-		d.atFailure(k)
-		d.act(slots[1])
-	}
-	d.openBlock()
-}
-
-func (d *draft) atFailure(k int) {
-	if before := d.failures[k]; before != nil {
-		d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
-	}
-	if d.ended > 0 {
-		d.refuse("no failure after line "+number(d.ended)+", which says what follows the last one", d.found())
-	}
-	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
-	d.failures[k] = d.at
-}
-
 func (d *draft) afterThat(slots []string) {
 	d.closeBlock()
-	d.act(slots[0])
+	d.mustAct(slots[0])
 }
 
 var (
@@ -183,13 +141,13 @@ func (d *draft) schedule(text string) {
 		text = zone[1]
 	}
 	if rule := byTheRule.FindStringSubmatch(text); rule != nil {
-		d.set("rrule", d.now.restore(rule[1]+rule[2]))
+		d.set("rrule", d.now.restore(rule[1]+rule[2], asItIs))
 		return
 	}
 	if namesMore.MatchString(text) { // "the sales report every day"
 		text = "refresh " + text
 	}
-	read, err := schedule.Read(d.now.restore(text))
+	read, err := schedule.Read(d.now.restore(text, asItIs))
 	d.fail(d.place(err, "rrule"))
 	for _, said := range [][2]string{{"timezone", read.Timezone}, {"dtstart", read.Dtstart}} {
 		if said[1] != "" {
@@ -200,6 +158,24 @@ func (d *draft) schedule(text string) {
 	d.set("rrule", read.Rule)
 }
 
+func (d *draft) alsoByRule(slots []string) {
+	rule, found := d.doc["rrule"].(string)
+	if !found {
+		d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
+	}
+	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0], asItIs)
+}
+
+func (d *draft) request(slots []string) {
+	switch rest := d.cutSubject(slots[0]); rest {
+	case "":
+	case slots[0]:
+		d.fail(errNotKnown)
+	default:
+		d.schedule(rest)
+	}
+}
+
 var namesMore = regexp.MustCompile(`(?i)^(?:the|our|my|all) `)
 
 var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
@@ -208,7 +184,12 @@ var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A
 // first but one tells as much only of a window of whole hours.
 func setWindow(others bool) func(*draft, []string) {
 	return func(d *draft, slots []string) {
-		text := afterHour.ReplaceAllString(strings.Replace(strings.ToLower(slots[0]), "before ", "between midnight and ", 1), "between $1 and midnight")
+		text := strings.ToLower(slots[0])
+		if zone := inTheZone.FindStringSubmatch(text); zone != nil {
+			d.set("timezone", d.now.value(slots[0][len(text)-len(zone[2]+zone[3]):]))
+			text = zone[1]
+		}
+		text = afterHour.ReplaceAllString(strings.Replace(orDay.ReplaceAllString(text, "$1 and "), "before ", "between midnight and ", 1), "between $1 and midnight")
 		rule, err := schedule.RuleText("every hour at :59 " + text)
 		again, _ := schedule.RuleText("every hour at :01 " + text)
 		found := lastMinutes.FindStringSubmatch(rule)
@@ -231,6 +212,8 @@ func setWindow(others bool) func(*draft, []string) {
 	}
 }
 
+var orDay = regexp.MustCompile(`(days?) or (?:on )?\b`)
+
 var afterHour = regexp.MustCompile(`\bafter (\d{1,2}(?::00)?(?: ?[ap]\.?m\b\.?)?|noon)`)
 
 func chosen(list, all string, others bool) string {
@@ -241,34 +224,11 @@ func chosen(list, all string, others bool) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(all, ","), func(one string) bool { return slices.Contains(named, one) == others }), ",")
 }
 
-// What the sentences about limits and the circuit mean, which set the parts of one field together.
-
-func (d *draft) addLimit(key, running, count, per string) {
-	limits, _ := d.doc["limits"].([]any)
-	if d.lines["limits"] > 0 && len(limits) == 0 {
-		d.twice("limits", d.now.line, d.now.original())
+// align says how retries and the schedule go together. Several sentences may say the same.
+func align(alignment policy.Alignment) func(*draft, []string) {
+	return func(d *draft, _ []string) {
+		if d.doc["alignment"] != string(alignment) {
+			d.set("alignment", string(alignment))
+		}
 	}
-	field := element("limits", len(limits))
-	limit := map[string]any{"key": key}
-	if running != "" {
-		limit["running"] = number(countOf(running))
-	}
-	if count != "" {
-		limit["rate"] = number(countOf(count)) + "/" + d.duration(field+".rate", period(per))
-	}
-	d.doc["limits"] = append(limits, limit)
-	d.setInner("limits", field)
-}
-
-func (d *draft) setCircuit(path string, parts map[string]any) {
-	circuit, found := d.doc["circuit"].(map[string]any)
-	if !found && d.lines["circuit"] > 0 {
-		d.twice("circuit", d.now.line, d.now.original())
-	}
-	if !found {
-		circuit = make(map[string]any)
-		d.doc["circuit"] = circuit
-	}
-	maps.Copy(circuit, parts)
-	d.setInner("circuit", path)
 }

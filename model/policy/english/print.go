@@ -21,12 +21,9 @@ import (
 // end, what a policy has not.
 func Print(p policy.Policy) string {
 	out := &printer{}
-	out.schedule(&p)
-	out.retries(&p)
-	out.errors(&p)
-	out.end(&p)
-	out.limits(&p)
-	out.guards(&p)
+	for _, print := range []func(*policy.Policy){out.schedule, out.retries, out.errors, out.end, out.limits, out.guards} {
+		print(&p)
+	}
 	if len(out.usual) > 0 {
 		out.say("%s", strings.Join(out.usual, ". "))
 	}
@@ -38,18 +35,24 @@ type printer struct {
 	usual []string // sentences that say only what most policies have not
 }
 
-func (out *printer) sayUsual(sentence string) { out.usual = append(out.usual, sentence) }
-
 func (out *printer) say(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
 
 // sayIf says what a policy has, or else that it has it not; the latter may be empty.
 func (out *printer) sayIf(has bool, format, what, without string) {
 	if has {
 		out.say(format, what)
-	} else if without != "" {
+	} else {
 		out.sayUsual(without)
 	}
 }
+
+func (out *printer) sayUsual(sentence string) {
+	if sentence != "" {
+		out.usual = append(out.usual, sentence)
+	}
+}
+
+var inWords = document.FormatDurationInWords
 
 func (out *printer) schedule(p *policy.Policy) {
 	out.sayIf(p.Name != "", "This policy is called %s", strconv.Quote(p.Name), "")
@@ -69,19 +72,21 @@ func (out *printer) schedule(p *policy.Policy) {
 		out.sayIf(zone != "", "Use the time zone %s", bareZone(p.Timezone), "")
 	}
 	out.sayIf(p.Dtstart != "", "Start the schedule at %s", bareRule(p.Dtstart), "")
-	if out.sayIf(p.Timeout > 0, "Allow %s to complete", document.FormatDurationInWords(p.Timeout), ""); p.Timeout == 0 {
-		out.say("Allow any time to complete")
+	allowed := "any time"
+	if p.Timeout > 0 {
+		allowed = inWords(p.Timeout)
 	}
-	out.sayIf(p.QueueTimeout > 0, "Allow %s in the queue", document.FormatDurationInWords(p.QueueTimeout), "Allow any time in the queue")
-	out.sayIf(p.SilentAfter > 0, "Take a worker for lost when it is silent for %s", document.FormatDurationInWords(p.SilentAfter), "Take no worker for lost")
-	out.sayIf(p.Spread > 0, "Spread the refreshes over %s", document.FormatDurationInWords(p.Spread), "Do not spread the refreshes")
+	out.say("Allow %s to complete", allowed)
+	out.sayIf(p.QueueTimeout > 0, "Allow %s in the queue", inWords(p.QueueTimeout), "Allow any time in the queue")
+	out.sayIf(p.SilentAfter > 0, "Take a worker for lost when it is silent for %s", inWords(p.SilentAfter), "Take no worker for lost")
+	out.sayIf(p.Spread > 0, "Spread the refreshes over %s", inWords(p.Spread), "Do not spread the refreshes")
 	switch {
 	case !p.Misfire.Limited:
 		out.sayUsual("Run a missed refresh once")
 	case p.Misfire.Skips():
 		out.say("Skip missed refreshes")
 	default:
-		out.say("Run a missed refresh once if it is younger than %s", document.FormatDurationInWords(p.Misfire.Younger))
+		out.say("Run a missed refresh once if it is younger than %s", inWords(p.Misfire.Younger))
 	}
 }
 
@@ -106,7 +111,7 @@ func (out *printer) retries(p *policy.Policy) {
 		}
 	case policy.AgeTable:
 		for _, row := range retries {
-			out.say("Up to an age of %s, %s", document.FormatDurationInWords(row.UpTo), action(row.Delay))
+			out.say("Up to an age of %s, %s", inWords(row.UpTo), action(row.Delay))
 		}
 	case *policy.Expression:
 		out.say("Retry by the expression %s", strconv.Quote(retries.Text))
@@ -117,12 +122,12 @@ func (out *printer) retries(p *policy.Policy) {
 		} else if retries.Retries != policy.Unlimited {
 			sentence += fmt.Sprintf(" up to %d times", retries.Retries)
 		}
-		sentence += " with " + string(retries.Strategy) + " delays from " + document.FormatDurationInWords(retries.Base)
+		sentence += " with " + string(retries.Strategy) + " delays from " + inWords(retries.Base)
 		if retries.Strategy == policy.Exponential && retries.Factor != policy.DefaultFactor {
 			sentence += ", factor " + decimal(retries.Factor)
 		}
 		if retries.Cap > 0 {
-			sentence += ", at most " + document.FormatDurationInWords(retries.Cap)
+			sentence += ", at most " + inWords(retries.Cap)
 		}
 		out.say("%s", sentence)
 	}
@@ -155,7 +160,7 @@ func action(delay time.Duration) string {
 	case 0:
 		return "retry immediately"
 	default:
-		return "retry after " + document.FormatDurationInWords(delay)
+		return "retry after " + inWords(delay)
 	}
 }
 
@@ -197,7 +202,7 @@ func (out *printer) end(p *policy.Policy) {
 	default:
 		out.say("After the final unsuccessful retry, %s", orElse)
 	}
-	out.sayIf(p.GiveUpAfter > 0, "Give up after %s of unsuccessful attempts", document.FormatDurationInWords(p.GiveUpAfter), "Never give up for lack of a success")
+	out.sayIf(p.GiveUpAfter > 0, "Give up after %s of unsuccessful attempts", inWords(p.GiveUpAfter), "Never give up for lack of a success")
 	out.sayIf(p.DisabledReason != "", "Give the reason %s", strconv.Quote(p.DisabledReason), "Give the usual reason")
 	var told []string
 	for _, notice := range policy.Notices {
@@ -205,15 +210,13 @@ func (out *printer) end(p *policy.Policy) {
 			told = append(told, noticeWords[notice])
 		}
 	}
-	switch last := len(told) - 1; {
+	switch {
 	case len(told) == len(policy.Notices):
 		out.sayUsual("Notify the owner of everything")
-	case last < 0:
+	case len(told) == 0:
 		out.say("Notify nobody")
-	case last == 0:
-		out.say("Notify the owner when refresh %s", told[0])
 	default:
-		out.say("Notify the owner when refresh %s or %s", strings.Join(told[:last], ", "), told[last])
+		out.say("Notify the owner when refresh %s", strings.Replace(words.List(told), " and ", " or ", 1))
 	}
 	switch to := p.Email; {
 	case to.Payload != "":
@@ -225,8 +228,7 @@ func (out *printer) end(p *policy.Policy) {
 	default:
 		out.sayUsual("Send no e-mail")
 	}
-	failing := words.FormatOrdinal(p.FailingFrom)
-	out.sayIf(p.FailingFrom > 0, "Notify the owner of the %s failure in a cycle", failing, "Notify the owner of no failure")
+	out.sayIf(p.FailingFrom > 0, "Notify the owner of the %s failure in a cycle", words.FormatOrdinal(p.FailingFrom), "Notify the owner of no failure")
 }
 
 var noticeWords = map[policy.Notice]string{
@@ -264,7 +266,7 @@ func (out *printer) limits(p *policy.Policy) {
 	}
 	for _, limit := range p.Limits {
 		running := fmt.Sprintf("un at most %d at a time", limit.Running)
-		rate := fmt.Sprintf("tart at most %d in %s", limit.Rate.Count, document.FormatDurationInWords(limit.Rate.Per))
+		rate := fmt.Sprintf("tart at most %d in %s", limit.Rate.Count, inWords(limit.Rate.Per))
 		switch {
 		case limit.Rate.Count == 0:
 			out.say("R%s for each %s", running, limit.Key)
@@ -288,10 +290,48 @@ func (out *printer) limits(p *policy.Policy) {
 		out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
 		counted := names(c.On, func(text string) string { return bare(text, statusClass.MatchString(text) || isBare(text)) })
 		out.sayIf(c.On != nil, "Count only %s for the circuit", counted, "")
-		out.say("Probe an open circuit after %s", document.FormatDurationInWords(c.Probe))
+		out.say("Probe an open circuit after %s", inWords(c.Probe))
 	}
-	calendars := names(p.Closed, func(text string) string { return bare(text, isCalendar(text)) })
-	out.sayIf(len(p.Closed) > 0, "Stay closed on %s", calendars, "Stay closed on no calendar")
-	out.sayIf(p.FreshWithin > 0, "Keep the model fresh within %s", document.FormatDurationInWords(p.FreshWithin), "Promise no freshness")
-	out.sayIf(p.WarnWithin > 0, "Warn after %s without a success", document.FormatDurationInWords(p.WarnWithin), "")
+	out.sayIf(len(p.Closed) > 0, "Stay closed on %s", names(p.Closed, func(text string) string { return bare(text, isCalendar(text)) }), "Stay closed on no calendar")
+	out.sayIf(p.FreshWithin > 0, "Keep the model fresh within %s", inWords(p.FreshWithin), "Promise no freshness")
+	out.sayIf(p.WarnWithin > 0, "Warn after %s without a success", inWords(p.WarnWithin), "")
+}
+
+func (out *printer) guards(p *policy.Policy) {
+	if len(p.Guard) == 0 {
+		out.sayUsual("Doubt no refresh")
+	}
+	for _, g := range p.Guard {
+		metric, bound, last := bare(g.Metric, isMetric(g.Metric)), decimal(g.Bound), ""
+		if thousand.MatchString(bound) {
+			bound += "0"
+		}
+		if g.Relative() && g.Of != policy.DefaultGuardOf {
+			last = " of the last " + strconv.Itoa(g.Of) + " results"
+		}
+		switch {
+		case g.Rule == policy.GuardMin && g.Bound == 1:
+			out.say("Doubt a refresh without %s", metric)
+		case g.Rule == policy.GuardMin:
+			out.say("Doubt a refresh with fewer than %s %s", bound, metric)
+		case g.Rule == policy.GuardMax:
+			out.say("Doubt a refresh with more than %s %s", bound, metric)
+		case g.Rule == policy.GuardDrop && g.Bound == 50:
+			out.say("Doubt a refresh with less than half of the usual %s%s", metric, last)
+		case g.Rule == policy.GuardDrop:
+			out.say("Doubt a refresh with more than %s percent fewer %s than usual%s", bound, metric, last)
+		case g.Bound == 100:
+			out.say("Doubt a refresh with more than twice the usual %s%s", metric, last)
+		default:
+			out.say("Doubt a refresh with more than %s percent more %s than usual%s", bound, metric, last)
+		}
+	}
+	switch p.OnSuspect {
+	case policy.SuspectFail:
+		out.say("Fail a doubted refresh")
+	case policy.SuspectHold:
+		out.say("Hold a doubted refresh")
+	default:
+		out.sayUsual("Tell of a doubted refresh")
+	}
 }
