@@ -76,7 +76,7 @@ type conflict struct {
 }
 
 type respelling struct {
-	pattern *regexp.Regexp
+	pattern words.Pattern
 	text    string
 }
 
@@ -92,11 +92,10 @@ var english = sync.OnceValue(func() *vocabulary {
 		switch {
 		case len(fields) == 0 || fields[0] == "#":
 		case several:
-			v.respellings = append(v.respellings, respelling{regexp.MustCompile(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), strings.TrimSpace(text)})
+			v.respellings = append(v.respellings, respelling{words.CompilePattern(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), strings.TrimSpace(text)})
 		case fields[0] == "~":
-			for _, kinds := range strings.Fields(anyKinds.Replace(instead)) {
-				v.conflicts = append(v.conflicts, conflict{regexp.MustCompile(kinds), spellings[2:]})
-			}
+			kinds := strings.Join(strings.Fields(anyKinds.Replace(instead)), "|")
+			v.conflicts = append(v.conflicts, conflict{regexp.MustCompile(kinds), spellings[2:]})
 		case fields[0] == "?":
 			for _, word := range strings.Fields(spellings)[1:] {
 				v.instead[word] = strings.TrimSpace(instead)
@@ -159,7 +158,7 @@ func respell(text string) string {
 	}
 	text = strings.Join(fields, " ")
 	for _, r := range english().respellings {
-		text = r.pattern.ReplaceAllString(text, r.text)
+		text = r.pattern.Respell(text, r.text)
 	}
 	if !sharedPast.MatchString(text) {
 		text = spelledPast.ReplaceAllStringFunc(text, respellPast)

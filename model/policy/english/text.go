@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -72,8 +71,8 @@ func readLine(number int, line string) (all []sentence, err error) {
 		first.ticked = append(first.ticked, found[1])
 	}
 	content = strings.Join(strings.Fields(strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)), " ")
-	for _, joined := range joinedSentences() {
-		content = joined.pattern.ReplaceAllString(content, joined.to)
+	for _, r := range plainEnglish().several {
+		content = r.pattern.Respell(content, r.text)
 	}
 	for text := range strings.SplitSeq(content, "\n") {
 		s := first
@@ -93,23 +92,6 @@ var (
 	bullets = regexp.MustCompile(`^(?:([-*+•])|\d+[.)])(?: +|$)`)
 	inTicks = regexp.MustCompile("`([^`\\s]+)`")
 )
-
-// joinedSentences are where a line has several sentences, or says two things in one.
-var joinedSentences = sync.OnceValue(func() []respelling {
-	return []respelling{
-		{regexp.MustCompile(`(?i)(?: and)?[.;,] (?:if|when) (?:that|it|this)(?: also)? fails(?: too| again| as well)?,? (?:retry|try again|once more|again) (after|in|immediately|at once)\b`), ", then $1"},
-		{regexp.MustCompile(`(?i)\b(?:treat|consider|count) (an? (?:refresh|success|result) (?:with|without|whose) [^.;]+) as (?:failed|a failure)\b`), "doubt $1 and fail it"},
-		{regexp.MustCompile(`(?i)\b(hold|fail) (an? (?:refresh|success|result) (?:with|without|whose) [^.;,]+)`), "doubt $2 and $1 it"},
-		{regexp.MustCompile(`(?i)(?:, and|,| and) on ((?:an? )?(?:http )?\w+(?: errors?)?) ((?:after|in) \d)`), "\non $1, retry $2"},
-		// "on the first failure retry after 1 minute, on the second after 5 minutes", "wait 1 minute before the first retry and 5 minutes before the second"
-		{regexp.MustCompile(`(?i), (?:and )?(?:(?:on|after) )?(?:the )?(next ` + someCount + `|` + someOrdinal + `)(?: failure| one)?,? ((?:retry|wait|give|disable) )`), "\non the $1 failure, $2"},
-		{regexp.MustCompile(`(?i)(?:, and|,| and) (?:(?:on|after) )?(?:the )?(next ` + someCount + `|` + someOrdinal + `)(?: failure| one)?,? (?:(?:comes?|is|are|starts?|runs?|follows?) )?((?:after|in|immediately|at once)\b)`), "\non the $1 failure, retry $2"},
-		{regexp.MustCompile(`(?i)(?:^|, (?:and )?)(?:the )?(` + someOrdinals + `) retr(?:y|ies) (?:(?:comes?|is|are|starts?|runs?|follows?) )?(immediate|after|in)`), "\non the $1 failure, retry $2"},
-		{regexp.MustCompile(`(?i)(?:\b(?:wait|waiting) |, (?:and )?| and )(\d+ [a-z]+) before the (` + someOrdinals + `)(?: retry| one)?\b`), "\non the $2 failure, retry after $1"},
-		{regexp.MustCompile(`(?i)\b([ap])\.m\. (` + someDay + `\b)`), "${1}m $2"},
-		{regexp.MustCompile(`(\.) ([A-Z])|(;) ([A-Za-z']+ )`), "$1$3\n$2$4"},
-	}
-})
 
 // takeQuotes moves all quoted parts of a line to quotes. Straight quotes have the escapes of Go and JSON; curly ones none.
 func (s *sentence) takeQuotes(line string) (string, error) {

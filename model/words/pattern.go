@@ -1,0 +1,69 @@
+package words
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+)
+
+// Pattern is a regular expression that is tried only on a text that can match.
+type Pattern struct {
+	*regexp.Regexp
+	needles []string // in lower case; one of them stands in each match; none: it may match any text
+}
+
+// CompilePattern compiles a regular expression, and panics if it is none.
+func CompilePattern(expr string) Pattern {
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		panic(err)
+	}
+	return Pattern{regexp.MustCompile(expr), needles(tree)}
+}
+
+// Fits reports whether a text may match.
+func (p Pattern) Fits(text string) bool {
+	lower := strings.ToLower(text)
+	return len(p.needles) == 0 || slices.ContainsFunc(p.needles, func(needle string) bool { return strings.Contains(lower, needle) })
+}
+
+// Respell replaces each match, as regexp.Regexp.ReplaceAllString does.
+func (p Pattern) Respell(text, with string) string {
+	if !p.Fits(text) {
+		return text
+	}
+	return p.ReplaceAllString(text, with)
+}
+
+// needles are texts of which each match has one: of a sequence those of the part whose shortest is longest.
+func needles(tree *syntax.Regexp) (found []string) {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		return []string{strings.ToLower(string(tree.Rune))}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needles(tree.Sub[0])
+	case syntax.OpConcat:
+		for _, part := range tree.Sub {
+			if of := needles(part); shortest(of) > shortest(found) {
+				found = of
+			}
+		}
+	case syntax.OpAlternate:
+		for _, part := range tree.Sub {
+			of := needles(part)
+			if of == nil {
+				return nil
+			}
+			found = append(found, of...)
+		}
+	}
+	return found
+}
+
+func shortest(texts []string) int {
+	if len(texts) == 0 {
+		return 0
+	}
+	return len(slices.MinFunc(texts, func(a, b string) int { return len(a) - len(b) }))
+}
