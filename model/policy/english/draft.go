@@ -25,6 +25,9 @@ type draft struct {
 	onAny bool           // it begins with "on failure"
 	each  bool           // "On failure, retry after 5 minutes": each one, or once?
 
+	errorLine  int  // the last line that says what follows an error
+	onlyNotify bool // a sentence says that nothing else is told
+
 	mails  bool   // a sentence says e-mail
 	spread string // that the schedule says
 
@@ -113,77 +116,6 @@ func (d *draft) known() bool {
 	return !unknown
 }
 
-// read takes one sentence into account, or several that commas and words join.
-func (d *draft) read(s *sentence) {
-	d.now = s
-	if !d.readClauses(s.said) {
-		d.fail(errNotKnown)
-	}
-}
-
-// readClauses reads a text whole or else cut in two where it can be, behind the longest part that is known.
-func (d *draft) readClauses(text string) bool {
-	before := d.copy()
-	whole := d.readClause(text)
-	if whole && d.err == nil || len(text) > maxChained {
-		return whole
-	}
-	refused := d.err
-	for _, joint := range slices.Backward(betweenClauses.FindAllStringSubmatchIndex(text, maxJoined)) {
-		*d = before.copy()
-		first, rest := text[:joint[0]], text[joint[2]:]
-		retries := aboutRetries.MatchString(first)
-		if givingUp().MatchString(first) && tellOwner().MatchString(rest) { // "give up and notify the owner"
-			rest += " that it has been disabled"
-		}
-		if retries && onlyClause.MatchString(rest) { // "retry twice, only on timeouts"
-			rest = "retry " + rest
-		} else if retries && aboutRetries.MatchString(rest) && !strings.HasPrefix(rest, "retry only") {
-			continue
-		}
-		if d.readClause(first) && d.err == nil {
-			if d.readClauses(rest) && d.err == nil {
-				return true
-			}
-			break
-		}
-	}
-	*d = before
-	d.err = refused
-	return whole
-}
-
-var (
-	betweenClauses = regexp.MustCompile(`(?i)(?:, (?:and |but )?(?:then,? )?| (?:and|but) (?:then )?| with (?:an? )?)(\S)`)
-	givingUp       = lazy(`\b<give up>\b`)
-	tellOwner      = lazy(`^(?:notify|tell|inform|alert|e-?mail) <reader>(?: at <mailbox>)?$`)
-	onlyClause     = regexp.MustCompile(`(?i)^(?:only|never|not) (?:on|between|from|before|after|during|at|if|when|in)\b`)
-)
-
-// readClause reads a text in the way of one form. Inside a block an action belongs to its heading.
-func (d *draft) readClause(text string) bool {
-	before := d.copy()
-	if *d.looks++; *d.looks > maxLooks {
-		d.refuse("fewer sentences", "more than a policy needs")
-		return true
-	}
-	d.now.text = plain(text)
-	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
-		same := d.now.level == d.block.heading
-		d.block.flat = d.block.flat || same && !d.block.entered
-		d.block.entered = true
-		if d.now.level.indent >= d.block.heading.indent && (d.block.flat || !same) && d.act(d.now.text) {
-			return true
-		}
-	}
-	d.closeBlock()
-	if d.apply(writtenGrammar(), text) || d.apply(sentenceGrammar(), d.now.text) || d.act(d.now.text) {
-		return true
-	}
-	*d = before
-	return false
-}
-
 // copy returns the draft as it is now, to go back to.
 func (d *draft) copy() draft {
 	c := *d
@@ -206,27 +138,6 @@ func (d *draft) openBlock() {
 }
 
 func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
-
-// act reads actions that "and" joins, and reports whether all are known.
-func (d *draft) act(text string) bool {
-	if d.apply(actionGrammar(), text) {
-		return true
-	}
-	for _, joint := range betweenActions.FindAllStringIndex(text, maxJoined) {
-		if d.apply(actionGrammar(), text[:joint[0]]) {
-			return d.act(text[joint[1]:])
-		}
-	}
-	return false
-}
-
-func (d *draft) mustAct(text string) {
-	if !d.act(text) {
-		d.fail(errNotKnown)
-	}
-}
-
-var betweenActions = regexp.MustCompile(`(?i),? and `)
 
 func (d *draft) set(field string, value any) {
 	if d.lines[field] > 0 {
@@ -282,6 +193,11 @@ func (d *draft) exhausted(what string) {
 
 func (d *draft) notify(notice policy.Notice) {
 	d.mail()
+	if only := onlyWord.MatchString(d.now.said); d.lines["notify"] > 0 && d.lines["notify"] != d.now.line && (only || d.onlyNotify) {
+		d.twice("notify", d.now.line, d.now.original())
+	} else {
+		d.onlyNotify = only
+	}
 	before, found := d.doc["notify"].([]any)
 	if !found {
 		d.set("notify", nil)
@@ -296,6 +212,8 @@ func (d *draft) notify(notice policy.Notice) {
 	}
 	d.doc["notify"] = all
 }
+
+var onlyWord = regexp.MustCompile(`(?i)\bonly\b`)
 
 var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
 

@@ -161,6 +161,7 @@ func (d *draft) onError(slots []string) {
 			delay = d.delay(field, afterTime.ReplaceAllString(slots[1], "retry $0"))
 		}
 		d.put("delays_by_error", name.(string), delay)
+		d.errorLine = d.now.line
 	}
 }
 

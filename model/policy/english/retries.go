@@ -85,7 +85,7 @@ func (d *draft) strategy(slots []string) {
 	on := onFailure().FindString(slots[0])
 	text := slots[0][len(on):]
 	d.list, d.onAny = nil, on != ""
-	if !aboutRetries.MatchString(text) || !d.applyAll(retryGrammar(), text[len(retryHead().FindString(text)):]) || aRate.MatchString(slots[0]) {
+	if !aboutRetries.MatchString(text) || !d.applyAll(retryGrammar(), text[len(retryHead().FindString(text)):]) || aRate.MatchString(slots[0]) || waitsTwice.MatchString(text) {
 		d.fail(errNotKnown)
 		return
 	}
@@ -97,6 +97,8 @@ func (d *draft) strategy(slots []string) {
 	case len(d.list) == 0 && d.onAny && !grows && !news("count"):
 		d.fail(errNotKnown)
 	case len(d.list) == 0 && (grows || !based && !news("cap") && !news("factor")):
+	case once && news("count") && !grows && twoUnits.MatchString(slots[0]): // "twice, after 1 hour and 30 minutes"
+		d.fail(errNotKnown)
 	case once && (grows || news("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
 		d.part("base", d.list[0])
 	case once && d.onAny && !news("count"): // "on failure, retry after 5 minutes"
@@ -109,6 +111,11 @@ func (d *draft) strategy(slots []string) {
 		d.set("retries", d.list)
 	}
 }
+
+var (
+	waitsTwice = regexp.MustCompile(`(?i)^wait .*\bretry (?:after|in|immediately|at once|every)\b`)
+	twoUnits   = regexp.MustCompile(`(?i)\d ?[a-z]+ and \d+ ?[a-z]+`)
+)
 
 func (d *draft) part(name string, value any) {
 	field := "retries"

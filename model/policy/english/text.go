@@ -67,6 +67,9 @@ func readLine(number int, line string) (all []sentence, err error) {
 	if content, err = first.takeQuotes(content); err != nil {
 		return nil, err
 	}
+	if strings.Contains(content, "...") || strings.Contains(content, "…") {
+		return nil, refuse(number, "all that is meant", document.Found(content))
+	}
 	for _, found := range inTicks.FindAllStringSubmatch(content, -1) {
 		first.ticked = append(first.ticked, found[1])
 	}
