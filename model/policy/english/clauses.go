@@ -110,7 +110,11 @@ func (d *draft) act(text string) bool {
 	if d.apply(actionGrammar(), text) {
 		return true
 	}
-	for _, joint := range betweenActions.FindAllStringIndex(text, maxJoined) {
+	joints := betweenActions.FindAllStringIndex(text, maxJoined+1)
+	if len(joints) > maxJoined {
+		return false
+	}
+	for _, joint := range joints {
 		if !condition.MatchString(text) && d.apply(actionGrammar(), text[:joint[0]]) {
 			return d.act(text[joint[1]:])
 		}

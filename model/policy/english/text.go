@@ -14,7 +14,9 @@ const (
 	maxBytes = 256 << 10
 	maxLines = 1000
 
-	maxLooks = 6000 // at a sentence, whole or in part
+	maxSentence = 8 << 10 // bytes
+
+	maxLooks = 3000 // at a sentence, whole or in part
 
 	maxJoined, maxChained = 8, 1 << 10 // places where a sentence may be cut, and bytes of it: each costs a look at the whole sentence
 )
@@ -83,6 +85,9 @@ func readLine(number int, line string) (all []sentence, err error) {
 		s.opens = s.said != text
 		if lower := strings.ToLower(s.said); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") { // their full stop belongs to the hour
 			s.said = strings.TrimRight(s.said, " .,;!")
+		}
+		if len(s.said) > maxSentence {
+			return nil, refuse(number, fmt.Sprintf("a sentence of at most %d bytes", maxSentence), strconv.Itoa(len(s.said)))
 		}
 		if s.text = s.said; s.text != "" {
 			all = append(all, s)
