@@ -94,9 +94,9 @@ func readPhrase(read phraseReader) phrase {
 }
 
 // Who asks for what: "Run the sales report", "the model is refreshed", and behind the days "refresh the report". A name is a noun
-// that is known or has an article, with words before it that say nothing else.
+// that is known, with words before it that say nothing else, or what has an article before "is refreshed".
 var (
-	aName     = `(?:[aE]?\?{0,3}\$+|[aE]\?{0,3}v|a\?{1,3})`
+	aName     = `(?:[aE]?\?{0,3}\$+|[aE]\?{0,3}v)`
 	askBefore = regexp.MustCompile(`^(?:a[?$v]{1,4}k|` + aName + `k?)?v(?:kv)?[,&+;]*(?:` + aName + `)?`)
 	askInside = regexp.MustCompile(`[,&+;]*v` + aName)
 )

@@ -185,6 +185,7 @@ var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|
 	"product feeds|product feed|feeds|feed|search indexes|search index|indexes|index|reports|report|pages|page|cache|catalog|data|datasets|dataset|"+
 	"files|file|images|image|imports|import|exports|export|materialized views|materialized view|views|view|dashboards|dashboard|jobs|job|tasks|task|"+
 	"products|prices|price list|lists|list|catalogs|catalogue|catalogues|inventory|statistics|stock|rates|databases|database|snapshots|snapshot|caches|queries|query|"+
+	"newsletters|newsletter|menus|menu|leaderboards|leaderboard|recommendations|summaries|summary|rankings|"+
 	"sitemap|sites|site|content|metrics|orders|customers|pipelines|pipeline|documents|document|everything|it|them", "|")
 
 var articles = strings.Fields("the a an this these that its my our all each every")
