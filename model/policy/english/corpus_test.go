@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -219,7 +220,7 @@ func FuzzAWord(f *testing.F) {
 		f.Add(form.example, "not")
 	}
 	f.Fuzz(func(t *testing.T, text, word string) {
-		if len(text) > 300 || strings.ContainsAny(text, "#`") || strings.ContainsAny(word, " \"`#“”*'") {
+		if len(text) > 300 || strings.ContainsAny(text, "#`") || strings.ContainsAny(word, " \"`#“”*'") || !utf8.ValidString(text+word) {
 			t.Skip("a comment, a mark or a quote is no word")
 		}
 		meaning := quickMeaning(t, text)
