@@ -42,9 +42,7 @@ const (
 	betweenWord  = 'b'
 	startWord    = 's'
 	exceptWord   = 'X'
-	andWord      = '&'
 	commaWord    = ','
-	alsoWord     = '+'
 	endWord      = ';'
 	fillerWord   = '_'
 	nounWord     = '$'
@@ -66,18 +64,13 @@ var englishText string
 type vocabulary struct {
 	words       map[string][]phraseWord
 	instead     map[string]string // of words that are not clear
-	respellings []respelling
+	respellings []words.Respelling
 	conflicts   []conflict
 }
 
 type conflict struct {
 	kinds  *regexp.Regexp
 	reason string
-}
-
-type respelling struct {
-	pattern words.Pattern
-	text    string
 }
 
 var anyKinds = strings.NewReplacer("<g>", "[_aY]*", "<j>", "[,&+;]")
@@ -92,7 +85,7 @@ var english = sync.OnceValue(func() *vocabulary {
 		switch {
 		case len(fields) == 0 || fields[0] == "#":
 		case several:
-			v.respellings = append(v.respellings, respelling{words.CompilePattern(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), strings.TrimSpace(text)})
+			v.respellings = append(v.respellings, words.Respelling{Pattern: words.CompilePattern(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), With: strings.TrimSpace(text)})
 		case fields[0] == "~":
 			kinds := strings.Join(strings.Fields(anyKinds.Replace(instead)), "|")
 			v.conflicts = append(v.conflicts, conflict{regexp.MustCompile(kinds), spellings[2:]})
@@ -158,7 +151,7 @@ func respell(text string) string {
 	}
 	text = strings.Join(fields, " ")
 	for _, r := range english().respellings {
-		text = r.pattern.Respell(text, r.text)
+		text = r.Apply(text)
 	}
 	if !sharedPast.MatchString(text) {
 		text = spelledPast.ReplaceAllStringFunc(text, respellPast)

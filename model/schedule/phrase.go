@@ -60,7 +60,7 @@ var takers = []taker{
 	{grammar(`cD`), (*phrase).takeOnce},
 	{grammar(`c`), func(p *phrase, run []phraseWord) { p.takeCount(run[0]) }},
 	{grammar(`N`), func(p *phrase, _ []phraseWord) { p.nonstop = true }},
-	{grammar(`XE?W(?:-W|E?W)*`), func(p *phrase, run []phraseWord) { p.takeExcept(&p.exceptDays, run, 0, 6) }},
+	{grammar(`XW(?:-?W)*`), func(p *phrase, run []phraseWord) { p.takeExcept(&p.exceptDays, run, 0, 6) }},
 	{grammar(`XM(?:-?M)*`), func(p *phrase, run []phraseWord) { p.takeExcept(&p.exceptMonths, run, 1, 12) }},
 	{grammar(`bD-?D`), func(p *phrase, run []phraseWord) { p.takeStart(run[:2]); p.takeEnd(run[2:]) }},
 	{grammar(`[sf]W?D`), (*phrase).takeStart},

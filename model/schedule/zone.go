@@ -46,12 +46,12 @@ func CheckZone(name string) error {
 	return err
 }
 
-var namedZone = regexp.MustCompile(`(?i),? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\],]+?)[)\].]*|[([]([a-z][\w+/-]*)[)\]])(?:,|$)|,? in the ([a-z][\w+/-]*) time ?zone`)
+var namedZone = regexp.MustCompile(`(?i)^(?:in |with )?(?:the )?time ?zone:? ([^\s)\],]+),|,? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\],]+?)[)\].]*|[([]([a-z][\w+-]*/[\w+/-]*)[)\]]|in the ([a-z][\w+/-]*) time ?zone)$`)
 
 // cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
 func cutZone(sentence string) (rest, name string) {
-	if found := namedZone.FindStringSubmatch(sentence); found != nil && (found[2] == "" || strings.Contains(found[2], "/")) {
-		return strings.Replace(sentence, found[0], "", 1), found[1] + found[2] + found[3]
+	if found := namedZone.FindStringSubmatch(sentence); found != nil {
+		return strings.Replace(sentence, found[0], "", 1), strings.Join(found[1:], "")
 	}
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(sentence))
 	for length := maxCity; length > 0; length-- {

@@ -28,12 +28,18 @@ func (p Pattern) Fits(text string) bool {
 	return len(p.needles) == 0 || slices.ContainsFunc(p.needles, func(needle string) bool { return strings.Contains(lower, needle) })
 }
 
-// Respell replaces each match, as regexp.Regexp.ReplaceAllString does.
-func (p Pattern) Respell(text, with string) string {
-	if !p.Fits(text) {
+// Respelling is another way to write what a pattern matches.
+type Respelling struct {
+	Pattern
+	With string // as in regexp.Regexp.ReplaceAllString
+}
+
+// Apply writes each match in that way.
+func (r Respelling) Apply(text string) string {
+	if !r.Fits(text) {
 		return text
 	}
-	return p.ReplaceAllString(text, with)
+	return r.ReplaceAllString(text, r.With)
 }
 
 // needles are texts of which each match has one: of a sequence those of the part whose shortest is longest.

@@ -15,7 +15,7 @@ func TestAPatternIsTriedOnWhatItCanMatch(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"Refresh EVERY HOUR": "Refresh hourly", "every day": "every day", "": ""} {
-		if got := CompilePattern(`(?i)every hour`).Respell(text, "hourly"); got != want {
+		if got := (Respelling{CompilePattern(`(?i)every hour`), "hourly"}).Apply(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

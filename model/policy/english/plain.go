@@ -17,13 +17,8 @@ var plainText string
 // thesaurus is what plain.txt says.
 type thesaurus struct {
 	slots          *strings.Replacer
-	words          map[string]string // phrase to the word of the forms
-	order, several []respelling      // of the parts of a sentence, and of a line that has several
-}
-
-type respelling struct {
-	pattern words.Pattern
-	text    string
+	words          map[string]string  // phrase to the word of the forms
+	order, several []words.Respelling // of the parts of a sentence, and of a line that has several
 }
 
 var plainEnglish = sync.OnceValue(func() *thesaurus {
@@ -37,9 +32,9 @@ var plainEnglish = sync.OnceValue(func() *thesaurus {
 	t.slots = strings.NewReplacer(slots...)
 	for _, line := range lines {
 		if several, text, found := strings.Cut(line, " ==> "); found {
-			t.several = append(t.several, respelling{words.CompilePattern(t.withSlots(several)), strings.ReplaceAll(text, `\n`, "\n")})
+			t.several = append(t.several, words.Respelling{Pattern: words.CompilePattern(t.withSlots(several)), With: strings.ReplaceAll(text, `\n`, "\n")})
 		} else if pattern, text, found := strings.Cut(line, " => "); found {
-			t.order = append(t.order, respelling{words.CompilePattern(`(?i)` + t.withSlots(pattern)), text})
+			t.order = append(t.order, words.Respelling{Pattern: words.CompilePattern(`(?i)` + t.withSlots(pattern)), With: text})
 		} else if word, others, found := strings.Cut(line, ":"); found && !strings.Contains(line, "> = ") {
 			for phrase := range strings.SplitSeq(others, ",") {
 				t.words[strings.TrimSpace(phrase)] = word
@@ -81,7 +76,7 @@ func plain(text string) string {
 	}
 	text = strings.Join(out, " ")
 	for _, r := range plainEnglish().order {
-		text = r.pattern.Respell(text, r.text)
+		text = r.Apply(text)
 	}
 	return activeVoice(text)
 }

@@ -77,7 +77,7 @@ func readLine(number int, line string) (all []sentence, err error) {
 	}
 	content = strings.Join(strings.Fields(strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)), " ")
 	for _, r := range plainEnglish().several {
-		content = r.pattern.Respell(content, r.text)
+		content = r.Apply(content)
 	}
 	for text := range strings.SplitSeq(content, "\n") {
 		s := first
