@@ -29,11 +29,12 @@ func (d *draft) readClauses(text string) bool {
 	if whole && d.err == nil || len(text) > maxChained {
 		return whole
 	}
-	refused := d.err
+	refused, unclear := d.err, false
 	for _, joint := range slices.Backward(betweenClauses.FindAllStringSubmatchIndex(text, maxJoined)) {
 		*d = before.copy()
 		first, rest := text[:joint[0]], text[joint[2]:]
 		if halved(first, rest, text[joint[0]:joint[2]]) {
+			unclear = unclear || d.readClause(first) && d.err == nil && d.readClauses(rest) && d.err == nil
 			continue
 		}
 		retries := aboutRetries.MatchString(first)
@@ -53,8 +54,10 @@ func (d *draft) readClauses(text string) bool {
 		}
 	}
 	*d = before
-	d.err = refused
-	return whole
+	if d.err = refused; !whole && unclear {
+		d.refuse("a sentence for each part, as its condition may hold for both", d.found())
+	}
+	return whole || unclear
 }
 
 var (
@@ -62,14 +65,12 @@ var (
 	givingUp       = lazy(`\b<give up>\b`)
 	tellOwner      = lazy(`^(?:notify|tell|inform|alert|e-?mail) <reader>(?: at <mailbox>)?$`)
 	onlyClause     = regexp.MustCompile(`(?i)^(?:only|never|not) (?:on|between|from|before|after|during|at|if|when|in)\b`)
-)
 
-var (
 	condition   = regexp.MustCompile(`(?i)^(?:on|after|if|when|whenever|once|upon|in case of|with|for) `)
 	thatFails   = regexp.MustCompile(`(?i)^(?:if|when) (?:that|this|it)\b.* fails\b`)
 	ofFailure   = regexp.MustCompile(`(?i)^(?:retry|never retry|(?:do not|don't) retry|wait|give up|reset)\b`)
 	onSomething = regexp.MustCompile(`(?i)^(?:retry|never retry|(?:do not|don't) retry|wait|give up|tell|notify)\b.* (?:on|after) [^,]+$`)
-	adversative = regexp.MustCompile(`(?i)\bbut\b|^, $`)
+	butJoint    = regexp.MustCompile(`(?i)\bbut\b|^, $`)
 )
 
 // halved reports whether a condition that stands in one half of a sentence may hold for the other one: "on timeouts, wait 5 minutes and give up",
@@ -78,7 +79,7 @@ func halved(first, rest, joint string) bool {
 	if condition.MatchString(first) {
 		return !condition.MatchString(rest)
 	}
-	return ofFailure.MatchString(first) && onSomething.MatchString(rest) && !adversative.MatchString(joint)
+	return ofFailure.MatchString(first) && onSomething.MatchString(rest) && !butJoint.MatchString(joint)
 }
 
 // readClause reads a text in the way of one form. Inside a block an action belongs to its heading.
