@@ -65,7 +65,7 @@ func open(t testing.TB) *Queue {
 	mini, client := embedded.InBubble()
 	q := &Queue{Redis: client, t: t, mini: mini}
 	var err error
-	q.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000})
+	q.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000, Grace: store.None})
 	q.must(err, "open the queue")
 	q.due = &watched{Store: q.store}
 	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: func() string {

@@ -9,6 +9,9 @@
 -- counts before a command that may take away its fence. Of a message that is too large only the first 1,000 bytes are
 -- kept. Of either list no more is moved when the bytes are used up, which up to 8 messages do that are moved together.
 --
+-- It also notes up to when all messages have been claimed, and up to when the owner has applied his. By that
+-- dispatchers know whose deadline has passed without a message.
+--
 -- KEYS[1] <queue>-control list LLEN LPOP
 -- KEYS[2] <queue>-output list LLEN LPOP
 -- KEYS[3] <queue>:claimed:<owner> list LRANGE RPUSH
@@ -18,6 +21,9 @@
 -- KEYS[7] <queue>:forwarded hash HGET HSET, numbered -> number of the last command that was numbered; and number of a
 --   part -> number of the last command that came from there
 -- KEYS[8] <queue>:bulks zset EXISTS, id -> since in Unix ms
+-- KEYS[9] <queue>:heard hash HDEL HMGET HSET, claimed -> what was pushed to output before is claimed, in Unix ms; mark
+--   -> what will be claimed next, in Unix ms, and how many messages are to be claimed until then; and a poller that
+--   holds some -> what was pushed before it holds none of, in Unix ms, and the same of the last batch alone
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
 -- ARGV[3] most entries to return, unless more stand there
@@ -34,7 +40,7 @@
 --   large
 -- include: clock, chunks, types, misfits
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local forwarded, bulks = KEYS[7], KEYS[8]
+local forwarded, bulks, heard = KEYS[7], KEYS[8], KEYS[9]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local several = ARGV[7] == '1'
@@ -100,7 +106,39 @@ local function claim(list, kept_in, stand, most, number)
   end
   return #kept > 0 and number
 end
+local left = #entries
 claim(output, claimed, entries, unfit[2] and 0 or room - math.max(0, most_commands))
+local came = #entries - left
+
+-- hear notes it. What was left, or adopted, may be of any age.
+local function hear()
+  local name = 'poller ' .. owner
+  local noted = redis.call('HMGET', heard, 'claimed', 'mark', name)
+  if came == 0 and not noted[3] then
+    return
+  end
+  local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')
+  local applied = left > 0 and '0' or tonumber(ARGV[8]) > 0 and last --@ applied
+  if came > 0 then
+    local rest = redis.call('LLEN', output)
+    local mark, ahead = string.match(noted[2] or '', '^(%d+) (%d+)$')
+    ahead = (tonumber(ahead) or 0) - came
+    local claimed_to = rest == 0 and now or mark and ahead <= 0 and mark or before
+    if not mark or ahead <= 0 then
+      mark, ahead = now, rest
+    end
+    redis.call('HSET', heard, 'claimed', claimed_to, 'mark', rest == 0 and '' or mark .. ' ' .. ahead)
+    applied, last = applied or before, before
+  end
+  if applied then
+    redis.call('HSET', heard, name, applied .. ' ' .. (last or applied)) --@ holds
+  else
+    redis.call('HDEL', heard, name)
+  end
+end
+if not unfit[9] and not unfit[2] then
+  hear()
+end
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.
   local number = math.max(tonumber(redis.call('HGET', forwarded, 'numbered') or 0) or 0, now * 1000) --@ number

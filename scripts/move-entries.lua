@@ -1,6 +1,7 @@
 -- Moves the entries of a process whose lease has expired to others, in their order, and forgets it when it has none
 -- left. Both happen at once, so that one which was only slow learns of it by its next heartbeat. A poller adopts the
--- messages of another behind its own; the attempts of a worker pool go back to the head of the input list.
+-- messages of another behind its own, and forgets it when it finds none, so that it has applied them until then; the
+-- attempts of a worker pool go back to the head of the input list.
 --
 -- KEYS[1] its kind, one of <queue>:pollers zset ZADD ZREM ZSCORE, <queue>:workers zset ZADD ZREM ZSCORE, owner -> last
 --   heartbeat in Unix ms
@@ -46,7 +47,7 @@ for _ = 1, moved do
     redis.call('LMOVE', entries, target, 'RIGHT', 'LEFT') --@ requeue
   end
 end
-if redis.call('LLEN', entries) == 0 then --@ forget
+if redis.call('LLEN', entries) == 0 and (adopter == '' or moved == 0) then --@ forget
   redis.call('ZREM', processes, owner)
 end
 return moved

@@ -22,6 +22,7 @@ type Due struct {
 	Urgent  []string         // uids that somebody wants to be started at once, oldest first
 	Due     []string         // uids whose refresh_at has come, oldest first
 	Expired []string         // uids whose deadline has passed, oldest first
+	Judged  time.Time        // up to when deadlines are judged: behind it workers may have spoken, and were not heard yet
 	Ages    []string         // uids whose freshness changes, oldest first
 	Gates   model.Blockers   // what keeps models from starting
 	Looks   []model.Blocker  // gates that are to be looked at, by this dispatcher alone until Alone
@@ -45,9 +46,10 @@ type DueRequest struct {
 
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
-	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt}
-	now, reply, err := runTimed(ctx, s.Clients.Write, readDue, 16, keys,
-		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
+	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
+		s.Keys.Heard, s.Keys.Output, s.Keys.Pollers}
+	now, reply, err := runTimed(ctx, s.Clients.Write, readDue, 17, keys,
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.config.Grace).Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
@@ -66,6 +68,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 		due.Looks = append(due.Looks, model.Blocker(gate))
 	}
 	due.Alone, _ = parseScore(Text(reply[11]))
+	due.Judged, _ = parseScore(Text(reply[16]))
 	due.Ages, due.Misfits = texts(reply[14]), append([]string(nil), texts(reply[15])...)
 	for _, next := range reply[2:5] {
 		at, err := parseScore(Text(next))

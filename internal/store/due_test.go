@@ -73,7 +73,7 @@ func TestReadDueTellsWhatIsPastAndWhatIsNext(t *testing.T) {
 				b := b.fresh(t)
 				b.seed(test.seed)
 				want := test.want
-				want.Now, want.Sharers = b.now, 1
+				want.Now, want.Judged, want.Sharers = b.now, b.now, 1
 				for _, uids := range []*list{&want.Urgent, &want.Due, &want.Expired, &want.Ages} {
 					*uids = append(list{}, *uids...) // none is an empty list
 				}

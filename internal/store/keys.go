@@ -55,6 +55,7 @@ type Keys struct {
 	Workers         string `key:":workers" type:"zset"`         // owner of a taken list to its last heartbeat
 	Orders          string `key:":orders" type:"hash"`          // name of a worker pool to what an operator asks of it
 	Front           string `key:":front" type:"list"`           // what stood first in the input list, by its ticket, when it was first seen there and when last; capped
+	Heard           string `key:":heard" type:"hash"`           // up to when messages are claimed and applied, and when no dispatcher was there
 	Wake            string `key:":wake" type:"list"`            // at most one token, which calls a dispatcher that waits
 
 	Journal     string `key:":journal" type:"stream"`   // every transition, capped

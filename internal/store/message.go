@@ -97,7 +97,7 @@ type Claim struct {
 // Claim is also the owner's heartbeat. To repeat it is safe.
 func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (Claim, error) {
 	k := &s.Keys
-	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks}
+	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks, k.Heard}
 	now, reply, err := runTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
 		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""), inHand)
 	if err != nil {

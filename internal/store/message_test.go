@@ -66,6 +66,9 @@ func numbered(name string, n int) list {
 // firstNumber is that of the first command that is claimed at six.
 const firstNumber = "1795240800000001"
 
+// sixMillis is that instant in Unix ms, as pollers note it.
+const sixMillis = "1795240800000"
+
 // Results come first, for a command may take away the fence that a result needs.
 func TestClaimMovesTheOldestMessagesResultsFirstAndGivesASignOfLife(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
@@ -74,7 +77,7 @@ func TestClaimMovesTheOldestMessagesResultsFirstAndGivesASignOfLife(t *testing.T
 		b.expect(keys{
 			"-output":     list{"r3"},
 			":claimed:p1": list{"or1", "or2"}, ":claimed:control": list{"n" + firstNumber + " k1"}, ":holder": "p1", ":forwarded": hash{"numbered": firstNumber},
-			":pollers": scores{"p1": six, "p2": 5},
+			":pollers": scores{"p1": six, "p2": 5}, ":heard": hash{"claimed": "0", "mark": sixMillis + " 1", "poller p1": "0 0"},
 		})
 	})
 }
@@ -116,7 +119,8 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			seed: keys{":claimed:p1": list{"oold"}, "-output": list{"r1", "r2"}, "-control": list{"k1"}},
 			call: func(b *bench) any { return []list{b.claim("p1", 2), b.claim("p1", 1)} },
 			says: []list{{"oold", "or1"}, {"oold", "or1"}},
-			want: keys{":claimed:p1": list{"oold", "or1"}, "-output": list{"r2"}, "-control": list{"k1"}, ":holder": "p1", ":pollers": scores{"p1": six}},
+			want: keys{":claimed:p1": list{"oold", "or1"}, "-output": list{"r2"}, "-control": list{"k1"}, ":holder": "p1", ":pollers": scores{"p1": six},
+				":heard": hash{"claimed": "0", "mark": sixMillis + " 1", "poller p1": "0 0"}},
 		},
 		{
 			name: "of a message that is too large only its size and its beginning are claimed",
@@ -129,6 +133,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			want: keys{
 				":claimed:p1": list{"o" + large[1:], "O" + beginning, "or"}, ":claimed:control": list{"C" + beginning},
 				":holder": "p1", ":pollers": scores{"p1": six}, ":forwarded": hash{"numbered": firstNumber},
+				":heard": hash{"claimed": sixMillis, "mark": "", "poller p1": "0 0"},
 			},
 		},
 		{
@@ -178,8 +183,9 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			want: keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0", "o1", "o2"}, ":pollers": scores{"p1": 1, "p2": six}},
 		},
 		{
-			name: "adoption in parts forgets the owner last", call: adoptTwo, says: 1,
+			name: "adoption in parts forgets the owner last, when its heir has come back", says: []any{1, 0},
 			seed: keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0"}, ":pollers": scores{"p1": 1, "p2": six}},
+			call: func(b *bench) any { return []any{adoptTwo(b), adoptTwo(b)} },
 			want: keys{":claimed:p2": list{"o0", "o3"}, ":pollers": scores{"p2": six}},
 		},
 		{
@@ -194,8 +200,8 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			call: func(b *bench) any {
 				return []any{b.adopt("p1", "p2", time.Second, 2), b.expired(b.now, time.Second), b.adopt("p2", "p3", time.Second, 2)}
 			},
-			says: []any{1, list{"p2"}, 1},
-			want: keys{":claimed:p3": list{"o1"}, ":pollers": scores{"p3": six - 1000}},
+			says: []any{1, list{"p1", "p2"}, 1},
+			want: keys{":claimed:p3": list{"o1"}, ":pollers": scores{"p1": 1, "p2": six - 1000, "p3": six - 1000}},
 		},
 		{
 			name: "pollers without a heartbeat within the lease are expired",
@@ -232,6 +238,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			want: keys{
 				":claimed:p1": list{"olate"}, ":claimed:control": list{"n" + firstNumber + " k1"}, ":holder": "p2",
 				":pollers": scores{"p1": six, "p2": six}, ":forwarded": hash{"numbered": firstNumber},
+				":heard": hash{"claimed": sixMillis, "mark": "", "poller p1": "0 0"},
 			},
 		},
 	}
@@ -246,7 +253,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 		row := callCase{name: "only an expired poller loses its messages: " + name, call: adoptTwo, says: test.want}
 		row.seed = keys{":claimed:p1": list{"o1", "o2"}, ":pollers": test.seen}
 		if test.want > 0 {
-			row.want = keys{":claimed:p2": list{"o1", "o2"}, ":pollers": scores{"p2": six - 1000}}
+			row.want = keys{":claimed:p2": list{"o1", "o2"}, ":pollers": scores{"p1": test.seen["p1"], "p2": six - 1000}}
 		}
 		cases = append(cases, row)
 	}

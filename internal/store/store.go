@@ -41,6 +41,9 @@ type Config struct {
 	OutboxKeep time.Duration
 	// OutboxCap is how many entries the outbox keeps, whoever reads it. Defaults to 100,000.
 	OutboxCap int
+	// Grace is for how long nothing expires after Redis or all dispatchers were away, as workers could not speak meanwhile; negative: not at all.
+	// Defaults to 15 s; with a Clock, which jumps where nothing happens, to none.
+	Grace time.Duration
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time
 }
@@ -60,6 +63,9 @@ func (c Config) WithDefaults() Config {
 	c.LogCap = cmp.Or(c.LogCap, 200)
 	c.MessageCap = cmp.Or(c.MessageCap, 1<<20)
 	c.NewErrorAbove = cmp.Or(c.NewErrorAbove, 50)
+	if c.Clock == nil {
+		c.Grace = cmp.Or(c.Grace, 15*time.Second)
+	}
 	c.OutboxKeep, c.OutboxCap = cmp.Or(c.OutboxKeep, 7*24*time.Hour), cmp.Or(c.OutboxCap, 100_000)
 	return c
 }

@@ -1,0 +1,105 @@
+package poller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// expired is how many attempts a dispatcher ends now by their deadline.
+func (b *bundle) expired() int {
+	b.t.Helper()
+	d := testkit.Got(dispatcher.New(b.Store, dispatcher.Config{Owner: "d"}))(b.t)
+	round := testkit.Got(d.RunOnce(context.Background()))(b.t)
+	failIf(b.t, round.Sleep == 0 && round.TimedOut == 0, "the dispatcher spins: %+v", round)
+	return round.TimedOut + round.Withdrawn + round.Taken
+}
+
+// take has workers take all attempts that wait.
+func (b *bundle) take() {
+	b.t.Helper()
+	for taken := true; taken; {
+		_, taken = b.Take()
+	}
+}
+
+func TestNothingExpiresWhileAMessageOfBeforeItsDeadlineStandsInOutput(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("done", "dead")
+		b.take()
+		b.round()
+		b.Clock.Turn(50 * time.Second)
+		b.Say(b.result("success", "done"))
+		b.Clock.Turn(time.Hour) // no poller lives
+		if got := b.expired(); got != 0 {
+			t.Fatalf("expected both attempts to wait for a poller, found %d ended", got)
+		}
+		p := b.poller(b.Store, poller.Config{})
+		b.roundOf(p)
+		b.ExpectStats("the success counts", map[string]int{"success": 1, "late": 1, "duplicate": 0})
+		b.roundOf(p)
+		if got := b.expired(); got != 1 {
+			t.Errorf("expected the attempt without a message to end, found %d", got)
+		}
+	})
+}
+
+func TestNothingExpiresWhileADeadPollerHoldsAMessageOfBeforeItsDeadline(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("done", "dead")
+		b.take()
+		b.round()
+		b.Say(b.result("success", "done"))
+		dies := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{Owner: "dies"})
+		_, err := dies.RunOnce(context.Background())
+		failIf(t, !errors.Is(err, errRedis), "expected it to die with a claimed message, found %v", err)
+		b.Clock.Turn(2 * time.Minute)
+		heir := b.poller(b.Store, poller.Config{Owner: "heir", Lease: time.Minute})
+		if got := b.expired(); got != 0 {
+			t.Fatalf("expected nothing to end before the message is applied, found %d", got)
+		}
+		b.roundOf(heir) // adopts it
+		if got := b.expired(); got != 0 {
+			t.Fatalf("expected nothing to end between the adoption and the round behind it, found %d", got)
+		}
+		for range 3 {
+			b.roundOf(heir)
+		}
+		b.ExpectStats("the success counts", map[string]int{"success": 1})
+		if got := b.expired(); got != 1 {
+			t.Errorf("expected the attempt without a message to end, found %d", got)
+		}
+	})
+}
+
+// The output list of a busy queue is never empty. What pollers have applied is known all the same.
+func TestAnAttemptExpiresThoughTheOutputListIsNeverEmpty(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("dead")
+		b.take()
+		p := b.poller(b.Store, poller.Config{Batch: 10})
+		for i := range 20 {
+			b.Say(fixture.Result("success", "nobody", fmt.Sprint("x", i)))
+		}
+		for second := range 100 {
+			b.Clock.Turn(time.Second)
+			for i := range 10 {
+				b.Say(fixture.Result("success", "nobody", fmt.Sprint(second, "-", i)))
+			}
+			b.roundOf(p)
+			failIf(t, len(b.List(b.Store.Keys.Output)) == 0, "the output list is empty")
+			if b.expired() == 1 {
+				failIf(t, second < 59 || second > 65, "expected the end soon after the deadline, found it after %d s", second)
+				return
+			}
+		}
+		t.Error("expected the attempt to expire, found it running")
+	})
+}
