@@ -148,6 +148,7 @@ func (s *story) dump() map[string]testkit.Value {
 	delete(all, s.queue+":pollers")
 	delete(all, s.queue+":dispatchers")
 	delete(all, s.queue+":front") // what a dispatcher has seen
+	delete(all, s.queue+":heard") // likewise, and what a poller has
 	delete(all, s.queue+":hours")
 	delete(all, s.queue+":zones") // which data daemons have
 	return all

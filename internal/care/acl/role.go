@@ -62,7 +62,7 @@ func dispatcher(k scope) part {
 			{[]string{"lset"}, []string{k.Input}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"type", "llen", "lmove", "lrem"}, []string{k.Claimed(all)}}, // it requeues attempts, and adopts no message
-			{[]string{"type", "zadd", "zrem", "zscore"}, []string{k.Pollers}},
+			{[]string{"zadd", "zrem"}, []string{k.Pollers}},
 			{[]string{"lrange", "lrem"}, []string{k.ClaimedCommands}},
 			{[]string{"rpush", "ltrim"}, []string{k.Rejected, k.Logs}},
 			{[]string{"hsetnx"}, []string{k.Policies}}, // and changes no definition
