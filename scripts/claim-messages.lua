@@ -106,38 +106,11 @@ local function claim(list, kept_in, stand, most, number)
   end
   return #kept > 0 and number
 end
+-- include: heard
 local left = #entries
 claim(output, claimed, entries, unfit[2] and 0 or room - math.max(0, most_commands))
-local came = #entries - left
-
--- hear notes it. What was left, or adopted, may be of any age.
-local function hear()
-  local name = 'poller ' .. owner
-  local noted = redis.call('HMGET', heard, 'claimed', 'mark', name)
-  if came == 0 and not noted[3] then
-    return
-  end
-  local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')
-  local applied = left > 0 and '0' or tonumber(ARGV[8]) > 0 and last --@ applied
-  if came > 0 then
-    local rest = redis.call('LLEN', output)
-    local mark, ahead = string.match(noted[2] or '', '^(%d+) (%d+)$')
-    ahead = (tonumber(ahead) or 0) - came
-    local claimed_to = rest == 0 and now or mark and ahead <= 0 and mark or before
-    if not mark or ahead <= 0 then
-      mark, ahead = now, rest
-    end
-    redis.call('HSET', heard, 'claimed', claimed_to, 'mark', rest == 0 and '' or mark .. ' ' .. ahead)
-    applied, last = applied or before, before
-  end
-  if applied then
-    redis.call('HSET', heard, name, applied .. ' ' .. (last or applied)) --@ holds
-  else
-    redis.call('HDEL', heard, name)
-  end
-end
 if not unfit[9] and not unfit[2] then
-  hear()
+  hear(#entries - left, left > 0)
 end
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.

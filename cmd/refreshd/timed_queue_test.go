@@ -58,5 +58,7 @@ func (s *timedQueue) answer(clock, kind, uid string, fields ...string) {
 	s.t.Helper()
 	s.set(clock)
 	s.queue.Say(fixture.Result(kind, uid, s.queue.Attempt(uid), fields...))
-	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context())))
+	for range 2 { // the second one notes that nothing is in hand any more
+		must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context())))
+	}
 }

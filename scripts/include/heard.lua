@@ -1,0 +1,28 @@
+-- hear notes that the owner has claimed so many messages of output. Some may have been left before, or adopted: these
+-- may be of any age.
+local in_hand = tonumber(ARGV[8]) > 0
+local function hear(came, left)
+  local name = 'poller ' .. owner
+  local noted = redis.call('HMGET', heard, 'claimed', 'mark', name)
+  if came == 0 and not noted[3] then
+    return
+  end
+  local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')
+  local applied = left and '0' or in_hand and last --@ applied
+  if came > 0 then
+    local rest = redis.call('LLEN', output)
+    local mark, ahead = string.match(noted[2] or '', '^(%d+) (%d+)$')
+    ahead = (tonumber(ahead) or 0) - came
+    local claimed_to = rest == 0 and now or mark and ahead <= 0 and mark or before
+    if not mark or ahead <= 0 then
+      mark, ahead = now, rest
+    end
+    redis.call('HSET', heard, 'claimed', claimed_to, 'mark', rest == 0 and '' or mark .. ' ' .. ahead)
+    applied, last = applied or before, before
+  end
+  if applied then
+    redis.call('HSET', heard, name, applied .. ' ' .. (last or applied)) --@ holds
+  else
+    redis.call('HDEL', heard, name)
+  end
+end
