@@ -28,6 +28,7 @@ type Entry struct {
 	DueAt      time.Time // the time that the attempt is for; zero: not told, like Purpose and Fence
 	Purpose    Purpose
 	Fence      int64 // grows with each attempt of the model
+	Deaths     int   // so many workers have died over it
 	// Traceparent is the part of a trace that the attempt belongs to; empty: it is not traced, or what stands there is none.
 	Traceparent string
 
@@ -54,6 +55,7 @@ func (w Wire) ParseEntry(raw string) (Entry, error) {
 		e.readTime("planned_at", &e.PlannedAt),
 	)
 	e.readFence()
+	e.readDeaths()
 	if e.read(traceparentName, &e.Traceparent) != nil || validateTraceparent(e.Traceparent) != nil {
 		e.Traceparent = ""
 	}
@@ -87,6 +89,9 @@ func (e *Entry) Payload() json.RawMessage {
 	names := flat.reserved()
 	if e.Fence != 0 {
 		names = append(names, fenceNames...)
+	}
+	if e.Deaths != 0 {
+		names = append(names, deathsName)
 	}
 	for _, name := range names {
 		delete(payload, name)
@@ -136,6 +141,15 @@ func (e *Entry) readFence() {
 	err := errors.Join(json.Unmarshal(e.fields["fence"], &fence), json.Unmarshal(e.fields["for"], &purpose), json.Unmarshal(e.fields["due_at"], &dueAt))
 	if err == nil && fence > 0 && purpose != "" {
 		e.Fence, e.Purpose, e.DueAt = fence, purpose, dueAt.UTC()
+	}
+}
+
+// readDeaths leaves a payload alone that had the name before it was reserved: refreshd writes no fence into its entries.
+func (e *Entry) readDeaths() {
+	var deaths int
+	ours := e.Fence != 0 || e.AttemptNo == 0 // an entry without a number is of another producer
+	if json.Unmarshal(e.fields[deathsName], &deaths) == nil && deaths > 0 && ours {
+		e.Deaths = deaths
 	}
 }
 

@@ -201,7 +201,7 @@ func TestANameThatMeansSomethingElseIsRefused(t *testing.T) {
 }
 
 func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
-	const old = "big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, reply_to, traceparent, fence, due_at, for"
+	const old = "big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, reply_to, traceparent, fence, due_at, for, deaths"
 	flat := Wire{ModelName: "banner_uid", AttemptName: "try"}
 	for _, test := range []struct {
 		wire                 Wire
@@ -210,7 +210,7 @@ func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
 		{Wire{}, `{"deadline_at":1}`, "payload.deadline_at", old},
 		{Wire{}, `{"Refresh_Attempt_UID":1}`, "payload.Refresh_Attempt_UID", old},
 		{Wire{}, `{"v":1,"uid":1,"payload":1,"banner_uid":1}`, "-", ""},
-		{flat, `{"Banner_uid":1}`, "payload.Banner_uid", "banner_uid, try, attempt_no, deadline_at, planned_at, reply_to, traceparent, fence, due_at, for"},
+		{flat, `{"Banner_uid":1}`, "payload.Banner_uid", "banner_uid, try, attempt_no, deadline_at, planned_at, reply_to, traceparent, fence, due_at, for, deaths"},
 		{flat, `{"big_table_uid":1,"refresh_attempt_uid":1}`, "-", ""},
 		{banners, `{"banner_uid":1,"try":1,"deadline_at":1,"payload":{}}`, "-", ""},
 	} {
@@ -363,4 +363,22 @@ func TestAnImportNeverLowersTheFence(t *testing.T) {
 		decision, _, err := m.Import(Moved{Definition: Definition{UID: "b", Payload: "{}"}, State: State{Fence: arrived, RefreshAt: monday}}, policy.Default(), true, nil, monday)
 		failIf(t, err != nil || decision.Next.Fence != max(arrived, m.Fence), "%d over %d becomes %d (%v)", arrived, m.Fence, decision.Next.Fence, err)
 	}
+}
+
+func TestDeathsStandBesideThePayloadAndAStoredPayloadKeepsTheName(t *testing.T) {
+	for raw, want := range map[string]struct {
+		deaths  int
+		payload string
+	}{
+		`{"big_table_uid":"m","refresh_attempt_uid":"a","x":1,"deaths":2}`:                                                                    {2, `{"x":1}`},
+		`{"big_table_uid":"m","refresh_attempt_uid":"a","attempt_no":1,"fence":7,"due_at":"2026-11-21T06:00:00.000Z","for":"run","deaths":3}`: {3, `{}`},
+		`{"big_table_uid":"m","refresh_attempt_uid":"a","deaths":1200,"attempt_no":1}`:                                                        {0, `{"deaths":1200}`},
+		`{"big_table_uid":"m","refresh_attempt_uid":"a","deaths":"many"}`:                                                                     {0, `{"deaths":"many"}`},
+		`{"big_table_uid":"m","refresh_attempt_uid":"a","deaths":-1}`:                                                                         {0, `{"deaths":-1}`},
+	} {
+		e, err := Wire{}.ParseEntry(raw)
+		failIf(t, err != nil || e.Deaths != want.deaths || string(e.Payload()) != want.payload, "%s: %d deaths, payload %s, %v", raw, e.Deaths, e.Payload(), err)
+	}
+	e, err := Wire{Nested: true}.ParseEntry(`{"big_table_uid":"m","refresh_attempt_uid":"a","payload":{"deaths":5},"deaths":2}`)
+	failIf(t, err != nil || e.Deaths != 2 || string(e.Payload()) != `{"deaths":5}`, "nested: %d deaths, payload %s, %v", e.Deaths, e.Payload(), err)
 }

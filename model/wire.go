@@ -55,7 +55,8 @@ func (w Wire) attemptNames() (names []string, reserved int) {
 }
 
 var ownFields = []string{
-	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "fence", "due_at", "for", "reply_to", traceparentName, "v",
+	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "fence", "due_at", "for", deathsName, "reply_to", traceparentName,
+	"v",
 	"changed", "reason", "error_type", "retryable", "retry_after", "user_friendly_reason", "status", "progress", "worker", "processing_id",
 }
 
@@ -93,12 +94,14 @@ func (w Wire) reserved() []string {
 }
 
 // fenceNames are reserved too, but for payloads that were saved before they were.
-var fenceNames = []string{"fence", "due_at", "for"}
+var fenceNames = []string{"fence", "due_at", "for", deathsName}
+
+const deathsName = "deaths"
 
 // namesFence reports whether a payload has one of these names at top level. Then an entry with the payload beside it has none of ours.
 func namesFence(payload string) bool {
 	text := strings.ToLower(payload)
-	if !strings.Contains(text, `"fence":`) && !strings.Contains(text, `"due_at":`) && !strings.Contains(text, `"for":`) {
+	if !slices.ContainsFunc(fenceNames, func(name string) bool { return strings.Contains(text, `"`+name+`":`) }) {
 		return false
 	}
 	var fields map[string]json.RawMessage

@@ -26,6 +26,8 @@ type Attempt struct {
 	// Fence grows with each attempt of the model, and is the same if an attempt is handed out again. What is written elsewhere under a condition on it
 	// is never replaced by a worker that was frozen: see docs/publish.md. 0: not told.
 	Fence int64
+	// Deaths is how many workers have died over this attempt. From 2 on it is worked on alone.
+	Deaths int
 	// Traceparent is the part of the trace of the attempt that the work belongs to, as W3C Trace Context writes it; a handler hands it on to what
 	// it calls. Empty: the attempt is not traced.
 	Traceparent string
@@ -140,7 +142,7 @@ func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
 	}
 	return &Attempt{
 		UID: e.UID, AttemptUID: e.AttemptUID, AttemptNo: e.AttemptNo, DeadlineAt: e.DeadlineAt, PlannedAt: e.PlannedAt,
-		DueAt: e.DueAt, Purpose: e.Purpose, Fence: e.Fence, Traceparent: e.Traceparent, Payload: e.Payload(), Raw: raw, entry: raw,
+		DueAt: e.DueAt, Purpose: e.Purpose, Fence: e.Fence, Deaths: e.Deaths, Traceparent: e.Traceparent, Payload: e.Payload(), Raw: raw, entry: raw,
 	}, nil
 }
 

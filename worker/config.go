@@ -42,11 +42,12 @@ type Config struct {
 	// Linger is how long, after the grace, handlers may take to return before they are abandoned.
 	// 1 ms to 1 h. Defaults to 5 s.
 	Linger time.Duration
-	// FlushTimeout is how long Run tries at the end to push what is left. 1 ms to 1 h. Defaults to 5 s.
+	// FlushTimeout is how long Run tries at the end to push what is left. 1 ms to 1 h. Defaults to 3 s.
 	FlushTimeout time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to MaxBackoff. At least 1 ms. Defaults to 50 ms.
 	Backoff time.Duration
-	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 5 s.
+	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 1 s, so that what is held is
+	// pushed soon when Redis is back.
 	MaxBackoff time.Duration
 	// Trace is called when the work of an attempt begins that has a Traceparent, with the instant by the clock of Redis, and what it returns when
 	// that has ended: the type of the message is told, or none. It may set the Traceparent to a part of its own. Both must be quick. Defaults to
@@ -74,8 +75,8 @@ func (c Config) WithDefaults() Config {
 	c.PushBatch = cmp.Or(c.PushBatch, 500)
 	c.Grace = max(0, cmp.Or(c.Grace, 10*time.Second))
 	c.Linger = cmp.Or(c.Linger, 5*time.Second)
-	c.FlushTimeout = cmp.Or(c.FlushTimeout, 5*time.Second)
-	c.MaxBackoff = cmp.Or(c.MaxBackoff, max(5*time.Second, c.Backoff))
+	c.FlushTimeout = cmp.Or(c.FlushTimeout, 3*time.Second)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, max(time.Second, c.Backoff))
 	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.MaxBackoff))
 	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	return c

@@ -72,6 +72,9 @@ func (e *execution) release() bool {
 	return first
 }
 
+// kills reports whether workers keep dying over the attempt: one death may be chance.
+func (e *execution) kills() bool { return e.Deaths >= 2 }
+
 // errGone is what a handler leaves that ended its goroutine instead of returning.
 var errGone = ErrorType(errors.New("the handler ended its goroutine"), "panic")
 

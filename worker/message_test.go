@@ -164,7 +164,7 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 	}}, newTakenList(""), &Config{PushBatch: 1, FlushTimeout: testkit.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
 	o.add(message{Type: model.MessageSuccess, UID: "first"})
 	o.add(message{Type: model.MessageSuccess, UID: "second"})
-	o.drain(t.Context())
+	o.drain(t.Context(), t.Context())
 	for i, uid := range []string{"first", "second", "later"} {
 		stopIf(t, i >= len(pushed) || !strings.Contains(pushed[i], uid), "pushed %q, want first, second, later", pushed)
 	}
@@ -197,7 +197,7 @@ func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
 	for _, owner := range []string{"old", "old", "new", "old"} {
 		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}
-	o.drain(t.Context())
+	o.drain(t.Context(), t.Context())
 	equal(t, []string{"old", "new", "old"}, owners)
 }
 
@@ -242,7 +242,7 @@ func TestTheDefaultsAreThoseOfTheDocumentationAndFitWhatIsSet(t *testing.T) {
 	c.Log = nil
 	equal(t, Config{
 		Concurrency: 4, Name: "w", FenceEvery: time.Second, Lease: 5 * time.Second, Heartbeat: time.Second, StatusEvery: 250 * time.Millisecond, PushBatch: 500,
-		Grace: 10 * time.Second, Linger: 5 * time.Second, FlushTimeout: 5 * time.Second, Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
+		Grace: 10 * time.Second, Linger: 5 * time.Second, FlushTimeout: 3 * time.Second, Backoff: 50 * time.Millisecond, MaxBackoff: time.Second,
 	}, c)
 	for _, c := range []Config{{}, {Backoff: time.Minute}, {MaxBackoff: time.Millisecond}, {Grace: -time.Hour}, {Heartbeat: time.Minute}, {Lease: time.Second}} {
 		err := c.WithDefaults().Validate()

@@ -131,9 +131,11 @@ func (s *session) run(ctx context.Context) error {
 
 	<-ctx.Done()
 	abandoned := s.stop(taken)
+	ending, cancel := context.WithTimeout(background, s.config.FlushTimeout)
+	defer cancel()
 	stopWatching()
 	stopPushing()
-	unpushed := s.sender.flush(background)
+	unpushed := s.sender.flush(ending)
 	stopBeating()
 	s.resign(background)
 	return errors.Join(abandoned, unpushed)

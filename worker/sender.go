@@ -65,15 +65,15 @@ func (s *sender) run(ctx context.Context) {
 			return
 		case <-s.news:
 		}
-		s.drain(ctx)
+		s.drain(ctx, context.WithoutCancel(ctx)) // half of a push would leave its end unknown
 	}
 }
 
 // drain pushes until nothing waits or ctx ends. Repeating a push that did arrive is harmless: what has ended an attempt ends no
-// other. It is not cut off by the end of ctx, because half of a push would leave its end unknown.
-func (s *sender) drain(ctx context.Context) {
+// other.
+func (s *sender) drain(ctx, pushing context.Context) {
 	for s.len() > 0 && ctx.Err() == nil {
-		backoff.Rest(ctx, s.retry.After(s.pushOnce(ctx)), nil)
+		backoff.Rest(ctx, s.retry.After(s.pushOnce(pushing)), nil)
 	}
 }
 
@@ -86,7 +86,7 @@ func (s *sender) pushOnce(ctx context.Context) error {
 			answers[i].Message = m.encode(s.queue.Wire())
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.FlushTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.config.FlushTimeout)
 	defer cancel()
 	_, err := s.queue.Answer(ctx, messages[0].owner, answers)
 	if err == nil {
@@ -117,7 +117,7 @@ func (s *sender) take() []message {
 func (s *sender) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.FlushTimeout)
 	defer cancel()
-	s.drain(ctx)
+	s.drain(ctx, ctx)
 	if left := s.len(); left > 0 {
 		return fmt.Errorf("push what is left: %d messages did not reach redis within %s", left, s.config.FlushTimeout)
 	}

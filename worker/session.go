@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,21 @@ type slots struct {
 
 func newSlots(c *Config, stop func()) *slots {
 	return &slots{tokens: make(chan struct{}, c.Concurrency), turn: make(chan struct{}, 1), stop: stop}
+}
+
+// idle waits until all slots are free, or ctx ends. The caller has the turn, so nobody else fills them.
+func (s *slots) idle(ctx context.Context) {
+	filled := 0
+	for filled < cap(s.tokens) && ctx.Err() == nil {
+		select {
+		case s.tokens <- struct{}{}:
+			filled++
+		case <-ctx.Done():
+		}
+	}
+	for range filled {
+		<-s.tokens
+	}
 }
 
 func newSession(background context.Context, p *Pool, queue Queue, owner string, slots *slots) *session {
@@ -122,11 +138,24 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error
 	s.quiet = taken.Order.Verb != ""
 	entries := s.taken.receive(asked, taken)
 	executions := s.decode(asked.Owner, entries)
+	s.begin(ctx, slices.DeleteFunc(slices.Clone(executions), (*execution).kills), taken.Now, 1)
+	for _, e := range executions {
+		if e.kills() { // nothing else is in hand, and could be lost with it
+			s.slots.idle(ctx)
+			s.begin(ctx, []*execution{e}, taken.Now, cap(s.slots.tokens))
+		}
+	}
+	s.count(&s.stats.Taken, len(entries))
+	return len(entries) > 0, nil
+}
+
+// begin starts the executions that still count, each in so many slots.
+func (s *session) begin(ctx context.Context, executions []*execution, told time.Time, slots int) {
 	// Some may have been superseded while they waited in line. When that cannot be read the entry's own word counts; the
 	// next check will tell.
-	fences, now, err := s.fences(whole, executions)
+	fences, now, err := s.fences(context.WithoutCancel(ctx), executions)
 	if err != nil {
-		now = taken.Now
+		now = told
 	}
 	for i, e := range executions {
 		current := e.AttemptUID
@@ -141,11 +170,9 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error
 		case isPast(e.DeadlineAt, now), ctx.Err() != nil: // in line, and nobody has noticed yet: no work of its own has failed
 			s.end(e, e.message(model.MessageInterrupted))
 		default:
-			s.start(e, now)
+			s.start(e, now, slots)
 		}
 	}
-	s.count(&s.stats.Taken, len(entries))
-	return len(entries) > 0, nil
 }
 
 // decode drops what cannot be read: without uids nobody can be told about it. There may be a million of them, so only some are
@@ -169,14 +196,16 @@ func (s *session) decode(owner string, entries []string) []*execution {
 	return executions
 }
 
-func (s *session) start(e *execution, now time.Time) {
+func (s *session) start(e *execution, now time.Time, slots int) {
 	e.ctx, e.cancel = context.WithCancelCause(s.ctx)
 	e.ask = func(ctx context.Context, m message) (reply, error) { return s.ask(ctx, e, m) }
 	e.status = &status{every: s.config.StatusEvery, send: s.sender.add}
 	if s.config.SignsEvery > 0 {
 		e.signs = &status{every: s.config.SignsEvery, send: s.sender.add}
 	}
-	s.slots.tokens <- struct{}{}
+	for range slots {
+		s.slots.tokens <- struct{}{}
+	}
 	s.executions.Store(e, nil)
 	// Asked after Store: whoever forgets the owner now finds e, and who did before is found here.
 	if owner, _ := s.taken.name(); owner != e.owner {
@@ -194,7 +223,9 @@ func (s *session) start(e *execution, now time.Time) {
 		defer func() {
 			s.finish(e, err)
 			e.cancel(nil)
-			<-s.slots.tokens
+			for range slots {
+				<-s.slots.tokens
+			}
 		}()
 		err = e.call(s.handler, &s.config)
 	})

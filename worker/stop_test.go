@@ -5,9 +5,11 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -192,4 +194,37 @@ func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
 			t.Errorf("%d in the input list, workers %q, entries %q; want the attempt in the list only", left, r.workers(), r.standing())
 		}
 	})
+}
+
+// frozenQueue takes messages until the test freezes it: then a push lasts as long as it may.
+type frozenQueue struct {
+	Queue
+	frozen atomic.Bool
+	pushes chan struct{}
+}
+
+func (q *frozenQueue) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
+	if !q.frozen.Load() {
+		return q.Queue.Answer(ctx, owner, answers)
+	}
+	backoff.Signal(q.pushes)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestAPoolWhoseRedisIsFrozenEndsWithinOneFlush(t *testing.T) {
+	t.Parallel()
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
+	q, config := &frozenQueue{Queue: r, pushes: make(chan struct{}, 1)}, quick()
+	config.FlushTimeout = 2 * time.Second
+	p := run(t, q, config, b.handle)
+	r.hand(b)
+	r.toldOf(model.MessageStarted)
+	q.frozen.Store(true)
+	b.result <- nil
+	testkit.Await(t, q.pushes, "the push that hangs")
+	begun := time.Now()
+	err := p.stop()
+	took := time.Since(begun)
+	failIf(t, err == nil || took > 3500*time.Millisecond, "ended after %s with %v, want one flush and an error", took, err)
 }

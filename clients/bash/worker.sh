@@ -64,15 +64,18 @@ calm() (
   exec "$@"
 )
 
-# redis asks Redis. False: it has answered an error, which is told on stderr, or nothing.
+# redis asks Redis, for at most 2 s: a connection may carry nothing any more. A pop waits for 1 s more. False: it has answered an error, which is told on
+# stderr, or nothing.
 redis() (
   trap '' TERM INT
+  limit=2
+  if [ -n "$cluster" ] || [[ $1 == BL* ]]; then limit=3; fi
   if [ -n "$password" ]; then export REDISCLI_AUTH=$password; fi
   for at in "${!hosts[@]}"; do # of a cluster the first that answers, which leads to the others
     server+=(-h "${hosts[at]}" -p "${ports[at]}")
     if ((${#hosts[@]} == 1)) || [ "$(timeout --foreground -s KILL 0.5 redis-cli "${server[@]}" PING 2>/dev/null)" = PONG ]; then break; fi
   done
-  { said=$(${cluster:+timeout --foreground -s KILL 3 bash -c 'trap "" TERM INT; exec "$@"' -} redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
+  { said=$(timeout --foreground -s KILL "$limit" bash -c 'trap "" TERM INT; exec "$@"' - redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
   code=$?
   if [ -n "$said" ]; then printf '%s\n' "$said" >&2; fi
   if [[ $said == *' failed: '* ]]; then exit 1; fi # SELECT was refused: redis-cli goes on in another database
@@ -209,13 +212,13 @@ say() {
   text=$(message --arg type "$@")
   if [ -n "$held" ] && [ "$1" != started ]; then send=answer; fi
   until error=$("$send" "$text"); do
-    if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS > stopping + 10)); } || over || { passed && ((SECONDS > taken + 60)); }; then
+    if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS >= stopping + 10)); } || over || { passed && ((SECONDS > taken + 60)); }; then
       echo "attempt $fence of $uid: $1 may not have reached redis: $error" >&2
       return 1
     fi
     pause=$((wait / 2 + RANDOM % (wait / 2)))
     sleep "$((pause / 1000)).$(printf %03d $((pause % 1000)))"
-    wait=$((wait < 2500 ? 2 * wait : 5000))
+    wait=$((wait < 500 ? 2 * wait : 1000))
   done
   if [ "$send" = answer ]; then held=''; fi
 }
@@ -227,12 +230,18 @@ passed() {
   [ -n "$deadline" ] && [[ $now > $deadline ]]
 }
 
-# over: does the attempt in hand no longer count? While Redis does not answer it does. A deadline that passes before `started` is applied moves.
+# over: does the attempt in hand no longer count? While Redis does not answer it does, and that of a damaged model until the deadline last heard of. A
+# deadline that passes before `started` is applied moves.
 over() {
   local found code order
   if [ -n "$held" ] && ! beats && take 0 && forgotten; then return 0; fi
-  if found=$(redis HGET "$queue:model:$uid" attempt_uid) && [ "$found" != "$fence" ]; then return 0; fi
-  if found=$(redis HGET "$queue:model:$uid" deadline_at); then deadline=$found; fi
+  if ! found=$(redis HGET "$queue:model:$uid" attempt_uid 2>&1); then
+    printf '%s\n' "$found" >&2
+    passed && [[ $begun || $found == *WRONGTYPE* ]]
+    return
+  fi
+  if [ "$found" != "$fence" ]; then return 0; fi
+  if found=$(redis HGET "$queue:model:$uid" deadline_at) && [[ $found =~ ^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)?$ ]]; then deadline=$found; fi
   passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ]
 }
 
@@ -433,7 +442,7 @@ while [ -z "$stopping" ]; do
     if ! over && say started --arg worker "$(hostname)" ${signs:+--argjson signs_every "$signs"}; then work "$@"; fi # over: superseded while it stood in line
   fi
   # What could not be told at the end is requeued.
-  if [ -n "$held" ] && { [ -z "$stopping" ] || { over && [ -n "$held" ]; }; }; then drop; fi
+  if [ -n "$held" ] && { [ -z "$stopping" ] || { ((SECONDS < stopping + 10)) && over && [ -n "$held" ]; }; }; then drop; fi
 done
 if [ -n "$beater" ]; then kill -KILL "$beater" 2>/dev/null; fi
 if [ -z "$plain$held$doubt" ]; then redis ZREM "$queue:workers" "$owner" >/dev/null; fi

@@ -52,8 +52,8 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.pool.SignsEvery), "signs-every", "announce signs of life for silent_after, and give one at most so often: with --exec for output, with --fetch for what comes (default none)")
 	flags.Var(count[int]{&f.pool.PushBatch, "1 to 10000"}, "push-batch", "messages to push at once (default 500)")
 	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
-	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 5s)")
-	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 5s)")
+	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 3s)")
+	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 1s)")
 }
 
 // workerGrace is --grace for the config of a worker, in which 0 means the default, and not none.

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -15,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// proxy stands between a worker and Redis: it counts commands and round trips, can cut all connections, and can say what a Redis says that
+// proxy stands between a worker and Redis: it counts commands and round trips, can cut or mute all connections, and can say what a Redis says that
 // takes nothing for a moment.
 type proxy struct {
 	listener net.Listener
@@ -24,14 +26,17 @@ type proxy struct {
 	begun    chan struct{} // closed by the first command
 
 	losing     atomic.Bool // the next result is lost: the connection on which it comes breaks before Redis is told
+	muting     atomic.Bool // the next entry is lost: the connection on which it goes becomes mute
+	away       atomic.Bool // new connections are closed at once
 	commands   atomic.Int64
 	roundTrips atomic.Int64            // requests that followed a reply, or were the first
 	refusing   atomic.Pointer[refusal] // an empty one: nothing is refused
 
-	mu     sync.Mutex
-	open   map[net.Conn]bool // guarded by mu
-	outage chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
-	said   map[saying]int    // guarded by mu: how often the worker has said it
+	mu      sync.Mutex
+	open    map[net.Conn]*link     // guarded by mu; by the connection of the worker
+	outage  chan struct{}          // guarded by mu: new connections wait until it is closed; nil: there is none
+	said    map[saying][]time.Time // guarded by mu: when the worker has said it
+	largest int                    // guarded by mu: of the messages, in bytes
 }
 
 func newProxy(redis string) (*proxy, error) {
@@ -39,7 +44,7 @@ func newProxy(redis string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, said: map[saying]int{}, begun: make(chan struct{})}
+	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]*link{}, said: map[saying][]time.Time{}, begun: make(chan struct{})}
 	p.refusing.Store(&refusal{})
 	p.copying.Go(func() {
 		for {
@@ -56,7 +61,10 @@ func newProxy(redis string) (*proxy, error) {
 // serve carries one connection until either side ends it.
 func (p *proxy) serve(worker net.Conn) {
 	defer func() { _ = worker.Close() }()
-	p.enter(worker)
+	if p.away.Load() {
+		return
+	}
+	l := p.enter(worker)
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -67,22 +75,51 @@ func (p *proxy) serve(worker net.Conn) {
 		return
 	}
 	defer func() { _ = redis.Close() }()
+	p.mu.Lock()
+	l.redis = redis
+	p.mu.Unlock()
 	answered := &turn{}
 	answered.Store(true)
+	ended := make(chan struct{})
 	p.copying.Go(func() {
-		p.ask(redis, bufio.NewReader(worker), answered)
+		defer close(ended)
+		p.ask(redis, bufio.NewReader(worker), answered, l)
 		_ = redis.Close()
 	})
-	_, _ = io.Copy(worker, io.TeeReader(redis, answered))
+	replies := make([]byte, 64<<10)
+	for !l.muted.Load() {
+		n, err := redis.Read(replies)
+		if p.muting.Load() && bytes.Contains(replies[:n], []byte("refresh_attempt_uid")) && p.muting.Swap(false) {
+			l.muted.Store(true)
+		}
+		if l.muted.Load() {
+			break
+		}
+		_, _ = answered.Write(replies[:n])
+		if _, failed := worker.Write(replies[:n]); cmp.Or(err, failed) != nil {
+			return
+		}
+	}
+	_ = redis.Close() // it blocks for nobody any more
+	<-ended
+}
+
+// link is a connection of the worker.
+type link struct {
+	muted atomic.Bool // nothing is carried any more, and nothing closes it
+	redis net.Conn
 }
 
 // ask passes on one command after the other, and counts them, until the worker says no more. A command that is refused becomes one to which Redis
 // answers with an error: so that comes in the sequence of all replies.
-func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn) {
+func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn, l *link) {
 	for {
 		words, raw, err := readCommand(worker)
 		if err != nil {
 			return
+		}
+		if l.muted.Load() {
+			continue
 		}
 		if len(words) > 0 {
 			lose, refused := p.count(words, answered.Swap(false))
@@ -99,7 +136,7 @@ func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn) {
 }
 
 // enter waits for the end of an outage.
-func (p *proxy) enter(conn net.Conn) {
+func (p *proxy) enter(conn net.Conn) *link {
 	p.mu.Lock()
 	for p.outage != nil {
 		over := p.outage
@@ -107,8 +144,10 @@ func (p *proxy) enter(conn net.Conn) {
 		<-over
 		p.mu.Lock()
 	}
-	p.open[conn] = true
+	l := &link{}
+	p.open[conn] = l
 	p.mu.Unlock()
+	return l
 }
 
 // count counts a command, and what it says of attempts. It may be to be lost, or refused with an error.
@@ -125,8 +164,9 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string
 			continue
 		}
 		said := saying{message.AttemptUID, message.Type}
-		p.said[said]++
-		if p.said[said] <= refusing.times {
+		p.said[said] = append(p.said[said], time.Now())
+		p.largest = max(p.largest, len(word))
+		if len(p.said[said]) <= refusing.times {
 			refused = refusing.text
 		}
 		if said.kind == model.MessageSuccess || said.kind == model.MessageFailure {
@@ -167,9 +207,28 @@ func (p *proxy) heard(attemptUID string, kinds ...model.MessageType) (times int)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, kind := range kinds {
-		times += p.said[saying{attemptUID, kind}]
+		times += len(p.said[saying{attemptUID, kind}])
 	}
 	return times
+}
+
+// widest is the longest pause between two pushes of a success since an instant, until now.
+func (p *proxy) widest(attemptUID string, since time.Time) (pause time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, at := range append(p.said[saying{attemptUID, model.MessageSuccess}], time.Now()) {
+		if at.After(since) {
+			pause, since = max(pause, at.Sub(since)), at
+		}
+	}
+	return pause
+}
+
+// longest is the size of the largest message, in bytes.
+func (p *proxy) longest() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.largest
 }
 
 // cut closes all connections. New ones are not answered until restore is called.
@@ -182,6 +241,26 @@ func (p *proxy) cut() {
 	for conn := range p.open {
 		_ = conn.Close()
 	}
+}
+
+// mute lets all connections stay open and carry nothing, as a firewall does that has forgotten them.
+func (p *proxy) mute() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.open {
+		l.muted.Store(true)
+		if l.redis != nil {
+			_ = l.redis.Close()
+		}
+	}
+}
+
+// freeze is mute, and new connections are not answered either.
+func (p *proxy) freeze() {
+	p.mu.Lock()
+	p.outage = cmp.Or(p.outage, make(chan struct{}))
+	p.mu.Unlock()
+	p.mute()
 }
 
 func (p *proxy) restore() {

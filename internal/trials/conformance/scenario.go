@@ -20,6 +20,7 @@ type scenario struct {
 	name        string
 	concurrency int // 0: 1, so that one attempt that does not stop holds up the next
 	parts       int
+	lease       time.Duration // 0: a short one
 	wire        model.Wire
 	play        func(ctx context.Context, s *stage)
 }
@@ -74,6 +75,13 @@ var scenarios = []scenario{
 	{name: "killed", play: playKilled},
 	{name: "thawed", play: playThawed},
 	{name: "silent", play: playSilent},
+	{name: "mute", lease: time.Minute, play: playMute},
+	{name: "outage", lease: time.Minute, play: playOutage},
+	{name: "poison", concurrency: 3, play: playPoison},
+	{name: "connection", concurrency: 2, play: playConnection},
+	{name: "reply", lease: 5 * time.Second, play: playReply},
+	{name: "orders", play: playOrders},
+	{name: "texts", play: playTexts},
 	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: func(ctx context.Context, s *stage) {
 		s.put(ctx, "a", work{"do": "digest", "text": "nested", "reply_to": "of the payload"})
 		s.should("works in a queue with names of its own and a nested payload", s.until(ctx, "a", model.EventSuccess), silence)

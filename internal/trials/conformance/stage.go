@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -25,6 +26,7 @@ type stage struct {
 	name        string
 	config      *Config
 	concurrency int
+	lease       time.Duration
 	clients     *store.Clients
 	queue       *store.Queue
 	app         *client.Client
@@ -43,7 +45,7 @@ type stage struct {
 func play(ctx context.Context, config *Config, clients *store.Clients, address redisurl.Address, name string) (s *stage, err error) {
 	scenario := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
 	s = &stage{
-		name: name, config: config, concurrency: max(1, scenario.concurrency), clients: clients, address: address,
+		name: name, config: config, concurrency: max(1, scenario.concurrency), lease: cmp.Or(scenario.lease, lease), clients: clients, address: address,
 		happened: make(chan model.JournalEntry),
 	}
 	defer func() {
@@ -111,7 +113,7 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 	var running sync.WaitGroup
 	wait = func() { cancel(); running.Wait() }
 	for _, part := range s.queue.Parts {
-		d, err := dispatcher.New(part, dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: lease})
+		d, err := dispatcher.New(part, dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: s.lease})
 		if err != nil {
 			return wait, err
 		}

@@ -1,0 +1,180 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+// bound is how long a worker may take to notice that Redis has changed, and to end.
+const bound = 15 * time.Second
+
+// playMute lets the connections stay open and carry nothing: only a time limit of the worker finds out.
+func playMute(ctx context.Context, s *stage) {
+	s.put(ctx, "a", succeed)
+	s.until(ctx, "a", model.EventSuccess)
+	s.within(ctx, 300*time.Millisecond, never) // it waits for the next
+	s.proxy.mute()
+	s.put(ctx, "b", succeed)
+	s.must("takes again within 15 s when its connections have become mute", s.soon(ctx, bound, "b"), silence)
+	s.put(ctx, "c", work{"do": "succeed", "after_ms": 500})
+	s.inHand(ctx, "c")
+	s.proxy.mute()
+	s.must("answers within 15 s when they become mute during the work", s.soon(ctx, bound, "c"), silence)
+	s.put(ctx, "d", work{"do": "succeed", "after_ms": forever})
+	s.inHand(ctx, "d")
+	s.proxy.freeze()
+	s.must("ends within 15 s of SIGTERM though Redis does not answer", s.worker.end(ctx, bound), "it had to be killed")
+}
+
+// soon waits for the success of a model.
+func (s *stage) soon(ctx context.Context, patience time.Duration, uid string) bool {
+	return s.within(ctx, patience, func() bool { return s.times(uid, model.EventSuccess) > 0 })
+}
+
+// The parts of an outage: Redis is away until pauses that double have grown, then loads its data for longer than the longest pause.
+const (
+	absence = 4 * time.Second
+	loading = 10 * time.Second
+)
+
+func never() bool { return false }
+
+// playOutage has work end while Redis is away. It comes back as after a restart: it loads its data first.
+func playOutage(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 500})
+	s.inHand(ctx, "a")
+	s.proxy.away.Store(true)
+	s.proxy.cut()
+	s.proxy.restore()
+	s.within(ctx, absence, never)
+	s.proxy.refuse(refusal{text: refusals[len(refusals)-3].text, all: true})
+	s.proxy.away.Store(false)
+	begun := time.Now()
+	s.within(ctx, loading, never)
+	widest := s.proxy.widest(s.first(model.EventStart).AttemptUID, begun)
+	s.should("pushes a result again every 2 s while Redis refuses it", widest < 2500*time.Millisecond, "a pause of "+widest.Round(time.Millisecond).String())
+	s.proxy.refuse(refusal{})
+	s.must("pushes what it holds within 2 s after Redis is back", s.soon(ctx, 3*time.Second, "a"), silence) // a second for a busy machine
+	twice := s.counter(ctx, string(model.Stale), string(model.Duplicate))
+	s.should("once", twice == 0, fmt.Sprintf("%d more messages", twice))
+}
+
+// playPoison has entries in line that have killed workers, before and behind others.
+func playPoison(ctx context.Context, s *stage) {
+	s.put(ctx, "warm", succeed)
+	s.until(ctx, "warm", model.EventSuccess)
+	s.proxy.cut()
+	for _, uid := range []string{"a", "killer1", "b", "killer2", "c"} {
+		s.put(ctx, uid, work{"do": "succeed", "after_ms": 400})
+		s.until(ctx, uid, model.EventStart)
+	}
+	s.curse(ctx, "killer1", 2)
+	s.curse(ctx, "killer2", 3)
+	s.proxy.restore()
+	for _, uid := range []string{"a", "killer1", "b", "killer2", "c"} {
+		s.must("works on all, also on what has killed workers: "+uid, s.until(ctx, uid, model.EventSuccess), silence)
+	}
+	for _, uid := range []string{"killer1", "killer2"} {
+		beside := s.beside(uid)
+		s.should("works alone on what has killed workers: "+uid, len(beside) == 0, "beside it: "+strings.Join(beside, ", "))
+	}
+}
+
+// curse writes into the entry of a model, which nobody has taken, how many workers have died over it.
+func (s *stage) curse(ctx context.Context, uid string, deaths int) {
+	input := s.queue.Parts[0].Keys.Input
+	for i, entry := range s.clients.Write.LRange(ctx, input, 0, -1).Val() {
+		if strings.Contains(entry, `"`+uid+`"`) {
+			s.fail(s.clients.Write.LSet(ctx, input, int64(i), strings.TrimSuffix(entry, "}")+fmt.Sprintf(`,"deaths":%d}`, deaths)).Err())
+		}
+	}
+}
+
+// beside lists the models whose work overlaps that on one.
+func (s *stage) beside(uid string) (others []string) {
+	var open []string
+	for _, e := range s.seen {
+		switch e.Event {
+		case model.EventStarted:
+			if open = append(open, e.UID); slices.Contains(open, uid) {
+				others = append(others, open...)
+			}
+		case model.EventSuccess:
+			open = slices.DeleteFunc(open, func(other string) bool { return other == e.UID })
+		}
+	}
+	slices.Sort(others)
+	return slices.DeleteFunc(slices.Compact(others), func(other string) bool { return other == uid })
+}
+
+// playConnection leaves slots free, and the list empty: a worker with one connection for all pushes only when its pop has ended.
+func playConnection(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 300})
+	s.must("answers within 3 s though nothing more is in line", s.taken(ctx, "a") && s.soon(ctx, 3*time.Second, "a"),
+		"no answer: a pop that waits needs a connection of its own, else the push waits behind it")
+}
+
+// playReply loses an entry on its way to the worker, on a connection that becomes mute then.
+func playReply(ctx context.Context, s *stage) {
+	s.put(ctx, "a", succeed)
+	s.until(ctx, "a", model.EventSuccess)
+	before := s.owners(ctx)
+	if len(before) == 0 {
+		return // as in the scenario killed
+	}
+	s.proxy.muting.Store(true)
+	s.put(ctx, "b", succeed)
+	s.must("works on an attempt whose entry was lost on the way", s.soon(ctx, bound, "b"), silence)
+	s.should("gives heartbeats meanwhile", slices.Equal(before, s.owners(ctx)), "its lease was lost")
+}
+
+func (s *stage) owners(ctx context.Context) (owners []string) {
+	beats, _, err := s.queue.Parts[0].Report().Heartbeats(ctx)
+	s.fail(err)
+	for _, beat := range beats {
+		if beat.Of == model.RoleWorker {
+			owners = append(owners, beat.Owner)
+		}
+	}
+	return owners
+}
+
+// playOrders lets an operator ask the worker to take nothing, to go on, and to end.
+func playOrders(ctx context.Context, s *stage) {
+	s.put(ctx, "a", succeed)
+	s.until(ctx, "a", model.EventSuccess)
+	pools := store.Map(s.owners(ctx), store.PoolName)
+	if len(pools) == 0 {
+		return
+	}
+	order := func(verb string) { s.fail(s.queue.Fleet().OrderPools(ctx, pools, store.PoolOrder{Verb: verb})) }
+	order(store.PoolQuiet)
+	begun := s.proxy.commands.Load()
+	s.put(ctx, "b", succeed)
+	rest := 3 * time.Second
+	s.should("takes nothing when an operator says quiet", !s.soon(ctx, rest, "b"), "another attempt")
+	asked := s.proxy.commands.Load() - begun
+	s.should("asks seldom meanwhile", asked <= 20*int64(rest/time.Second), fmt.Sprintf("%d commands in %s", asked, rest))
+	order("")
+	s.should("takes again when it may", s.until(ctx, "b", model.EventSuccess), silence)
+	order(store.PoolStop)
+	select {
+	case <-s.worker.exited:
+	case <-time.After(bound):
+	}
+	s.should("ends within 15 s when an operator says stop", s.worker.ended() != "", "it had to be killed")
+}
+
+// playTexts has texts that are longer than anybody reads.
+func playTexts(ctx context.Context, s *stage) {
+	long := strings.Repeat("x", 20_000)
+	s.put(ctx, "a", work{"do": "fail", "reason": long, "user_friendly_reason": long, "status": long})
+	s.must("a failure with long texts is answered", s.until(ctx, "a", model.EventFailure), silence)
+	s.should("cuts texts at 2,000 characters", s.proxy.longest() < 10_000, fmt.Sprintf("a message of %d bytes", s.proxy.longest()))
+}
