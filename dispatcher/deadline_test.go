@@ -134,7 +134,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 	never := func(*bundle) {}
 	inTime := func(b *bundle) {
 		b.Clock.Turn(workerLease)
-		must(b.t, testkit.Only(b.Store.RequeueExpired(b.t.Context(), b.now(), workerLease)))
+		must(b.t, testkit.Only(b.Store.RequeueExpired(b.t.Context(), b.now(), b.now(), workerLease)))
 	}
 	tooLate := func(b *bundle) {
 		b.Clock.Turn(time.Hour)
@@ -148,7 +148,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 		}{
 			"nobody looked":                      {true, never, 1, 0},
 			"nobody looked, not begun":           {false, never, 1, 0},
-			"requeued in time":                   {true, inTime, 1, 0},
+			"requeued in time":                   {true, inTime, 0, 1}, // there nobody has begun it
 			"requeued in time, never begun":      {false, inTime, 0, 1},
 			"requeued too late":                  {true, tooLate, 1, 0},
 			"requeued too late, not yet applied": {false, tooLate, 1, 0},

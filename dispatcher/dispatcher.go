@@ -35,7 +35,7 @@ type Store interface {
 	MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error)
 	TrimOutbox(ctx context.Context) (unread int, err error)
 	NoteSample(ctx context.Context, now time.Time) error
-	RequeueExpired(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
+	RequeueExpired(ctx context.Context, now, judged time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 }
 
 // Dispatcher starts due models and ends expired attempts of one queue.

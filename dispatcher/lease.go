@@ -37,8 +37,11 @@ func (d *Dispatcher) requeueExpired(ctx context.Context, due store.Due) error {
 		return nil
 	}
 	d.looked = due.Now
-	expired, err := d.store.RequeueExpired(ctx, due.Now, lease)
+	expired, err := d.store.RequeueExpired(ctx, due.Now, due.Judged, lease)
 	for _, worker := range expired {
+		for _, death := range worker.Deaths {
+			d.logbook.Applied(death, due.Now)
+		}
 		if worker.Attempts > 0 {
 			d.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastHeartbeat).Int("attempts", worker.Attempts).
 				Msg("dispatcher: handed back what a silent worker had taken")

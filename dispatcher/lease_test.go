@@ -80,7 +80,7 @@ type refusing struct {
 	looks int
 }
 
-func (r *refusing) RequeueExpired(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
+func (r *refusing) RequeueExpired(context.Context, time.Time, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	r.looks++
 	return nil, r.err
 }

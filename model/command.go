@@ -236,7 +236,7 @@ func (m *Model) supersede(decision *Decision, now time.Time) {
 		return
 	}
 	decision.Next.AttemptNo = max(0, decision.Next.AttemptNo-1)
-	decision.Next.Deferrals = 0
+	decision.Next.Deferrals, decision.Next.Deaths = 0, 0
 	decision.end(m, now, policy.Failure{Reason: "superseded: " + decision.Next.Why}, nil)
 	decision.Next.LastAttemptUID = m.LastAttemptUID
 }

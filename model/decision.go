@@ -20,6 +20,7 @@ const (
 
 	EventTaken        Event = "taken"         // a deadline passed in line: the attempt gets its full timeout
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
+	EventWorkerDied   Event = "worker_died"   // a worker has died over the attempt: handed out again, or deferred as it has killed several; not counted
 	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for, or a retry waits for its window again
 	EventGiveUp       Event = "give_up"       // the give-up window ended while the model waited
 	EventParked       Event = "parked"        // due, but a blocker stops it
@@ -222,7 +223,7 @@ const (
 
 // Events are all transitions that are counted.
 var Events = []Event{
-	EventStart, EventTimeout, EventWithdrawn, EventTaken, EventQueueTimeout, EventSkipped, EventGiveUp, EventParked, EventLimited, EventReleased,
+	EventStart, EventTimeout, EventWithdrawn, EventTaken, EventQueueTimeout, EventWorkerDied, EventSkipped, EventGiveUp, EventParked, EventLimited, EventReleased,
 	EventReplan, EventLevel, EventBecameLate, EventBecameStale, EventWatch, EventSuccess, EventFailure, EventPostponed, EventInterrupted,
 	EventSuspect, EventOutdated, EventStarted, EventStatus, EventCreate, EventUpdate, EventRun, EventEnable, EventDisable, EventRemove, EventAccept, EventCancel,
 	EventImport, EventOrphan,

@@ -23,7 +23,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	if !next.FinalFailureAt.IsZero() {
 		decision.addNotice(policy.NoticeRecovered, &m.Policy)
 	}
-	next.AttemptNo, next.Deferrals = 0, 0
+	next.AttemptNo, next.Deferrals, next.Deaths = 0, 0, 0
 	next.LastSuccessAt, next.FingerprintID, next.Unpublished = now, "", false
 	next.Fence = max(next.Fence, now.UnixMilli()) // then last_success_at tells it, and the hash needs no field for it
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
@@ -96,7 +96,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	}
 	decision := Decision{Event: event, Next: m.State}
 	next := &decision.Next
-	next.Deferrals = 0
+	next.Deferrals, next.Deaths = 0, 0
 	if next.Again {
 		// Somebody wants a fresh one: what came of this one must not count against it.
 		next.AttemptNo = 0
@@ -127,7 +127,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 func (m *Model) outdated(failure policy.Failure, changed *bool, now time.Time) Decision {
 	decision := Decision{Event: EventOutdated, Next: m.State}
 	next := &decision.Next
-	next.AttemptNo, next.Deferrals = 0, 0
+	next.AttemptNo, next.Deferrals, next.Deaths = 0, 0, 0
 	m.continueAttempt(next, now)
 	decision.end(m, now, failure, changed)
 	return decision
@@ -162,22 +162,19 @@ func (m *Model) Postpone(delay time.Duration, now time.Time) Decision {
 	return m.deferAttempt(EventPostponed, delay, "postponed by the worker: again"+afterText(delay), now)
 }
 
-// Interrupt ends an attempt whose worker had to stop: due again now.
-func (m *Model) Interrupt(now time.Time) Decision {
-	return m.deferAttempt(EventInterrupted, 0, "interrupted: again at once", now)
-}
-
 func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
 	if m.Outdated {
 		return m.outdated(policy.Failure{}, nil, now)
 	}
-	if m.Deferrals >= maxDeferrals {
+	if m.Deferrals >= maxDeferrals && event != EventWorkerDied {
 		return m.fail(EventFailure, deferredTooOften(event, m.Deferrals+1, delay), now)
 	}
 	decision := Decision{Event: event, Next: m.State}
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
-	next.Deferrals++
+	if event != EventWorkerDied {
+		next.Deferrals++
+	}
 	cause := TriggerDeferred
 	if event == EventInterrupted && m.Trigger.ByHand() {
 		cause = m.Trigger
@@ -194,7 +191,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 		next.dueNow(now, whyAgain)
 	}
 	decision.end(m, now, policy.Failure{}, nil)
-	if next.Deferrals > 1 {
+	if next.Deferrals > 1 && event != EventWorkerDied {
 		decision.Ended.Times = next.Deferrals
 	}
 	return decision

@@ -201,6 +201,9 @@ func (m *Model) entry(s *State) string {
 	}
 	if !s.EntryDueAt.IsZero() && (m.Wire.Nested || !namesFence(m.Payload)) {
 		text = strconv.AppendInt(append(text, `","fence":`...), s.Fence, 10)
+		if s.kills() {
+			text = strconv.AppendInt(append(text, `,"deaths":`...), int64(s.Deaths), 10)
+		}
 		text = append(append(text, `,"due_at":"`...), FormatTime(s.EntryDueAt)...)
 		text = append(append(text, `","for":"`...), m.purpose(s)...)
 	}

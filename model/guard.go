@@ -178,7 +178,7 @@ func (s *State) Held() bool { return s.ParkedBy == BySuspect }
 func (m *Model) holdSuspect(reason string, message Message, now time.Time) Decision {
 	decision := Decision{Event: EventSuspect, Next: m.State, Recheck: Never}
 	next := &decision.Next
-	next.AttemptNo, next.Deferrals = max(0, next.AttemptNo-1), 0
+	next.AttemptNo, next.Deferrals, next.Deaths = max(0, next.AttemptNo-1), 0, 0
 	if m.plan(next, now); next.RefreshAt.IsZero() { // with nothing planned it would start at once, if it were not held
 		next.RefreshAt = now
 	}

@@ -305,7 +305,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case MessagePostponed:
 		decision = m.Postpone(message.RetryAfter, now)
 	case MessageInterrupted:
-		decision = m.Interrupt(now)
+		decision = m.deferAttempt(EventInterrupted, 0, "interrupted: again at once", now)
 	case MessageReady:
 		decision = m.ready(message, now)
 	case MessageStarted:

@@ -78,17 +78,22 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	if next.failingSince().IsZero() || next.TryingSince.After(now) { // a wait that did not count was cut short
 		next.TryingSince = now
 	}
-	next.DeadlineAt = m.deadline(&next, now)
-	if m.Policy.QueueTimeout > 0 {
-		next.DeadlineAt = now.Add(m.Policy.QueueTimeout)
-	}
+	next.UserFriendlyStatus, next.Progress = "", 0
+	next.SilentAfter, next.HeardAt = 0, time.Time{} // an older daemon has left them
+	m.offer(&next, now)
 	next.EntryDeadlineAt = next.DeadlineAt
 	next.EntryPlannedAt, _ = m.planned(now)
 	next.EntryDueAt, next.Fence = cmp.Or(m.RefreshAt, now), max(m.Fence+1, now.UnixMilli())
-	next.UserFriendlyStatus, next.Progress = "", 0
-	next.SilentAfter, next.HeardAt = 0, time.Time{} // an older daemon has left them
-	m.expectTimeout(&next)
 	return Decision{Event: EventStart, Next: next, Message: m.entry(&next)}
+}
+
+// offer sets how long an attempt waits that stands in the input list from now on.
+func (m *Model) offer(next *State, now time.Time) {
+	next.DeadlineAt = m.deadline(next, now)
+	if m.Policy.QueueTimeout > 0 {
+		next.DeadlineAt = now.Add(m.Policy.QueueTimeout)
+	}
+	m.expectTimeout(next)
 }
 
 // Begin notes that a worker really begins: the deadline counts from now. false: the attempt had begun before, and nothing changes.

@@ -86,6 +86,7 @@ type State struct {
 	FinalFailureAt time.Time `json:"final_failure_at"` // last final failure since the last success: its end is a recovery
 	LastAttemptUID string    `json:"last_attempt_uid"` // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result
 	Deferrals      int       `json:"deferrals"`        // postponed, interrupted or not begun attempts in a row
+	Deaths         int       `json:"deaths"`           // workers that died over the model since one has said how an attempt ended
 	// TryingSince is from when the give-up window counts while that is not the last success: the first start of a model that
 	// never succeeded, or the update that began anew.
 	TryingSince time.Time `json:"trying_since"`
@@ -221,7 +222,7 @@ func (s *State) endAttempt() {
 // enable begins the cycle of attempts and the give-up window anew. The model is failing until a success, whoever enables it.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
-	s.AttemptNo, s.Deferrals, s.Unpublished = 0, 0, false
+	s.AttemptNo, s.Deferrals, s.Deaths, s.Unpublished = 0, 0, 0, false
 	if !s.failingSince().IsZero() {
 		s.TryingSince = now
 	}

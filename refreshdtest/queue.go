@@ -97,7 +97,7 @@ func (w *watched) ReadDue(ctx context.Context, asked store.DueRequest) (store.Du
 }
 
 // RequeueExpired does nothing: the worker gives no heartbeat, and does not die.
-func (*watched) RequeueExpired(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
+func (*watched) RequeueExpired(context.Context, time.Time, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	return nil, nil
 }
 

@@ -80,7 +80,7 @@ func (r *queueFixture) requeue(lease time.Duration) (attempts int) {
 	r.t.Helper()
 	now, err := r.Now(r.t.Context())
 	r.must(err)
-	expired, err := r.RequeueExpired(r.t.Context(), now, lease)
+	expired, err := r.RequeueExpired(r.t.Context(), now, now, lease)
 	r.must(err)
 	for _, worker := range expired {
 		attempts += worker.Attempts

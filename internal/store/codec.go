@@ -168,6 +168,7 @@ func (c *codec) state(m *model.Model) {
 	c.time("final_failure_at", &m.FinalFailureAt)
 	c.text("last_attempt_uid", &m.LastAttemptUID)
 	c.number("deferrals", &m.Deferrals)
+	c.number("deaths", &m.Deaths)
 	c.time("trying_since", &m.TryingSince)
 	c.text("freshness", (*string)(&m.Freshness))
 	c.time("stale_at", &m.StaleAt)

@@ -77,7 +77,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Pool().Leave(ctx, "w1")) }},
 		{"EVALSHA", "", "requeue entries: ", requeue},
 		{"EVALSHA", "", "give a heartbeat: ", func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err }},
-		{"ZRANGEBYSCORE", "", "look for dead workers: ", func() error { return only(b.RequeueExpired(ctx, b.now, time.Second)) }},
+		{"ZRANGEBYSCORE", "", "look for dead workers: ", func() error { return only(b.RequeueExpired(ctx, b.now, b.now, time.Second)) }},
 		{"EVALSHA", "", "push messages to the output list: ", func() error { return only(b.Pool().Answer(ctx, "w1", []Answer{{}})) }},
 		{"EVALSHA", "", "take entries of the input list: ", func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) }},
 		{"LRANGE", "", "read history: ", func() error { return only(b.Report().History(ctx, "m1")) }},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -103,24 +105,33 @@ type ExpiredWorker struct {
 	Owner         string
 	LastHeartbeat time.Time
 	Attempts      int // that were requeued
+	// Deaths are what became of the attempts that it had begun.
+	Deaths []*Transition
 }
 
 // RequeueExpired finds the workers whose last heartbeat is at least a lease old at now, returns what they had taken to the head of the input
 // list, in its order, and forgets them. A heartbeat that lies more than a quarter of a lease in the future expires too: it was not given since now
-// was read, so the clock has been set back. The attempts keep their uids and are not counted again. A worker that has given a heartbeat meanwhile
-// keeps everything.
+// was read, so the clock has been set back. The attempts keep their uids and are not counted again. Of those that the worker had begun the model
+// decides, as it may have killed it. A worker that has given a heartbeat meanwhile keeps everything.
 //
-// Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
-// so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
+// Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed, as far as deadlines are judged. The
+// latter was taken, so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
 //
 // The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all workers look expired until
 // each has given its next heartbeat.
-func (s *Store) RequeueExpired(ctx context.Context, now time.Time, lease time.Duration) (expired []ExpiredWorker, err error) {
+func (s *Store) RequeueExpired(ctx context.Context, now, judged time.Time, lease time.Duration) (expired []ExpiredWorker, err error) {
 	found, err := s.expired(ctx, s.Keys.Workers, now, lease, lease/4)
 	for _, last := range found { // one whose list is of another type keeps no other waiting
-		count, failed := s.Pool().requeue(ctx, last.Owner, lease.Milliseconds(), Millis(last.At))
+		taken, failed := s.Pool().readTaken(ctx, last.Owner, judged)
+		worker := ExpiredWorker{Owner: last.Owner, LastHeartbeat: last.At}
+		if silence := taken.now.Sub(last.At); failed == nil && (silence >= lease || silence < 0) {
+			worker.Deaths, failed = s.countDeaths(ctx, &taken)
+		}
 		if failed == nil {
-			expired = append(expired, ExpiredWorker{last.Owner, last.At, count})
+			worker.Attempts, failed = s.Pool().requeue(ctx, last.Owner, lease.Milliseconds(), Millis(last.At), taken)
+		}
+		if failed == nil {
+			expired = append(expired, worker)
 		}
 		err = errors.Join(err, failed)
 		if failed != nil && !Answered(failed) {
@@ -132,34 +143,83 @@ func (s *Store) RequeueExpired(ctx context.Context, now time.Time, lease time.Du
 
 // Leave forgets a pool by its own wish. What it still has is requeued.
 func (s Pool) Leave(ctx context.Context, owner string) (int, error) {
-	return s.requeue(ctx, owner, "", "")
+	taken, err := s.readTaken(ctx, owner, time.Time{})
+	if err != nil {
+		return 0, err
+	}
+	return s.requeue(ctx, owner, "", "", taken)
 }
 
-func (s Pool) requeue(ctx context.Context, owner string, lease, heartbeat any) (int, error) {
+// returned are the entries that a worker had taken.
+type returned struct {
+	over  []any             // entries that nobody is to work on any more
+	begun map[string]string // model -> the entry of its attempt, which the worker has begun
+	now   time.Time         // when they were read; zero: there are none
+}
+
+// readTaken reads what a worker has taken. judged is up to when deadlines are; zero: up to now.
+//
+// Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
+// What changes in between is dropped by the worker that takes the entry and finds it stale.
+func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r returned, err error) {
 	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
-	if err != nil {
-		return 0, fmt.Errorf("read taken entries: %w", err)
+	if err != nil || len(entries) == 0 {
+		return r, Wrap(err, "read taken entries")
 	}
-	// Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
-	// What changes in between is dropped by the worker that takes the entry and finds it stale.
-	args := []any{s.clockArg(), owner, lease, heartbeat, "", math.MaxInt32}
-	if len(entries) > 0 {
-		uids, attempts := make([]string, len(entries)), make([]string, len(entries))
-		for i, raw := range entries {
-			entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
-			uids[i], attempts[i] = entry.UID, entry.AttemptUID
+	uids, attempts := make([]string, len(entries)), make([]string, len(entries))
+	for i, raw := range entries {
+		entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+		uids[i], attempts[i] = entry.UID, entry.AttemptUID
+	}
+	fences, now, err := s.Fences(ctx, uids)
+	if err != nil {
+		return r, err
+	}
+	r.begun, r.now = map[string]string{}, now
+	judged = earlier(judged, now)
+	for i, fence := range fences {
+		late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(judged)
+		if attempts[i] == "" || fence.Err == nil && (fence.AttemptUID != attempts[i] || late) {
+			r.over = append(r.over, entries[i])
+		} else if fence.Begun {
+			r.begun[uids[i]] = entries[i]
 		}
-		fences, now, err := s.Fences(ctx, uids)
+	}
+	return r, nil
+}
+
+// countDeaths has the models decide over which a worker has died. Attempts that end by that are over.
+func (s *Store) countDeaths(ctx context.Context, r *returned) (deaths []*Transition, err error) {
+	for uids := range slices.Chunk(slices.Sorted(maps.Keys(r.begun)), 100) {
+		records, err := s.Load(ctx, uids)
 		if err != nil {
-			return 0, err
+			return deaths, err
 		}
-		for i, fence := range fences {
-			late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(now)
-			if attempts[i] == "" || fence.Err == nil && (fence.AttemptUID != attempts[i] || late) {
-				args = append(args, entries[i])
+		batch := Batch{Now: r.now}
+		for _, uid := range uids {
+			entry, _ := s.Wire().ParseEntry(r.begun[uid]) // it was read before
+			if record := records[uid]; record.AttemptUID == entry.AttemptUID && !record.ProcessingAt.IsZero() {
+				batch.Items = append(batch.Items, Item{Transition: record.Decide(record.WorkerDied(r.now), r.now)})
 			}
 		}
+		codes, err := s.Commit(ctx, batch)
+		for i, code := range codes {
+			if transition := batch.Items[i].Transition; code == CodeApplied {
+				deaths = append(deaths, transition)
+				if transition.Decision().Ended != nil {
+					r.over = append(r.over, r.begun[transition.UID()])
+				}
+			}
+		}
+		if err != nil {
+			return deaths, err
+		}
 	}
+	return deaths, nil
+}
+
+func (s Pool) requeue(ctx context.Context, owner string, lease, heartbeat any, r returned) (int, error) {
+	args := append([]any{s.clockArg(), owner, lease, heartbeat, "", math.MaxInt32}, r.over...)
 	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input}
 	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
 	return max(0, moved), Wrap(err, "requeue entries")

@@ -49,7 +49,9 @@ func (b *bench) answer(owner string, answers ...Answer) []Code {
 
 func (b *bench) requeues(owner string, lastHeartbeat int64) int {
 	b.t.Helper()
-	count, err := b.Pool().requeue(context.Background(), owner, "", lastHeartbeat)
+	taken, err := b.Pool().readTaken(context.Background(), owner, time.Time{})
+	must(b.t, err)
+	count, err := b.Pool().requeue(context.Background(), owner, "", lastHeartbeat, taken)
 	must(b.t, err)
 	return count
 }
@@ -151,12 +153,12 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 				":taken:old": list{inputEntry(0)}, ":taken:alive": list{inputEntry(1)},
 			}),
 			call: func(b *bench) any {
-				expired, err := b.RequeueExpired(b.t.Context(), b.now, 5*time.Second)
+				expired, err := b.RequeueExpired(b.t.Context(), b.now, b.now, 5*time.Second)
 				must(b.t, err)
 				return expired
 			},
 			says: []ExpiredWorker{
-				{"old", time.UnixMilli(six - 5001).UTC(), 1}, {"edge", time.UnixMilli(six - 5000).UTC(), 0}, {"future", time.UnixMilli(six + 1251).UTC(), 0},
+				{"old", time.UnixMilli(six - 5001).UTC(), 1, nil}, {"edge", time.UnixMilli(six - 5000).UTC(), 0, nil}, {"future", time.UnixMilli(six + 1251).UTC(), 0, nil},
 			},
 			want: and(inFlight(2), keys{":workers": scores{"alive": six - 4999, "ahead": six + 1250}, ":taken:alive": list{inputEntry(1)}, "-input": list{inputEntry(0)}}),
 		},
@@ -164,11 +166,11 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 			name: "a pool is judged by the clock of the moment, not by that of a caller who was stopped since",
 			seed: and(inFlight(1), keys{":workers": scores{"w1": six - 1}, ":taken:w1": inputEntries(1)}),
 			call: func(b *bench) any {
-				expired, err := b.RequeueExpired(b.t.Context(), b.now.Add(-time.Minute), 5*time.Second)
+				expired, err := b.RequeueExpired(b.t.Context(), b.now.Add(-time.Minute), b.now, 5*time.Second)
 				must(b.t, err)
 				return expired
 			},
-			says: []ExpiredWorker{{"w1", time.UnixMilli(six - 1).UTC(), 0}},
+			says: []ExpiredWorker{{"w1", time.UnixMilli(six - 1).UTC(), 0, nil}},
 		},
 		{
 			name: "entries are requeued at the head in their order, once",
@@ -233,7 +235,7 @@ func TestADeadWorkerWhoseListIsOfAnotherTypeKeepsNoOtherWaiting(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":taken:w1": "x", ":taken:w2": inputEntries(1), ":workers": scores{"w1": 7, "w2": 8}})
 		b.redis.HSet(t.Context(), benchQueue+":model:m0", "attempt_uid", "a0")
-		expired, err := b.RequeueExpired(t.Context(), b.now, 5*time.Second)
+		expired, err := b.RequeueExpired(t.Context(), b.now, b.now, 5*time.Second)
 		failIf(t, err == nil || len(expired) != 1 || expired[0].Owner != "w2", "expected w2 alone and an error, found %v, %v", expired, err)
 		expectEqual(t, "in line", list{inputEntry(0)}, b.redis.LRange(t.Context(), benchQueue+"-input", 0, -1).Val())
 	})

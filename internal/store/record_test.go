@@ -234,7 +234,7 @@ func TestTheSetsShowTheLastTransitionOfABatch(t *testing.T) {
 		expectEqual(t, "due", any(scores{"m2": six}), state[":due"])
 		expectEqual(t, "running", any(scores{"m1": tenPast}), state[":running"])
 		record = b.load("m1")
-		ended := record.Decide(record.Interrupt(b.now), b.now)
+		ended := record.Decide(interrupted(record, b.now), b.now)
 		b.mustApply(ended, record.Remove())
 		state = b.state()
 		expectEqual(t, "due", any(scores{"m2": six}), state[":due"])

@@ -201,7 +201,7 @@ func (b *bench) run(ends ...string) {
 			"failure":     func() model.Decision { return record.Fail(policy.Failure{Reason: "HTTP 500"}, b.now) },
 			"timeout":     func() model.Decision { return record.Expire(b.now) },
 			"postponed":   func() model.Decision { return record.Postpone(0, b.now) },
-			"interrupted": func() model.Decision { return record.Interrupt(b.now) },
+			"interrupted": func() model.Decision { return interrupted(record, b.now) },
 			"withdrawn":   func() model.Decision { return record.Withdraw(b.now) },
 		}[end]()
 		b.mustApply(record.Decide(decision, b.now))

@@ -146,7 +146,7 @@ var resultCases = []eventCase{
 	{
 		name: "interrupted", answers: "oanswer",
 		seed: and(runningKeys(), answered),
-		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Interrupt(b.now), b.now) },
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(interrupted(r, b.now), b.now) },
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:00:00.000Z",
 				"refresh_why", "interrupted: again at once", "refresh_for", "deferred"),
@@ -391,4 +391,9 @@ var failureCases = []eventCase{
 			":stats":      hash{"success": "1", "total_retries": "1", "successful_retries": "1", "retried_cycles": "1"},
 		}),
 	},
+}
+
+func interrupted(r *Record, now time.Time) model.Decision {
+	decision, _ := r.Handle(model.Message{Type: model.MessageInterrupted, AttemptUID: r.AttemptUID}, now)
+	return decision
 }

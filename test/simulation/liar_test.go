@@ -198,8 +198,8 @@ func (s hastyHeir) Adopt(ctx context.Context, expired, owner string, lease time.
 	return s.Store.Adopt(ctx, expired, owner, lease/2, limit)
 }
 
-func (s hastyHeir) RequeueExpired(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	return s.Store.RequeueExpired(ctx, now, lease/2)
+func (s hastyHeir) RequeueExpired(ctx context.Context, now, judged time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
+	return s.Store.RequeueExpired(ctx, now, judged, lease/2)
 }
 
 // impatient requeues what silent pools had taken without having seen the clock run evenly.
@@ -208,7 +208,7 @@ type impatient struct{ store.Pool }
 func (s impatient) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
 	if err == nil {
-		_, err = s.RequeueExpired(ctx, due.Now, lease)
+		_, err = s.RequeueExpired(ctx, due.Now, due.Judged, lease)
 	}
 	return due, err
 }

@@ -257,7 +257,7 @@ func (lifeless) Heartbeat(context.Context, string) (store.Taken, error) {
 // uncaring leaves the dead alone.
 type uncaring struct{ store.Pool }
 
-func (uncaring) RequeueExpired(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
+func (uncaring) RequeueExpired(context.Context, time.Time, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	return nil, nil
 }
 

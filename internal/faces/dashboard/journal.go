@@ -56,7 +56,7 @@ var (
 	}
 	happenings = map[model.Event]string{
 		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventSuspect: "waits for a verdict", model.EventTimeout: "timed out",
-		model.EventTaken: "got a worker late", model.EventQueueTimeout: "began too late", model.EventOrphan: "left an index without a model",
+		model.EventTaken: "got a worker late", model.EventQueueTimeout: "began too late", model.EventWorkerDied: "lost its worker", model.EventOrphan: "left an index without a model",
 		model.EventReplan: "got a new plan", model.EventLevel: "got a new phase", model.EventWatch: "got a new freshness", model.EventMend: "was mended", model.EventParked: "began to wait", model.EventReleased: "stopped waiting", model.EventGiveUp: "gave up",
 	}
 )

@@ -77,6 +77,9 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 			text = "Waits for its schedule."
 		}
 	}
+	if m.Deaths > 0 {
+		text = join(text, words.Sentence(words.Count(m.Deaths, "worker has", "workers have")+" died over it."))
+	}
 	return join(failed, text, words.Sentence(missing.Reason))
 }
 
