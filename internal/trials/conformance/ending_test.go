@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -135,6 +136,38 @@ func TestADamagedModelDoesNotKeepABashWorkerFromTheDeadline(t *testing.T) {
 			for _, w := range b.end() {
 				failIf(t, w.UID != "n" && !strings.HasPrefix(w.Type, "user_"), "expected nothing more about the damaged one, found %+v", w)
 			}
+		})
+	}
+}
+
+// TestAClientGivesUpAMinuteAfterItTookAnAttemptThatNobodyLetsItBegin refuses its `started`, and no daemon ends the attempt. Before that minute a poller
+// may move the deadline.
+func TestAClientGivesUpAMinuteAfterItTookAnAttemptThatNobodyLetsItBegin(t *testing.T) {
+	for _, language := range append(asking, "bash") {
+		t.Run(language, func(t *testing.T) {
+			long.Only(t)
+			t.Parallel()
+			s := testkit.Miniredis(t)
+			client := redis.NewClient(&redis.Options{Addr: s.Addr})
+			t.Cleanup(func() { _ = client.Close() })
+			s.Mini.Server().SetPreHook(func(peer *server.Peer, command string, words ...string) bool {
+				if command != "RPUSH" || !strings.Contains(strings.Join(words, " "), `of-m"`) || words[0] != "q-output" {
+					return false
+				}
+				peer.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+				return true
+			})
+			worker := startHandler(t, language, handlers[language], s.URL, "REFRESHD_QUEUE=q")
+			deadline := model.FormatTime(time.Now().Add(2 * time.Second))
+			begun := time.Now()
+			push(t, client, "m", `,"deadline_at":"`+deadline+`"`)
+			must(t, client.HSet(t.Context(), "q:model:m", "deadline_at", deadline).Err())
+			push(t, client, "n", "")
+			testkit.Equal(t, heard(t, client), "started n")
+			took := time.Since(begun)
+			failIf(t, took < 50*time.Second || took > 90*time.Second, "want it to give up after a minute, took %s", took)
+			testkit.Equal(t, heard(t, client), "success n")
+			testkit.Equal(t, worker.Stop(), 0)
 		})
 	}
 }
