@@ -136,8 +136,13 @@ func (s *session) run(ctx context.Context) error {
 	stopWatching()
 	stopPushing()
 	unpushed := s.sender.flush(ending)
+	leaving, cancel := context.WithTimeout(background, s.config.Heartbeat)
+	defer cancel()
 	stopBeating()
-	s.resign(background)
+	if unpushed == nil { // else Redis may not answer: the last heartbeat and this call have one bound
+		leaving = background
+	}
+	s.resign(leaving)
 	return errors.Join(abandoned, unpushed)
 }
 

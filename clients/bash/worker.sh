@@ -241,7 +241,7 @@ over() {
     return
   fi
   if [ "$found" != "$fence" ]; then return 0; fi
-  if found=$(redis HGET "$queue:model:$uid" deadline_at) && [[ $found =~ ^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)?$ ]]; then deadline=$found; fi
+  if found=$(redis HGET "$queue:model:$uid" deadline_at) && [[ $found =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$ ]]; then deadline=$found; fi
   passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ]
 }
 

@@ -227,6 +227,14 @@ type boundedConn struct {
 // headerSize is more than any header of a value has.
 const headerSize = 32
 
+// SetReadDeadline shortens the deadline of a call that waits: go-redis adds 10 s to the time for which it blocks.
+func (c *boundedConn) SetReadDeadline(at time.Time) error {
+	if most := time.Now().Add(blockFor + ioTimeout); at.After(most) {
+		at = most
+	}
+	return c.Conn.SetReadDeadline(at)
+}
+
 // Read reads what Redis sends. The error is errLarge as soon as the header of a value above the bound is there.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)

@@ -53,6 +53,14 @@ func self(t *testing.T, worker string) conformance.Config {
 // in is the example of a client.
 func in(t *testing.T, language string) conformance.Config {
 	t.Helper()
+	if language == "bash" {
+		testkit.RequireProgram(t, "redis-cli", "redis-tools")
+		testkit.RequireProgram(t, "jq", "jq")
+		return conformance.Config{
+			Command: []string{fromRoot(t, "clients/bash/worker.sh"), fromRoot(t, "clients/bash/conformance.sh")},
+			Environ: []string{"REFRESHD_SIGNS_EVERY=1"},
+		}
+	}
 	command := example(t, language, "conformance")
 	return conformance.Config{Command: command.Args, Environ: command.Env}
 }
@@ -66,6 +74,22 @@ func fromRoot(t *testing.T, path string) string {
 func TestThePoolOfPackageWorkerDoesAllThatAWorkerShould(t *testing.T) {
 	t.Parallel()
 	expectAll(t, self(t, "pool"))
+}
+
+// TestEachClientThatIsInstalledWorks is quick: the long tests play all scenarios.
+func TestEachClientThatIsInstalledWorks(t *testing.T) {
+	for _, language := range append(asking, "bash") {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			config := in(t, language)
+			config.Scenarios = []string{"success", "shutdown"}
+			if language != "bash" { // its attempts start many programs
+				config.Scenarios = append(config.Scenarios, "stale", "reconnect", "connection")
+			}
+			report, failing := play(t, config)
+			failIf(t, !report.Holds, "expected all that a worker must do, found failing %q", failing)
+		})
+	}
 }
 
 func TestThePythonClientDoesAllThatAWorkerShould(t *testing.T) {
@@ -86,10 +110,13 @@ func TestThePHPClientDoesAllThatAWorkerShould(t *testing.T) {
 	expectAll(t, in(t, "php"))
 }
 
-// expectAll plays all scenarios, but the one in which Redis refuses for many seconds with the long tests only.
+// slow are the scenarios that last for many seconds.
+var slow = []string{"refusals", "mute", "outage", "reply"}
+
+// expectAll plays all scenarios, the slow ones with the long tests only.
 func expectAll(t *testing.T, config conformance.Config) {
 	t.Helper()
-	config.Scenarios = slices.DeleteFunc(conformance.Names(), func(name string) bool { return name == "refusals" && !long.Enabled() })
+	config.Scenarios = slices.DeleteFunc(conformance.Names(), func(name string) bool { return slices.Contains(slow, name) && !long.Enabled() })
 	report, failing := play(t, config)
 	failIf(t, len(failing) > 0 || !report.Holds || report.Cost == nil || report.Cost.Commands < 2 || report.Cost.RoundTrips > report.Cost.Commands,
 		"expected all to hold and a cost, found failing %q, cost %+v", failing, report.Cost)
@@ -98,13 +125,9 @@ func expectAll(t *testing.T, config conformance.Config) {
 // TestTheBashWorkerDoesAllThatAWorkerMust also says what it does not do.
 func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 	long.Only(t)
-	testkit.RequireProgram(t, "redis-cli", "redis-tools")
-	testkit.RequireProgram(t, "jq", "jq")
-	report, failing := play(t, conformance.Config{
-		Command:  []string{fromRoot(t, "clients/bash/worker.sh"), fromRoot(t, "clients/bash/conformance.sh")},
-		Environ:  []string{"REFRESHD_SIGNS_EVERY=1"},
-		Patience: 30 * time.Second, Flood: 20, // each attempt of it starts some twenty programs
-	})
+	config := in(t, "bash")
+	config.Patience, config.Flood = 30*time.Second, 20 // each attempt of it starts some twenty programs
+	report, failing := play(t, config)
 	want := []string{
 		"should success: the owner is told how far it is: user_friendly_status, progress",
 		"should failure: with its error_type",

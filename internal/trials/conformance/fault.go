@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,17 +20,23 @@ func playMute(ctx context.Context, s *stage) {
 	s.put(ctx, "a", succeed)
 	s.until(ctx, "a", model.EventSuccess)
 	s.within(ctx, 300*time.Millisecond, never) // it waits for the next
-	s.proxy.mute()
+	s.mute()
 	s.put(ctx, "b", succeed)
 	s.must("takes again within 15 s when its connections have become mute", s.soon(ctx, bound, "b"), silence)
 	s.put(ctx, "c", work{"do": "succeed", "after_ms": 500})
 	s.inHand(ctx, "c")
-	s.proxy.mute()
+	s.mute()
 	s.must("answers within 15 s when they become mute during the work", s.soon(ctx, bound, "c"), silence)
 	s.put(ctx, "d", work{"do": "succeed", "after_ms": forever})
-	s.inHand(ctx, "d")
+	begun := s.taken(ctx, "d")
 	s.proxy.freeze()
-	s.must("ends within 15 s of SIGTERM though Redis does not answer", s.worker.end(ctx, bound), "it had to be killed")
+	s.must("ends within 15 s of SIGTERM though Redis does not answer", begun && s.worker.end(ctx, bound), "it had to be killed")
+}
+
+// mute lets the connections that are open carry nothing.
+func (s *stage) mute() {
+	s.proxy.freeze()
+	s.proxy.restore()
 }
 
 // soon waits for the success of a model.
@@ -48,7 +55,7 @@ func never() bool { return false }
 // playOutage has work end while Redis is away. It comes back as after a restart: it loads its data first.
 func playOutage(ctx context.Context, s *stage) {
 	s.put(ctx, "a", work{"do": "succeed", "after_ms": 500})
-	s.inHand(ctx, "a")
+	s.until(ctx, "a", model.EventStarted)
 	s.proxy.away.Store(true)
 	s.proxy.cut()
 	s.proxy.restore()
@@ -58,9 +65,9 @@ func playOutage(ctx context.Context, s *stage) {
 	begun := time.Now()
 	s.within(ctx, loading, never)
 	widest := s.proxy.widest(s.first(model.EventStart).AttemptUID, begun)
-	s.should("pushes a result again every 2 s while Redis refuses it", widest < 2500*time.Millisecond, "a pause of "+widest.Round(time.Millisecond).String())
+	s.should("pushes a result again every 2 s while Redis refuses it", widest < 3*time.Second, "a pause of "+widest.Round(time.Millisecond).String())
 	s.proxy.refuse(refusal{})
-	s.must("pushes what it holds within 2 s after Redis is back", s.soon(ctx, 3*time.Second, "a"), silence) // a second for a busy machine
+	s.must("pushes what it holds within 2 s after Redis is back", s.soon(ctx, 5*time.Second, "a"), silence) // some seconds for a busy machine
 	twice := s.counter(ctx, string(model.Stale), string(model.Duplicate))
 	s.should("once", twice == 0, fmt.Sprintf("%d more messages", twice))
 }
@@ -69,20 +76,21 @@ func playOutage(ctx context.Context, s *stage) {
 func playPoison(ctx context.Context, s *stage) {
 	s.put(ctx, "warm", succeed)
 	s.until(ctx, "warm", model.EventSuccess)
+	line := []string{"a", "killer1", "b", "killer2", "c"}
 	s.proxy.cut()
-	for _, uid := range []string{"a", "killer1", "b", "killer2", "c"} {
+	for _, uid := range line {
 		s.put(ctx, uid, work{"do": "succeed", "after_ms": 400})
 		s.until(ctx, uid, model.EventStart)
 	}
 	s.curse(ctx, "killer1", 2)
 	s.curse(ctx, "killer2", 3)
 	s.proxy.restore()
-	for _, uid := range []string{"a", "killer1", "b", "killer2", "c"} {
+	for _, uid := range line {
 		s.must("works on all, also on what has killed workers: "+uid, s.until(ctx, uid, model.EventSuccess), silence)
 	}
 	for _, uid := range []string{"killer1", "killer2"} {
-		beside := s.beside(uid)
-		s.should("works alone on what has killed workers: "+uid, len(beside) == 0, "beside it: "+strings.Join(beside, ", "))
+		beside := strings.Join(s.beside(uid), ", ")
+		s.should("works alone on what has killed workers: "+uid, beside == "", "beside it: "+beside)
 	}
 }
 
@@ -98,15 +106,16 @@ func (s *stage) curse(ctx context.Context, uid string, deaths int) {
 
 // beside lists the models whose work overlaps that on one.
 func (s *stage) beside(uid string) (others []string) {
-	var open []string
+	open := map[string]bool{}
 	for _, e := range s.seen {
 		switch e.Event {
 		case model.EventStarted:
-			if open = append(open, e.UID); slices.Contains(open, uid) {
-				others = append(others, open...)
-			}
+			open[e.UID] = true
 		case model.EventSuccess:
-			open = slices.DeleteFunc(open, func(other string) bool { return other == e.UID })
+			delete(open, e.UID)
+		}
+		if open[uid] {
+			others = slices.AppendSeq(others, maps.Keys(open))
 		}
 	}
 	slices.Sort(others)
@@ -116,7 +125,8 @@ func (s *stage) beside(uid string) (others []string) {
 // playConnection leaves slots free, and the list empty: a worker with one connection for all pushes only when its pop has ended.
 func playConnection(ctx context.Context, s *stage) {
 	s.put(ctx, "a", work{"do": "succeed", "after_ms": 300})
-	s.must("answers within 3 s though nothing more is in line", s.taken(ctx, "a") && s.soon(ctx, 3*time.Second, "a"),
+	s.until(ctx, "a", model.EventStarted)
+	s.must("answers within 4 s though nothing more is in line", s.soon(ctx, 4*time.Second, "a"), // some workers pop for 5 s
 		"no answer: a pop that waits needs a connection of its own, else the push waits behind it")
 }
 
@@ -132,17 +142,6 @@ func playReply(ctx context.Context, s *stage) {
 	s.put(ctx, "b", succeed)
 	s.must("works on an attempt whose entry was lost on the way", s.soon(ctx, bound, "b"), silence)
 	s.should("gives heartbeats meanwhile", slices.Equal(before, s.owners(ctx)), "its lease was lost")
-}
-
-func (s *stage) owners(ctx context.Context) (owners []string) {
-	beats, _, err := s.queue.Parts[0].Report().Heartbeats(ctx)
-	s.fail(err)
-	for _, beat := range beats {
-		if beat.Of == model.RoleWorker {
-			owners = append(owners, beat.Owner)
-		}
-	}
-	return owners
 }
 
 // playOrders lets an operator ask the worker to take nothing, to go on, and to end.
@@ -164,11 +163,8 @@ func playOrders(ctx context.Context, s *stage) {
 	order("")
 	s.should("takes again when it may", s.until(ctx, "b", model.EventSuccess), silence)
 	order(store.PoolStop)
-	select {
-	case <-s.worker.exited:
-	case <-time.After(bound):
-	}
-	s.should("ends within 15 s when an operator says stop", s.worker.ended() != "", "it had to be killed")
+	ended := func() bool { return s.worker.ended() != "" }
+	s.should("ends within 15 s when an operator says stop", s.within(ctx, bound, ended), "it had to be killed")
 }
 
 // playTexts has texts that are longer than anybody reads.
@@ -176,5 +172,5 @@ func playTexts(ctx context.Context, s *stage) {
 	long := strings.Repeat("x", 20_000)
 	s.put(ctx, "a", work{"do": "fail", "reason": long, "user_friendly_reason": long, "status": long})
 	s.must("a failure with long texts is answered", s.until(ctx, "a", model.EventFailure), silence)
-	s.should("cuts texts at 2,000 characters", s.proxy.longest() < 10_000, fmt.Sprintf("a message of %d bytes", s.proxy.longest()))
+	s.should("cuts texts at 2,000 characters", s.proxy.largest.Load() < 10_000, fmt.Sprintf("a message of %d bytes", s.proxy.largest.Load()))
 }

@@ -2,18 +2,24 @@ package conformance
 
 import (
 	"context"
-	"slices"
 	"syscall"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
 // leased reports whether the worker, which has an attempt in hand, gives heartbeats: then what it has is requeued when it is silent.
-func (s *stage) leased(ctx context.Context) bool {
+func (s *stage) leased(ctx context.Context) bool { return len(s.owners(ctx)) > 0 }
+
+// owners are the names of the workers that give heartbeats.
+func (s *stage) owners(ctx context.Context) (owners []string) {
 	beats, _, err := s.queue.Parts[0].Report().Heartbeats(ctx)
 	s.fail(err)
-	return slices.ContainsFunc(beats, func(beat store.Heartbeat) bool { return beat.Of == model.RoleWorker })
+	for _, beat := range beats {
+		if beat.Of == model.RoleWorker {
+			owners = append(owners, beat.Owner)
+		}
+	}
+	return owners
 }
 
 // unspent checks what became of the attempt of a silent worker: it goes on under its uid, as if it had just been taken.

@@ -26,17 +26,17 @@ type proxy struct {
 	begun    chan struct{} // closed by the first command
 
 	losing     atomic.Bool // the next result is lost: the connection on which it comes breaks before Redis is told
-	muting     atomic.Bool // the next entry is lost: the connection on which it goes becomes mute
+	muting     atomic.Bool // the next entry that is taken is lost: the connection on which it goes becomes mute
 	away       atomic.Bool // new connections are closed at once
 	commands   atomic.Int64
+	largest    atomic.Int64            // message, in bytes
 	roundTrips atomic.Int64            // requests that followed a reply, or were the first
 	refusing   atomic.Pointer[refusal] // an empty one: nothing is refused
 
-	mu      sync.Mutex
-	open    map[net.Conn]*link     // guarded by mu; by the connection of the worker
-	outage  chan struct{}          // guarded by mu: new connections wait until it is closed; nil: there is none
-	said    map[saying][]time.Time // guarded by mu: when the worker has said it
-	largest int                    // guarded by mu: of the messages, in bytes
+	mu     sync.Mutex
+	open   map[*link]bool         // guarded by mu
+	outage chan struct{}          // guarded by mu: new connections wait until it is closed; nil: there is none
+	said   map[saying][]time.Time // guarded by mu: when the worker has said it
 }
 
 func newProxy(redis string) (*proxy, error) {
@@ -44,7 +44,7 @@ func newProxy(redis string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]*link{}, said: map[saying][]time.Time{}, begun: make(chan struct{})}
+	p := &proxy{listener: listener, redis: redis, open: map[*link]bool{}, said: map[saying][]time.Time{}, begun: make(chan struct{})}
 	p.refusing.Store(&refusal{})
 	p.copying.Go(func() {
 		for {
@@ -61,58 +61,60 @@ func newProxy(redis string) (*proxy, error) {
 // serve carries one connection until either side ends it.
 func (p *proxy) serve(worker net.Conn) {
 	defer func() { _ = worker.Close() }()
-	if p.away.Load() {
-		return
-	}
-	l := p.enter(worker)
-	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.open, worker)
-	}()
 	redis, err := net.DialTimeout("tcp", p.redis, 5*time.Second)
-	if err != nil {
+	if err != nil || p.away.Load() {
 		return
 	}
 	defer func() { _ = redis.Close() }()
-	p.mu.Lock()
-	l.redis = redis
-	p.mu.Unlock()
-	answered := &turn{}
-	answered.Store(true)
+	l := &link{proxy: p, worker: worker, redis: redis}
+	l.answered.Store(true)
+	p.enter(l)
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.open, l)
+	}()
 	ended := make(chan struct{})
 	p.copying.Go(func() {
 		defer close(ended)
-		p.ask(redis, bufio.NewReader(worker), answered, l)
+		p.ask(l, bufio.NewReader(worker))
 		_ = redis.Close()
 	})
-	replies := make([]byte, 64<<10)
-	for !l.muted.Load() {
-		n, err := redis.Read(replies)
-		if p.muting.Load() && bytes.Contains(replies[:n], []byte("refresh_attempt_uid")) && p.muting.Swap(false) {
-			l.muted.Store(true)
-		}
-		if l.muted.Load() {
-			break
-		}
-		_, _ = answered.Write(replies[:n])
-		if _, failed := worker.Write(replies[:n]); cmp.Or(err, failed) != nil {
-			return
-		}
+	_, _ = io.Copy(l, redis)
+	if l.muted.Load() {
+		<-ended
 	}
-	_ = redis.Close() // it blocks for nobody any more
-	<-ended
 }
 
 // link is a connection of the worker.
 type link struct {
-	muted atomic.Bool // nothing is carried any more, and nothing closes it
-	redis net.Conn
+	proxy         *proxy
+	worker, redis net.Conn
+	answered      atomic.Bool // a reply has come since it was asked last
+	muted         atomic.Bool // it carries nothing any more, and nothing closes it
+	script        atomic.Bool // the last command takes, where a pop that waits may only look
+}
+
+// Write passes on a reply.
+func (l *link) Write(reply []byte) (int, error) {
+	l.answered.Store(true)
+	if l.script.Load() && bytes.Contains(reply, []byte("refresh_attempt_uid")) && l.proxy.muting.Swap(false) {
+		l.mute()
+	}
+	if l.muted.Load() {
+		return len(reply), nil
+	}
+	return l.worker.Write(reply)
+}
+
+func (l *link) mute() {
+	l.muted.Store(true)
+	_ = l.redis.Close() // it waits for nothing any more
 }
 
 // ask passes on one command after the other, and counts them, until the worker says no more. A command that is refused becomes one to which Redis
 // answers with an error: so that comes in the sequence of all replies.
-func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn, l *link) {
+func (p *proxy) ask(l *link, worker *bufio.Reader) {
 	for {
 		words, raw, err := readCommand(worker)
 		if err != nil {
@@ -122,7 +124,8 @@ func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn, l *lin
 			continue
 		}
 		if len(words) > 0 {
-			lose, refused := p.count(words, answered.Swap(false))
+			l.script.Store(strings.HasPrefix(strings.ToLower(words[0]), "eval"))
+			lose, refused := p.count(words, l.answered.Swap(false))
 			if lose {
 				return // before it was told
 			}
@@ -131,12 +134,12 @@ func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn, l *lin
 				raw = fmt.Appendf(nil, "*4\r\n$4\r\nEVAL\r\n$%d\r\n%s\r\n$1\r\n0\r\n$%d\r\n%s\r\n", len(script), script, len(refused), refused)
 			}
 		}
-		_, _ = redis.Write(raw) // when that fails the replies end, too
+		_, _ = l.redis.Write(raw) // when that fails the replies end, too
 	}
 }
 
 // enter waits for the end of an outage.
-func (p *proxy) enter(conn net.Conn) *link {
+func (p *proxy) enter(l *link) {
 	p.mu.Lock()
 	for p.outage != nil {
 		over := p.outage
@@ -144,10 +147,8 @@ func (p *proxy) enter(conn net.Conn) *link {
 		<-over
 		p.mu.Lock()
 	}
-	l := &link{}
-	p.open[conn] = l
+	p.open[l] = true
 	p.mu.Unlock()
-	return l
 }
 
 // count counts a command, and what it says of attempts. It may be to be lost, or refused with an error.
@@ -165,7 +166,7 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string
 		}
 		said := saying{message.AttemptUID, message.Type}
 		p.said[said] = append(p.said[said], time.Now())
-		p.largest = max(p.largest, len(word))
+		p.largest.Store(max(p.largest.Load(), int64(len(word))))
 		if len(p.said[said]) <= refusing.times {
 			refused = refusing.text
 		}
@@ -224,43 +225,19 @@ func (p *proxy) widest(attemptUID string, since time.Time) (pause time.Duration)
 	return pause
 }
 
-// longest is the size of the largest message, in bytes.
-func (p *proxy) longest() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.largest
-}
-
 // cut closes all connections. New ones are not answered until restore is called.
-func (p *proxy) cut() {
+func (p *proxy) cut() { p.interrupt(func(l *link) { _ = l.worker.Close() }) }
+
+// freeze lets all connections stay open and carry nothing. New ones are not answered until restore is called.
+func (p *proxy) freeze() { p.interrupt((*link).mute) }
+
+func (p *proxy) interrupt(end func(*link)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.outage == nil {
-		p.outage = make(chan struct{})
-	}
-	for conn := range p.open {
-		_ = conn.Close()
-	}
-}
-
-// mute lets all connections stay open and carry nothing, as a firewall does that has forgotten them.
-func (p *proxy) mute() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, l := range p.open {
-		l.muted.Store(true)
-		if l.redis != nil {
-			_ = l.redis.Close()
-		}
-	}
-}
-
-// freeze is mute, and new connections are not answered either.
-func (p *proxy) freeze() {
-	p.mu.Lock()
 	p.outage = cmp.Or(p.outage, make(chan struct{}))
-	p.mu.Unlock()
-	p.mute()
+	for l := range p.open {
+		end(l)
+	}
 }
 
 func (p *proxy) restore() {
@@ -270,14 +247,6 @@ func (p *proxy) restore() {
 		close(p.outage)
 		p.outage = nil
 	}
-}
-
-// turn remembers whether a reply has come since it was asked last.
-type turn struct{ atomic.Bool }
-
-func (t *turn) Write(reply []byte) (int, error) {
-	t.Store(true)
-	return len(reply), nil
 }
 
 // readCommand reads a command, as words and as it came: an array of words, each behind its length, or one line, as people type it.
