@@ -157,10 +157,12 @@ func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testi
 
 func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 	for name, end := range map[string]func(*model.Model, time.Time) model.Decision{
-		"withdrawn":   func(m *model.Model, now time.Time) model.Decision { return m.Withdraw(now) },
-		"interrupted": func(m *model.Model, now time.Time) model.Decision { return decided(m.Handle(model.Message{Type: model.MessageInterrupted, AttemptUID: m.AttemptUID}, now)) },
-		"disabled":    func(m *model.Model, now time.Time) model.Decision { d, _ := m.Disable("", "", now); return d },
-		"removed":     func(*model.Model, time.Time) model.Decision { return model.Decision{Event: model.EventRemove} },
+		"withdrawn": func(m *model.Model, now time.Time) model.Decision { return m.Withdraw(now) },
+		"interrupted": func(m *model.Model, now time.Time) model.Decision {
+			return decided(m.Handle(model.Message{Type: model.MessageInterrupted, AttemptUID: m.AttemptUID}, now))
+		},
+		"disabled": func(m *model.Model, now time.Time) model.Decision { d, _ := m.Disable("", "", now); return d },
+		"removed":  func(*model.Model, time.Time) model.Decision { return model.Decision{Event: model.EventRemove} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {

@@ -7,6 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // Event names a transition: in the journal, in the counters and in the history.
@@ -39,6 +40,7 @@ const (
 	EventInterrupted Event = "interrupted" // the worker had to stop: not counted
 	EventSuspect     Event = "suspect"     // a success that is doubted holds its model: not counted
 	EventOutdated    Event = "outdated"    // what an attempt reported whose payload was replaced meanwhile: not counted
+	EventLate        Event = "late"        // a success of an attempt that has timed out: it changes nothing
 	EventStarted     Event = "started"     // the work really begins
 	EventStatus      Event = "status"      // a status text for the owner; no transition
 
@@ -225,7 +227,7 @@ const (
 var Events = []Event{
 	EventStart, EventTimeout, EventWithdrawn, EventTaken, EventQueueTimeout, EventWorkerDied, EventSkipped, EventGiveUp, EventParked, EventLimited, EventReleased,
 	EventReplan, EventLevel, EventBecameLate, EventBecameStale, EventWatch, EventSuccess, EventFailure, EventPostponed, EventInterrupted,
-	EventSuspect, EventOutdated, EventStarted, EventStatus, EventCreate, EventUpdate, EventRun, EventEnable, EventDisable, EventRemove, EventAccept, EventCancel,
+	EventSuspect, EventOutdated, EventLate, EventStarted, EventStatus, EventCreate, EventUpdate, EventRun, EventEnable, EventDisable, EventRemove, EventAccept, EventCancel,
 	EventImport, EventOrphan,
 }
 
@@ -238,7 +240,7 @@ var Refusals = []string{
 // Particulars are the counters of what was particular about a transition.
 var Particulars = []string{
 	CounterRetry, CounterUnchanged, CounterExhausted, CounterFinalFailure, CounterRecovered, CounterLate, CounterPolicyError, CounterHeld,
-	CounterFreshAgain, CounterIgnored, CounterRetries, CounterRetriesHelped, CounterRetriedCycles, CounterCircuitOpened, CounterCircuitClosed,
+	CounterFreshAgain, CounterIgnored, "late_within_3s", "late_within_1m", "late_longer", CounterRetries, CounterRetriesHelped, CounterRetriedCycles, CounterCircuitOpened, CounterCircuitClosed,
 }
 
 // The counters that are not named after an event or an outcome.
@@ -248,7 +250,7 @@ const (
 	CounterExhausted    = "exhausted"         // failures after the last retry
 	CounterFinalFailure = "final_failure"     // models disabled by a failure
 	CounterRecovered    = "recovered"         // successes after a final failure
-	CounterLate         = "late"              // results after the deadline, before anybody had noticed
+	CounterLate         = "late"              // results after the deadline, before anybody had noticed; and successes after that
 	CounterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
 	CounterHeld         = "held"              // final failures that the circuit of the queue held back
 	CounterFreshAgain   = "fresh_again"       // models that were late or stale and are no longer
@@ -278,6 +280,7 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	add(CounterFinalFailure, d.Final)
 	add(CounterRecovered, d.Notice == policy.NoticeRecovered)
 	add(CounterLate, d.Late)
+	add(d.lateWithin(), d.Event == EventLate)
 	add(CounterPolicyError, d.PolicyError != "")
 	add(CounterRetries, no > 1)
 	add(CounterRetriesHelped, no > 1 && success)
@@ -289,6 +292,34 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	}
 	add(circuit.Counter(success, now), no > 0 && circuit.On)
 	return names
+}
+
+// lateWithin are the counters of successes that came too late, by how late they came at most.
+var lateWithin = []struct {
+	counter, words string
+	most           time.Duration
+}{{"late_within_3s", "up to 3 s", 3 * time.Second}, {"late_within_1m", "up to a minute", time.Minute}, {"late_longer", "more than a minute", document.MaxDuration}}
+
+// LateAnswers says how many successes came too late, and how late, by the counters of a queue; empty: none did.
+func LateAnswers(counters map[string]int64) string {
+	count, by := 0, ""
+	for _, within := range lateWithin {
+		if n := int(counters[within.counter]); n > 0 {
+			count, by = count+n, within.words
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return words.Count(count, "answer came ", "answers came ") + by + " after their deadline, and did not count"
+}
+
+func (d *Decision) lateWithin() string {
+	i := 0
+	for d.Ended != nil && i < len(lateWithin)-1 && d.Ended.Late > lateWithin[i].most {
+		i++
+	}
+	return lateWithin[i].counter
 }
 
 // Attempts that have ended are counted for the circuit of the queue in tenths of its window: QueueCircuitSucceeded and QueueCircuitFailed, each

@@ -34,6 +34,8 @@ type Attempt struct {
 	Ignored    []string  `json:"ignored"`   // fields of the worker's last message that could not be used
 	LogBytes   int       `json:"log_bytes"` // of its log, as long as that is kept; 0: it has said nothing
 	LogURL     string    `json:"log_url"`   // where its worker says that a log stands
+	// Late is how long after it had timed out a success came, which did not count; 0: none came.
+	Late time.Duration
 
 	Metrics  map[string]float64 `json:"metrics"`  // what a success counted
 	Suspect  string             `json:"suspect"`  // why a success is doubted; empty: it is not
@@ -93,6 +95,7 @@ type attemptEntry struct {
 	Ignored   []string           `json:"ignored,omitempty"`   //
 	Log       int                `json:"log,omitempty"`       // LogBytes
 	LogURL    string             `json:"log_url,omitempty"`   //
+	Late      int64              `json:"late,omitempty"`      // absent: no success came late
 	Metrics   map[string]float64 `json:"metrics,omitempty"`   // of a success, like the next two
 	Suspect   string             `json:"suspect,omitempty"`   //
 	Accepted  bool               `json:"accepted,omitempty"`  //
@@ -112,7 +115,7 @@ func (a *Attempt) Entry() string {
 	e := attemptEntry{
 		At: FormatTime(a.EndedAt), Took: a.EndedAt.Sub(a.StartedAt).Milliseconds(), Work: length(a.ProcessingAt, a.EndedAt), UID: a.AttemptUID,
 		Is: a.Outcome, Limit: length(a.StartedAt, a.DeadlineAt), Final: a.Final, Changed: a.Changed, Exhausted: a.Exhausted, Reason: a.Reason, Type: a.ErrorType,
-		Worker: a.Worker, Ignored: a.Ignored, Log: a.LogBytes, LogURL: a.LogURL, Metrics: a.Metrics, Suspect: a.Suspect, Accepted: a.Accepted, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
+		Worker: a.Worker, Ignored: a.Ignored, Log: a.LogBytes, LogURL: a.LogURL, Late: a.Late.Milliseconds(), Metrics: a.Metrics, Suspect: a.Suspect, Accepted: a.Accepted, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
 	}
 	if a.Times > 1 {
 		e.Times = a.Times
@@ -157,7 +160,7 @@ func ParseAttempt(text string) (Attempt, error) {
 	at := readTime(e.At)
 	a := Attempt{
 		AttemptUID: e.UID, AttemptNo: 1, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: cmp.Or(e.Is, EventSuccess), Times: e.Times,
-		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, LogBytes: e.Log, LogURL: e.LogURL, Why: e.Why,
+		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, LogBytes: e.Log, LogURL: e.LogURL, Late: milliseconds(e.Late), Why: e.Why,
 		Metrics: e.Metrics, Suspect: e.Suspect, Accepted: e.Accepted, Unpublished: e.Published != nil && !*e.Published,
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}

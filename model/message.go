@@ -268,7 +268,7 @@ type Outcome string
 const (
 	Applied      Outcome = ""
 	Stale        Outcome = "stale"         // the uid is not that of the running attempt
-	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last and was not superseded, or `started` was said before
+	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last and was not superseded, or `started` was said before; unless EventLate
 	UnknownModel Outcome = "unknown_model" // no such model
 	Unchanged    Outcome = "unchanged"     // a save that changes nothing
 	Busy         Outcome = "busy"          // run-now while an attempt is queued or running
@@ -283,7 +283,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case message.AttemptUID == "":
 		return Decision{}, Stale // an idle model has no uid either: absent must never equal absent
 	case message.AttemptUID != m.AttemptUID && message.AttemptUID == m.LastAttemptUID:
-		return Decision{}, Duplicate
+		return m.answerLate(message, now)
 	case message.AttemptUID != m.AttemptUID:
 		return Decision{}, Stale
 	}
@@ -334,4 +334,18 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 		}
 	}
 	return decision, Applied
+}
+
+// answerLate notes the first success of an attempt that has timed out, if its history is known: it changes nothing else. What else is said of an attempt
+// that has ended is a duplicate.
+func (m *Model) answerLate(message Message, now time.Time) (Decision, Outcome) {
+	if message.Type != MessageSuccess || len(m.Past) == 0 {
+		return Decision{}, Duplicate
+	}
+	ended := m.Past[0]
+	if ended.AttemptUID != message.AttemptUID || ended.Outcome != EventTimeout || ended.Late > 0 {
+		return Decision{}, Duplicate
+	}
+	ended.Late = max(time.Millisecond, now.Sub(ended.EndedAt))
+	return Decision{Event: EventLate, Next: m.State, Ended: &ended, Replaces: true}, Applied
 }

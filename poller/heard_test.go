@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -101,5 +104,45 @@ func TestAnAttemptExpiresThoughTheOutputListIsNeverEmpty(t *testing.T) {
 			}
 		}
 		t.Error("expected the attempt to expire, found it running")
+	})
+}
+
+func TestTheFirstSuccessOfAnAttemptThatHasTimedOutIsLateAndNoDuplicate(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		b.take()
+		b.round()
+		attempt := b.Attempt("a")
+		b.Clock.Turn(time.Minute)
+		failIf(t, b.expired() != 1, "it does not time out")
+		before := b.Model("a")
+		b.Clock.Turn(2 * time.Second)
+		for _, kind := range []string{"user_friendly_status", "success", "success"} {
+			b.hear(fixture.Result(kind, "a", attempt))
+		}
+		b.ExpectStats("one success is late", map[string]int{"late": 1, "late_within_3s": 1, "duplicate": 2, "success": 0})
+		history := b.List(b.Store.Keys.History("a"))
+		failIf(t, len(history) != 1 || !strings.Contains(history[0], `"late":2000`), "expected the record to say so, found %q", history)
+		after := b.Model("a")
+		delete(before, "rev")
+		delete(after, "rev")
+		equal(t, before, after)
+		said := model.LateAnswers(map[string]int64{"late_within_3s": 10, "late_within_1m": 2})
+		failIf(t, said != "12 answers came up to a minute after their deadline, and did not count", "%s", said)
+	})
+}
+
+func TestWithoutAHistoryAnAnswerThatCameTooLateIsADuplicate(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		clients := store.Clients{Read: b.Redis, Write: b.Redis, Block: b.Redis}
+		b.Store = testkit.Got(store.New(&clients, store.Config{Clock: b.Clock.Now, HistoryCap: store.None}))(t)
+		b.running("a")
+		b.take()
+		b.round()
+		attempt := b.Attempt("a")
+		b.Clock.Turn(time.Minute)
+		failIf(t, b.expired() != 1, "it does not time out")
+		b.hear(fixture.Result("success", "a", attempt))
+		b.ExpectStats("it is a duplicate", map[string]int{"late": 0, "duplicate": 1})
 	})
 }

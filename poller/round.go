@@ -135,7 +135,8 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 	return again, err
 }
 
-// readPast reads the histories by which guards judge successes of the batch. A queue without guards pays nothing.
+// readPast reads the histories by which guards judge successes of the batch, or that tell whether one has come too late. A queue without guards pays
+// nothing.
 func (p *Poller) readPast(ctx context.Context, messages []*message, snapshot *store.Snapshot) error {
 	var judged []*store.Record
 	for _, m := range messages {
@@ -143,7 +144,8 @@ func (p *Poller) readPast(ctx context.Context, messages []*message, snapshot *st
 			continue
 		}
 		record := snapshot.Records[m.uid()]
-		if record.AttemptUID == m.result.AttemptUID && record.Doubts(m.result.Metrics) && !slices.Contains(judged, record) {
+		late := m.result.AttemptUID == record.LastAttemptUID
+		if (late || record.AttemptUID == m.result.AttemptUID && record.Doubts(m.result.Metrics)) && !slices.Contains(judged, record) {
 			judged = append(judged, record)
 		}
 	}

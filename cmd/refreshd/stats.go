@@ -53,7 +53,7 @@ func statsPairs(v *operate.Stats) [][2]any {
 		{"dispatchers", processText(v.Processes.Dispatchers, v.Parts)}, {"pollers", processText(v.Processes.Pollers, v.Parts)},
 		{"workers", processText(v.Processes.Workers, v.Parts)},
 		{"freshness", v.Freshness.String()},
-		{"retries", v.Summary()},
+		{"retries", v.Summary()}, {"late", model.LateAnswers(v.Counters)},
 	}
 	for _, walk := range v.Replanning {
 		pairs = append(pairs, [2]any{"replanning", walk.String()})

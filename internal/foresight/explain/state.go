@@ -169,7 +169,10 @@ func rejected(a *model.Attempt) bool { return a.Outcome == model.EventFailure &&
 const maxReason = 80
 
 func reasonOf(a *model.Attempt) string {
-	if a.ErrorType == policy.ReasonTimeout && a.Outcome == model.EventTimeout {
+	switch {
+	case a.Late > 0:
+		return "a success came " + words.Roughly(max(a.Late, time.Second).Truncate(time.Second)) + " after it had timed out"
+	case a.ErrorType == policy.ReasonTimeout && a.Outcome == model.EventTimeout:
 		return "no answer in time"
 	}
 	return cmp.Or(a.Reason, a.ErrorType)
