@@ -63,6 +63,10 @@ func decodeJSON(at *fields, text []byte, raw ...string) Document {
 		doc.Err = errTooLarge
 		return doc
 	}
+	if dense(text) > 0 {
+		doc.Err = errDense
+		return doc
+	}
 	value, valid := document.Decode(text, raw...)
 	switch {
 	case valid:
