@@ -62,8 +62,7 @@ func cutLog(text string, most int) string {
 // escapeSequence is what colors the output of a program on a terminal, or moves its cursor (ECMA-48).
 var escapeSequence = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 
-// maxMasked bounds a text in which secrets are looked for, in bytes. It is far more than is kept of any.
-const maxMasked = 8 << 10
+const maxMasked = 8 << 10 // bytes of a text in which secrets are looked for, far more than is kept of any
 
 // Masked is a text of a worker, other than its log, without secrets. It may have been cut before.
 func Masked(text string) string {
@@ -72,9 +71,6 @@ func Masked(text string) string {
 	}
 	return mask(text)
 }
-
-// maskedText reads a field of a message in which a worker may say a secret. Every such field is read by it or is a log.
-func maskedText(doc *document.Reader, name string) string { return Masked(doc.Text(name)) }
 
 // mask hides secrets. A pattern is tried only behind its first word, and only up to the end of that line: patterns are slow.
 func mask(text string) string {

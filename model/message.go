@@ -83,7 +83,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	if doc.Err() != nil {
 		return m, asRejection(doc.Err())
 	}
-	text, flag := maskedText, (*document.Reader).Flag
+	text, flag := func(doc *document.Reader, name string) string { return Masked(doc.Text(name)) }, (*document.Reader).Flag
 	optional(&m, &m.Traceparent, doc, traceparentName, func(doc *document.Reader, name string) string {
 		text := doc.Text(name)
 		doc.Fail(validateTraceparent(text))

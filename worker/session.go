@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -246,12 +247,11 @@ func (s *session) finish(e *execution, err error) {
 	if _, withheld := factOf[toldReason](err); withheld {
 		level = zerolog.InfoLevel // it stands nowhere else
 	}
-	line := s.config.Log.WithLevel(level).Str("uid", e.UID).Str("attempt_uid", e.AttemptUID).Str("outcome", string(m.Type)).
-		AnErr("cause", context.Cause(e.ctx))
 	if err != nil {
-		line = line.Str(zerolog.ErrorFieldName, model.Masked(err.Error()))
+		err = errors.New(model.Masked(err.Error()))
 	}
-	line.Msg("worker: attempt ended")
+	s.config.Log.WithLevel(level).Str("uid", e.UID).Str("attempt_uid", e.AttemptUID).Str("outcome", string(m.Type)).
+		AnErr("cause", context.Cause(e.ctx)).Err(err).Msg("worker: attempt ended")
 }
 
 // end counts and tells how an attempt ended; without a type nothing is told.

@@ -59,12 +59,8 @@ func (c *cursor) move(to int) int {
 // be no definition.
 func decodeJSON(at *fields, text []byte, raw ...string) Document {
 	doc := Document{Position: at.position}
-	if len(text) > maxDocument {
+	if len(text) > maxDocument || dense(text) > 0 {
 		doc.Err = errTooLarge
-		return doc
-	}
-	if dense(text) > 0 {
-		doc.Err = errDense
 		return doc
 	}
 	value, valid := document.Decode(text, raw...)

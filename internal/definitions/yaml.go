@@ -30,7 +30,7 @@ const (
 // payloads from policies.
 func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []Document, err error) {
 	if line := dense(text); line > 0 {
-		return nil, fmt.Errorf("%s line %d: %w", name, line, errDense)
+		return nil, fmt.Errorf("%s line %d: %w", name, line, errTooLarge)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	left := maxYAMLValues + maxYAMLGrowth*len(text)

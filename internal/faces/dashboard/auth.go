@@ -61,11 +61,7 @@ func (a *auth) check(r *http.Request, text string) (right *Token, may bool) {
 			right = &a.tokens[i]
 		}
 	}
-	slow, refused := a.tries.admit(r.Context(), a.client(r), right)
-	if refused {
-		return nil, false
-	}
-	return right, right != nil || !slow
+	return a.tries.admit(r.Context(), a.client(r), right)
 }
 
 // session is a text that only this token makes.
