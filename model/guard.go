@@ -29,7 +29,7 @@ func (m *Message) readMetrics(doc *document.Reader) {
 		number, _ := fields[name].(json.Number)
 		n, err := number.Float64()
 		if err != nil || math.Abs(n) > policy.MaxMetric || !policy.IsMetricName(name) || len(m.Metrics) == maxMetrics {
-			m.Ignored = append(m.Ignored, field+"."+document.Shorten(name, document.MaxFound))
+			m.Ignored = append(m.Ignored, field+"."+document.Shorten(Masked(name), document.MaxFound))
 			continue
 		}
 		if m.Metrics == nil {

@@ -62,6 +62,16 @@ func cutLog(text string, most int) string {
 // escapeSequence is what colors the output of a program on a terminal, or moves its cursor (ECMA-48).
 var escapeSequence = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 
+const maxMasked = 8 << 10 // bytes of a text in which secrets are looked for, far more than is kept of any
+
+// Masked is a text of a worker, other than its log, without secrets. It may have been cut before.
+func Masked(text string) string {
+	if len(text) > maxMasked {
+		text = document.Shorten(text, maxMasked)
+	}
+	return mask(text)
+}
+
 // mask hides secrets. A pattern is tried only behind its first word, and only up to the end of that line: patterns are slow.
 func mask(text string) string {
 	if strings.Contains(text, "PRIVATE KEY") {
@@ -113,7 +123,7 @@ var (
 // secrets are patterns for a line in small letters. Each begins with a word; its first group is what is masked.
 var secrets = sync.OnceValue(func() (all []*regexp.Regexp) {
 	for _, form := range []struct{ words, rest string }{
-		{`://`, `([^\s/"'<>]+|[^\s/:@"'<>]*:[^\s/"'<>]*[^\s/0-9"'<>][^\s/"'<>]*/[^\s"'<>]*)@`},
+		{`://`, `([^\s/"'<>]+|[^\s/:@"'<>]*:[^\s/"'<>]*[^\s/0-9"'<>][^\s/"'<>]*/[^\s"'<>]*)(?:@|…$)`}, // also if the end was cut
 		{`authorization`, assigned + `\\*["']?((?:[a-z0-9-]+ )?[^\s"'\\]+)`},
 		{`cookie`, `\\*["']?[ \t]*:[ \t]*\\*["']?([^"'\\]+)`},
 		{`bearer`, ` ([a-z._~+/=-]*[0-9][a-z0-9._~+/=-]*|[a-z._~+/=-]{20,})`},
@@ -147,5 +157,5 @@ func logURL(doc *document.Reader, name string) string {
 	if text != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || len(text) > document.MaxText || document.OneLine(text) != text) {
 		doc.Refuse(name, "an http or https URL of at most 500 bytes, without a password", document.Found(text))
 	}
-	return text
+	return Masked(text)
 }

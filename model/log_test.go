@@ -129,3 +129,22 @@ func TestTheHistoryTellsOfALog(t *testing.T) {
 		t.Errorf("expected its size and place, found %+v, %v", read, err)
 	}
 }
+
+func TestATextIsMaskedThoughItWasCutWithinASecret(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                                  "",
+		"a plain reason":                    "a plain reason",
+		"connect mysql://root:hunt…":        "connect mysql://***…",
+		"connect mysql://root:hu/nt…":       "connect mysql://***…",
+		"GET https://example.com/long/pat…": "GET https://example.com/long/pat…",
+		"password=hun…":                     "password=***",
+	} {
+		if got := Masked(given); got != want || Masked(got) != want {
+			t.Errorf("%q: expected %q, found %q", given, want, got)
+		}
+	}
+	long := strings.Repeat("password=hunter2 ", 100_000) + "mysql://root:hunter2@db"
+	if got := Masked(long); len(got) > maxMasked || strings.Contains(got, "hunter2") {
+		t.Errorf("expected a short text without secrets, found %d bytes, %.200q", len(got), got)
+	}
+}

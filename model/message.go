@@ -47,7 +47,7 @@ type Message struct {
 	SignsEvery time.Duration
 	// Traceparent is the part of the trace of the attempt in which the work was done; empty: the worker does not say.
 	Traceparent string
-	Log         string // of a message that ends the attempt: what was said, with its secrets
+	Log         string // of a message that ends the attempt: what was said, with its secrets: KeptLog masks them
 	LogURL      string // where that stands instead
 	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
 	Ignored []string
@@ -83,14 +83,14 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	if doc.Err() != nil {
 		return m, asRejection(doc.Err())
 	}
-	text, flag := (*document.Reader).Text, (*document.Reader).Flag
+	text, flag := func(doc *document.Reader, name string) string { return Masked(doc.Text(name)) }, (*document.Reader).Flag
 	optional(&m, &m.Traceparent, doc, traceparentName, func(doc *document.Reader, name string) string {
 		text := doc.Text(name)
 		doc.Fail(validateTraceparent(text))
 		return text
 	})
 	if m.Type != MessageStatus && m.Type != MessageStarted {
-		optional(&m, &m.Log, doc, "log", text)
+		optional(&m, &m.Log, doc, "log", (*document.Reader).Text)
 		optional(&m, &m.LogURL, doc, "log_url", logURL)
 	}
 	switch m.Type {
@@ -101,7 +101,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 		optional(&m, &published, doc, "published", flag)
 		m.Unpublished = published != nil && !*published
 	case MessageReady:
-		m.ReplyTo = doc.Text("reply_to")
+		m.ReplyTo = text(doc, "reply_to")
 		m.readMetrics(doc)
 		return m, asRejection(doc.Err())
 	case MessageFailure:
@@ -124,7 +124,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 		if m.Worker == "" && doc.Fields["processing_id"] != nil {
 			optional(&m, &m.Worker, doc, "processing_id", func(doc *document.Reader, name string) string {
 				text, _ := doc.Scalar(name)
-				return text
+				return Masked(text)
 			})
 		}
 		m.readSignsEvery(doc)
@@ -157,12 +157,12 @@ func decodeObject(raw []byte) (*document.Reader, error) {
 		return &document.Reader{Fields: fields}, nil
 	}
 	if !utf8.Valid(raw) {
-		return refuse("a JSON object in UTF-8", document.Found(string(raw)))
+		return refuse("a JSON object in UTF-8", document.Found(Masked(string(raw))))
 	}
 	if json.NewDecoder(bytes.NewReader(raw)).Decode(&map[string]any{}) == nil && !json.Valid(raw) {
 		return refuse("one JSON object", "more behind it")
 	}
-	return refuse("a JSON object", document.Found(string(raw)))
+	return refuse("a JSON object", document.Found(Masked(string(raw))))
 }
 
 func unknownType[T ~string](found T, known ...T) error {
@@ -170,7 +170,7 @@ func unknownType[T ~string](found T, known ...T) error {
 	for i, name := range known {
 		names[i] = string(name)
 	}
-	return &Rejection{CounterUnknownType, document.Refuse("type", strings.Join(names, ", "), document.Found(string(found)))}
+	return &Rejection{CounterUnknownType, document.Refuse("type", strings.Join(names, ", "), document.Found(Masked(string(found))))}
 }
 
 // readUIDs reads both uids. A payload may use the names that are not the queue's own, so those are read only where the own ones are absent.

@@ -212,6 +212,20 @@ func TestAPoolIsRefusedWithoutQueueOrHandler(t *testing.T) {
 	failIf(t, err == nil, "no handler: expected an error")
 }
 
+func TestTheLogOfAPoolHasNoSecretOfItsWork(t *testing.T) {
+	r, lines := newFixture(t, testkit.Miniredis(t)), make(testkit.Lines, 100)
+	log, config := zerolog.New(lines), quick()
+	config.Log = &log
+	p := run(t, r, config, func(context.Context, *Attempt) error { return errors.New("mysql://root:hunter2@db refused") })
+	r.offer("m")
+	r.toldOf(model.MessageFailure)
+	r.must(p.stop())
+	for line := ""; !strings.Contains(line, "attempt ended"); {
+		line = testkit.Await(t, lines, "the end of the attempt in the log")
+		failIf(t, strings.Contains(line, "hunter2"), "expected no secret, found %s", line)
+	}
+}
+
 func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
 	r, lines := newFixture(t, testkit.Miniredis(t)), make(testkit.Lines, 100)
 	log, config := zerolog.New(lines).Level(zerolog.InfoLevel), quick()

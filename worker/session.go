@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -276,6 +277,9 @@ func (s *session) finish(e *execution, err error) {
 	level := zerolog.DebugLevel
 	if _, withheld := factOf[toldReason](err); withheld {
 		level = zerolog.InfoLevel // it stands nowhere else
+	}
+	if err != nil {
+		err = errors.New(model.Masked(err.Error()))
 	}
 	s.config.Log.WithLevel(level).Str("uid", e.UID).Str("attempt_uid", e.AttemptUID).Str("outcome", string(m.Type)).
 		AnErr("cause", context.Cause(e.ctx)).Err(err).Msg("worker: attempt ended")

@@ -47,7 +47,8 @@ type app struct {
 
 	historyCap, journalCap, logCap int // 0: none, which is store.None
 
-	by string // who wants a command; "": the user
+	by       string         // who wants a command; "": the user
+	problems map[string]int // by kind, see complainOf
 }
 
 // defaultRedis is where Redis is looked for when nobody says where it is.

@@ -72,7 +72,7 @@ var errDiffers = errors.New("something differs, as told above")
 // apply carries out a plan that refuses nothing, unless it is only asked for, and tells of it.
 func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error {
 	for _, refused := range plan.Refused {
-		a.complain(refused)
+		a.complainOf("", refused)
 	}
 	carryOut := !planOnly && len(plan.Refused) == 0
 	var failed error // halfway: what was done is told all the same
@@ -82,7 +82,7 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 	var lines strings.Builder
 	for _, step := range plan.Steps {
 		if step.Error != "" {
-			a.complain(step.Error)
+			a.complainOf(step.Name, step.Error)
 		}
 		if err := a.tellStep(&lines, step); err != nil {
 			return err

@@ -68,7 +68,7 @@ func main() {
 
 // run is the program: it executes args and returns the exit code. It is done when it returns: nothing runs on.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, problems: map[string]int{}}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -105,6 +105,7 @@ func reported(failed bool) error {
 }
 
 func (a *app) exitCode(command *cobra.Command, err error) int {
+	a.complainOfRest()
 	switch {
 	case err == nil:
 		return exitDone

@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -21,7 +22,7 @@ func rejectedCommand(a *app) *cobra.Command {
 			if len(o.Queue.Parts) > 1 {
 				from = r.Queue + " " + from
 			}
-			return []any{r.ID, r.At, from, r.UID, r.Reason, document.Cut(document.OneLine(r.Raw+r.RawBase64), 60)}
+			return []any{r.ID, r.At, from, r.UID, r.Reason, document.Cut(document.OneLine(model.Masked(r.Raw)+r.RawBase64), 60)}
 		})(o.Rejected(ctx, uid))
 	})
 	list.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
@@ -67,7 +68,7 @@ func (a *app) changeMessages(
 			return err
 		}
 		for _, refused := range changed.Refused {
-			a.complain(refused.Error())
+			a.complainOf("", refused.Error())
 		}
 		_, err = fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
 		return cmp.Or(err, reported(len(changed.Refused) > 0))

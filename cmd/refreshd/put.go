@@ -77,7 +77,7 @@ func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
 		for _, o := range outcomes {
 			if o.Error != "" {
 				o.Error = remedy.Add(o.Error, o.Refused, remedy.CommandLine)
-				a.complain(o.Error)
+				a.complainOf(o.UID, o.Error)
 			}
 			if o.ReadAs != nil {
 				a.tellReadAs(o.Position, o.ReadAs)

@@ -23,7 +23,7 @@ func exportCommand(a *app) *cobra.Command {
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			setGCPercent(walkPercent)
 			whole := true
-			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.complain(text) }
+			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.complainOf("", text) }
 			err := export.Write(ctx, a.stdout)
 			return cmp.Or(err, reported(!whole))
 		}, func() (err error) {
@@ -52,8 +52,8 @@ func importCommand(a *app) *cobra.Command {
 	command.Long = `Save the models, policies, calendars and limits that model export has written. Daemons may run.
 
 What is stored just as a line says stays as it is, so that an import may be repeated. What is stored otherwise is refused, unless --replace; a refused
-line is named, and the others are saved. A model with a state waits for what it waited for where it came from: one that is due starts once. More
-attempts than --history-cap are not kept.`
+line is named, up to ten of each kind, and the others are saved. A model with a state waits for what it waited for where it came from: one that is due
+starts once. More attempts than --history-cap are not kept.`
 	a.bindBy(command.Flags())
 	command.Flags().BoolVar(&replace, "replace", false, "let what is stored become what the file says; attempts that run lose their fence")
 	return command
@@ -66,7 +66,7 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 	}
 	defer in.Close()
 	i.Refused = func(line transfer.Refusal) {
-		a.complain(line.Error)
+		a.complainOf(line.UID, line.Error)
 		if a.json() {
 			_ = print.JSONLine(a.stdout, line) // the summary meets the same error
 		}

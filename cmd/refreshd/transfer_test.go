@@ -62,3 +62,29 @@ func TestAModelThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing.T) {
 		expectContains(t, c.fail(exitUsage, "model", "import"), "expected one file, or - for standard input, found 0")
 	})
 }
+
+func TestOfManyBadLinesTheFirstOfEachKindAreToldAndTheOthersCounted(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	bad := strings.Repeat("no json\n", 2000) + strings.Repeat(`{"kind":"model","uid":"a b"}`+"\n", 30)
+	for name, args := range map[string][]string{
+		"model import": {"model", "import", file(t, "bad.jsonl", bad)},
+		"model put":    {"model", "put", file(t, "bad.jsonl", bad)},
+		"apply":        {"apply", "--owner", "ann", "-f", file(t, "bad.jsonl", bad)},
+	} {
+		code, _, stderr := c.run(args...)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		failIf(t, code != exitFailed || len(lines) != 2*(maxComplaints+1), "%s: expected code 1 and 22 lines, found %d and\n%.3000s", name, code, stderr)
+		expectContains(t, stderr, "bad.jsonl line 10: ", "bad.jsonl line 2001: ", "\nrefreshd: and 1990 more: expected a JSON object", "\nrefreshd: and 20 more: ")
+	}
+}
+
+func TestHoweverManyKindsOfProblemsThereAreFewLinesTellOfThem(t *testing.T) {
+	var stderr strings.Builder
+	a := &app{stderr: &stderr, problems: map[string]int{}}
+	for i := range 5000 {
+		a.complainOf("", "problem "+strings.Repeat("y", i%110)+strings.Repeat("z", i/110))
+	}
+	a.complainOfRest()
+	failIf(t, strings.Count(stderr.String(), "\n") > 1100, "expected few lines, found\n%.3000s", stderr.String())
+	expectContains(t, stderr.String(), " more: other problems\n")
+}

@@ -78,7 +78,7 @@ const (
 	maxDocument = 4 << 20  // bounds a document, and a file of policies, in bytes
 )
 
-var errTooLarge = fmt.Errorf("expected a document of at most %d MiB, found a larger one", maxDocument>>20)
+var errTooLarge = fmt.Errorf("expected a document of at most %d MiB and %d values, found a larger one", maxDocument>>20, maxYAMLValues)
 
 // readAll reads a file of at most so many bytes, without the mark before UTF-8.
 func readAll(name string, in io.Reader, most int) ([]byte, error) {

@@ -59,7 +59,7 @@ func (c *cursor) move(to int) int {
 // be no definition.
 func decodeJSON(at *fields, text []byte, raw ...string) Document {
 	doc := Document{Position: at.position}
-	if len(text) > maxDocument {
+	if len(text) > maxDocument || dense(text) > 0 {
 		doc.Err = errTooLarge
 		return doc
 	}

@@ -29,6 +29,9 @@ const (
 // readYAML reads many documents, each an object or a list of them. Empty documents are skipped. rootOf is the path of each object; it tells
 // payloads from policies.
 func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []Document, err error) {
+	if line := dense(text); line > 0 {
+		return nil, fmt.Errorf("%s line %d: %w", name, line, errTooLarge)
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	left := maxYAMLValues + maxYAMLGrowth*len(text)
 	for {

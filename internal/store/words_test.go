@@ -65,7 +65,7 @@ var words = []word{
 	{"fingerprint#3", aList, "", "id, models that it may stop unnoticed, text, reason, error type"},
 	{"recovers#1", none, "", "leave the fingerprint"},
 	{"log#1", aList, "", "an entry of the logs, and how many are kept"},
-	{"remove", none, "", "remove the model"},
+	{"remove", none, "", "remove the model, or what is left of one"},
 	{"ticket", none, "", "draw a ticket"},
 	{"fenced", none, "", "apply only if no hold has changed"},
 	{"wake", none, "", "call a dispatcher"},

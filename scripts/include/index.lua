@@ -35,6 +35,33 @@ local function write_indexes()
   seen = {}
 end
 
+-- check_remove refuses to end an orphan of which nothing is left: another process has removed the model since.
+local function check_remove(item)
+  local uid, first = item.uid, item.first
+  if value_of(item, 'rev') ~= '' or item.unlabels then
+    return
+  end
+  if redis.call('EXISTS', KEYS[first], KEYS[first + 1], KEYS[first + 2]) > 0 then
+    return
+  end
+  if seen[uid] then
+    write_indexes()
+  end
+  for _, index in ipairs(item.indexes) do
+    if redis.call('ZSCORE', index.key, uid) then
+      return
+    end
+  end
+  for _, word in ipairs({'unblocks', 'frees'}) do
+    for i = 0, (item.brings[word] or 0) - 1 do
+      if redis.pcall('ZSCORE', KEYS[place_of(item, word, i)], uid) then -- or it is of another type
+        return
+      end
+    end
+  end
+  return 2
+end
+
 -- write_index has a model stand in an index at a score, or leave it.
 local function write_index(item)
   local uid, from, changed = item.uid, item.from, item.indexes

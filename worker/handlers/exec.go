@@ -161,6 +161,9 @@ func (l *lastLine) Write(p []byte) (int, error) {
 func (l *lastLine) end() {
 	if text := strings.TrimSpace(string(l.line)); text != "" {
 		l.last = text
+		if len(l.line) == worker.MaxText { // half a secret could not be recognized later
+			l.last = strings.TrimSuffix(model.Masked(text+"…"), "…")
+		}
 	}
 	l.line = l.line[:0]
 }

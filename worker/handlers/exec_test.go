@@ -82,6 +82,13 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 	failIf(t, len(got) != worker.MaxText, "kept %d bytes, want %d", len(got), worker.MaxText)
 }
 
+func TestALineThatIsCutWithinASecretShowsNoHalfOfIt(t *testing.T) {
+	l := lastLine{next: io.Discard}
+	_, _ = io.WriteString(&l, strings.Repeat("x", worker.MaxText-25)+" mysql://root:hunter2hunter2@db\n")
+	got := l.text()
+	failIf(t, strings.Contains(got, "hunter") || !strings.HasSuffix(got, " mysql://***"), "found the end %q", got[len(got)-40:])
+}
+
 func TestAProgramNeedNotReadItsInput(t *testing.T) {
 	a := example()
 	a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)

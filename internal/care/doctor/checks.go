@@ -36,6 +36,7 @@ type checker struct {
 	several bool            // the queue has several parts
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
+	mending bool            // a bulk is still to mend what daemons of an older release write
 
 	wrongType map[string]bool     // keys of a wrong type
 	refused   string              // what Redis has answered to a repair; empty: it takes all
@@ -126,7 +127,11 @@ func (c *checker) check(ctx context.Context) (err error) {
 }
 
 func (c *checker) readTime(ctx context.Context) (err error) {
-	c.now, err = c.store.Now(ctx)
+	mend, there, err := c.store.Fleet().ReadBulk(ctx, store.MendID)
+	if _, misfit := store.Misfit(err); err == nil || misfit { // which is told as any other
+		c.mending = there && mend.EndedAt.IsZero()
+		c.now, err = c.store.Now(ctx)
+	}
 	return err
 }
 

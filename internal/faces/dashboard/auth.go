@@ -21,10 +21,6 @@ import (
 const (
 	sessionCookie = "refreshd_dashboard"
 	sessionTime   = 12 * time.Hour
-
-	maxTries    = 10   // wrong tokens of one address in a tryWindow
-	maxTriesAll = 1000 // of all addresses
-	tryWindow   = time.Minute
 )
 
 type auth struct {
@@ -32,10 +28,9 @@ type auth struct {
 	clock   func() time.Time
 	proxies []netip.Prefix
 
+	tries tries
+
 	mu    sync.Mutex
-	since time.Time            // guarded by mu: when the window began
-	wrong map[string]int       // guarded by mu: wrong tokens by address
-	all   int                  // guarded by mu
 	ended map[string]time.Time // guarded by mu: sessions that were ended, until they would have expired
 }
 
@@ -59,28 +54,14 @@ func (a *auth) client(r *http.Request) string {
 	return address
 }
 
-// check finds a token by its text; nil, false: too many wrong ones came from there. The right one is never refused.
+// check finds a token by its text; nil, false: too many others came from there, and this one waited or is not compared.
 func (a *auth) check(r *http.Request, text string) (right *Token, may bool) {
 	for i, token := range a.tokens {
 		if sameText(sign(token.Text, "token"+text), sign(token.Text, "token"+token.Text)) {
 			right = &a.tokens[i]
 		}
 	}
-	if right != nil {
-		return right, true
-	}
-	address := a.client(r)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if now := a.clock(); now.Sub(a.since) >= tryWindow {
-		a.since, a.wrong, a.all = now, map[string]int{}, 0
-	}
-	if a.wrong[address] >= maxTries || a.all >= maxTriesAll {
-		return nil, false
-	}
-	a.wrong[address]++
-	a.all++
-	return nil, true
+	return a.tries.admit(r.Context(), a.client(r), right)
 }
 
 // session is a text that only this token makes.
@@ -160,8 +141,8 @@ func (d *Dashboard) signedIn(next http.Handler) http.Handler {
 }
 
 func tooMany(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(tryWindow.Seconds())))
-	http.Error(w, "too many wrong tokens: wait a minute", http.StatusTooManyRequests)
+	w.Header().Set("Retry-After", strconv.Itoa(int(tryWait.Seconds())))
+	http.Error(w, "too many wrong tokens: wait 5 seconds", http.StatusTooManyRequests)
 }
 
 func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {

@@ -88,7 +88,7 @@ func build(queues []*store.Queue, config Config) (*Dashboard, error) {
 	}
 	d := &Dashboard{
 		config: config, templates: templates, streams: streams{clients: map[string]int{}},
-		auth:   auth{tokens: config.Tokens, clock: config.Clock, proxies: config.TrustedProxies, ended: map[string]time.Time{}},
+		auth:   auth{tokens: config.Tokens, clock: config.Clock, proxies: config.TrustedProxies, ended: map[string]time.Time{}, tries: newTries(config.Clock)},
 		ending: make(chan struct{}), plays: make(chan struct{}, maxPlays),
 	}
 	for _, queue := range queues {

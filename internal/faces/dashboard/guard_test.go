@@ -191,6 +191,7 @@ func TestWrongTokensOfEachClientAreBounded(t *testing.T) {
 		withToken(c)
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
+	d.countWaits()
 	for range maxTries {
 		got := d.try("wrong", "192.0.2.1")
 		stopIf(t, got != 403, "expected 403, found %d", got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
 )
 
 var rejectedPage = page{path: "rejected", title: "Rejected", nav: true, file: "rejected", read: readRejected, live: []string{"rejected-list"}}
@@ -71,7 +72,7 @@ func (r *rejection) Text() string {
 		decoded, _ := base64.StdEncoding.DecodeString(r.RawBase64) // up to an error
 		raw = string(decoded)
 	}
-	return visible(raw, 2000)
+	return visible(model.Masked(raw), 2000)
 }
 
 // visible shows bytes of anybody: a character that does not print is shown by its number, so that nothing hides or turns the direction of writing.
