@@ -64,18 +64,15 @@ calm() (
   exec "$@"
 )
 
-# redis asks Redis, for at most 2 s: a connection may carry nothing any more. A pop waits for 1 s more. False: it has answered an error, which is told on
-# stderr, or nothing.
+# redis asks Redis, for at most 3 s: a connection may carry nothing any more. False: it has answered an error, which is told on stderr, or nothing.
 redis() (
   trap '' TERM INT
-  limit=2
-  if [ -n "$cluster" ] || [[ $1 == BL* ]]; then limit=3; fi
   if [ -n "$password" ]; then export REDISCLI_AUTH=$password; fi
   for at in "${!hosts[@]}"; do # of a cluster the first that answers, which leads to the others
     server+=(-h "${hosts[at]}" -p "${ports[at]}")
     if ((${#hosts[@]} == 1)) || [ "$(timeout --foreground -s KILL 0.5 redis-cli "${server[@]}" PING 2>/dev/null)" = PONG ]; then break; fi
   done
-  { said=$(timeout --foreground -s KILL "$limit" bash -c 'trap "" TERM INT; exec "$@"' - redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
+  { said=$(timeout --foreground -s KILL 3 sh -c 'trap "" TERM INT; exec "$@"' - redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
   code=$?
   if [ -n "$said" ]; then printf '%s\n' "$said" >&2; fi
   if [[ $said == *' failed: '* ]]; then exit 1; fi # SELECT was refused: redis-cli goes on in another database

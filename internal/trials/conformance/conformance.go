@@ -105,7 +105,10 @@ type Report struct {
 	Cost   *Cost   `json:"cost,omitempty"` // nil: the flood was not played, or did not end
 }
 
-// Run plays the scenarios, side by side. The error says that they could not be played.
+// atOnce is how many scenarios are played side by side: each has daemons and a worker.
+const atOnce = 8
+
+// Run plays the scenarios, some of them side by side. The error says that they could not be played.
 func Run(ctx context.Context, config Config) (report Report, err error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
@@ -133,8 +136,13 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	stages := make([]*stage, len(config.Scenarios))
 	errs := make([]error, len(stages))
 	var playing sync.WaitGroup
+	places := make(chan struct{}, atOnce)
 	for i, name := range config.Scenarios {
-		playing.Go(func() { stages[i], errs[i] = play(ctx, &config, clients, address, name) })
+		places <- struct{}{}
+		playing.Go(func() {
+			defer func() { <-places }()
+			stages[i], errs[i] = play(ctx, &config, clients, address, name)
+		})
 	}
 	playing.Wait()
 	if err := errors.Join(append(errs, clients.Close(), ctx.Err())...); err != nil {

@@ -54,7 +54,7 @@ func never() bool { return false }
 
 // playOutage has work end while Redis is away. It comes back as after a restart: it loads its data first.
 func playOutage(ctx context.Context, s *stage) {
-	s.put(ctx, "a", work{"do": "succeed", "after_ms": 500})
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": absence.Milliseconds() / 2}) // it has not ended when its begin is heard of
 	s.until(ctx, "a", model.EventStarted)
 	s.proxy.away.Store(true)
 	s.proxy.cut()
