@@ -592,7 +592,7 @@ class Worker {
     await this.#until(idle, 1);
     const left = [...this.#inHand].map((attempt) => this.#answer(attempt, attempt.why === 'shutdown' ? 'interrupted' : null, {}));
     const handedBack = Promise.allSettled(left).then(() => Promise.allSettled(this.#parts.map((part) => part.leave())));
-    await Promise.race([handedBack, pause(3000, undefined, { signal: this.#gone.signal })]);
+    await Promise.race([handedBack, pause(2500, undefined, { signal: this.#gone.signal })]);
   }
 
   async #until(holds, seconds = Infinity) {
