@@ -111,6 +111,15 @@ func fill(t *testing.T, client redis.UniversalClient, keys int) {
 
 var rejectedPushes = regexp.MustCompile(`cmdstat_rpush:.*rejected_calls=(\d+)`)
 
+// refusedPushes waits until Redis has refused so many.
+func refusedPushes(t *testing.T, client redis.UniversalClient, n int) {
+	t.Helper()
+	testkit.Eventually(t, "pushes are refused", func() bool {
+		found := rejectedPushes.FindStringSubmatch(client.Info(t.Context(), "commandstats").Val())
+		return found != nil && testkit.Got(strconv.Atoi(found[1]))(t) >= n
+	})
+}
+
 // TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes counts what a Redis without memory refuses.
 func TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes(t *testing.T) {
 	long.Only(t)
@@ -122,16 +131,9 @@ func TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes(t *testing.T) {
 	testkit.Equal(t, heard(t, client), "started m")
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	must(t, os.WriteFile(gate, nil, 0o600))
-	refused := func(n int) {
-		t.Helper()
-		testkit.Eventually(t, "pushes are refused", func() bool {
-			found := rejectedPushes.FindStringSubmatch(client.Info(t.Context(), "commandstats").Val())
-			return found != nil && testkit.Got(strconv.Atoi(found[1]))(t) >= n
-		})
-	}
-	refused(9) // the pauses have grown
+	refusedPushes(t, client, 9) // the pauses have grown
 	begun := time.Now()
-	refused(15)
+	refusedPushes(t, client, 15)
 	took := time.Since(begun)
 	failIf(t, took < 2*time.Second || took > 10*time.Second, "expected six pauses of half a second to one, found %v in all", took)
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())

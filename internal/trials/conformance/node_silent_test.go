@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -30,6 +31,8 @@ type gag struct {
 	mu    sync.Mutex
 	mutes []*atomic.Bool // guarded by mu: one for each connection
 	all   bool           // guarded by mu: new connections are mute, too
+
+	losing atomic.Pointer[string] // a connection breaks instead of a reply that has this text; nil: none
 }
 
 func newGag(t *testing.T, redis string) *gag {
@@ -62,23 +65,27 @@ func (g *gag) serve(client net.Conn) {
 	g.mutes = append(g.mutes, mute)
 	g.mu.Unlock()
 	go func() {
-		_, _ = io.Copy(&gagged{client, mute}, server)
+		_, _ = io.Copy(&gagged{client, mute, &g.losing}, server)
 		if !mute.Load() {
 			_ = client.Close()
 		}
 	}()
-	_, _ = io.Copy(&gagged{server, mute}, client)
+	_, _ = io.Copy(&gagged{server, mute, &atomic.Pointer[string]{}}, client)
 }
 
 // gagged is a connection that takes what is written, and sends nothing of it while it is mute.
 type gagged struct {
 	net.Conn
-	mute *atomic.Bool
+	mute   *atomic.Bool
+	losing *atomic.Pointer[string]
 }
 
 func (g *gagged) Write(text []byte) (int, error) {
 	if g.mute.Load() {
 		return len(text), nil
+	}
+	if losing := g.losing.Load(); losing != nil && bytes.Contains(text, []byte(*losing)) {
+		return 0, io.ErrClosedPipe
 	}
 	return g.Conn.Write(text)
 }
