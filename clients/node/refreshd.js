@@ -30,7 +30,7 @@ function nodeRedis() {
     found = require('redis/package.json').version;
     if (/^[456]\./.test(found)) return require('redis');
   } catch (error) {
-    if (error.code !== 'MODULE_NOT_FOUND') throw error;
+    if (error.code !== 'MODULE_NOT_FOUND' || found !== 'none') throw error;
   }
   throw new Error(`refreshd needs node-redis 4, 5 or 6 (npm install redis), found ${found}`);
 }
@@ -292,7 +292,7 @@ class Taken {
 /**
  * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. That its promise resolves is success; Failure,
  * Postpone or any other error says otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped
- * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client of node-redis.
+ * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or what createClient of node-redis returns.
  *
  * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
  * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
@@ -455,7 +455,7 @@ class Worker {
   async #work(attempt) {
     if (this.#stopping.signal.aborted) {
       attempt.stop('shutdown');
-    } else { // say that the work begins, and ask whether it counts: it may have been superseded while it stood in line
+    } else if (!attempt.signal.aborted) { // say that the work begins, and ask whether it counts: it may have been superseded while it stood in line
       const said = await this.#patiently(() => Promise.all([
         this.client.send(['RPUSH', attempt.replyTo, message(attempt, 'started', { worker: this.name, signs_every: this.signsEvery })]),
         this.client.send(['HGET', attempt.modelKey, 'attempt_uid']),
@@ -732,12 +732,13 @@ class Connections {
   #node(address) {
     if (!this.isOpen) throw new Error('the connections are closed');
     if (this.#nodes.has(address)) return this.#nodes.get(address);
-    const { socket } = this.given.options;
+    const { socket } = this.given.options ?? {};
     const [, host, port] = /^(.*):(\d+)$/.exec(address) ?? [];
     const to = host ? { host, port: Number(port) } : {};
+    const name = address || (socket?.path ?? `${socket?.host ?? 'localhost'}:${socket?.port ?? 6379}`);
     const client = this.given.duplicate({
       url: undefined, legacyMode: false,
-      socket: { ...socket, ...to, connectTimeout: 2000, reconnectStrategy: () => new Error('no connection') },
+      socket: { ...socket, ...to, connectTimeout: 2000, reconnectStrategy: () => new Error(`no connection to ${name}`) },
     });
     const drop = () => {
       if (this.#nodes.get(address)?.client === client) this.#nodes.delete(address);
@@ -747,7 +748,7 @@ class Connections {
       let late = 0; // once it may be this process that was blocked, with the reply standing in line
       const timer = setInterval(() => {
         if (++late < 2) return;
-        reject(new Error(`${address || (socket?.path ?? `${socket?.host ?? 'localhost'}:${socket?.port ?? 6379}`)} does not answer`));
+        reject(new Error(`${name} does not answer`));
         drop();
       }, 1250); // what waits does so for a second
       promise.then(resolve, reject).finally(() => clearInterval(timer));
@@ -755,7 +756,7 @@ class Connections {
     const node = { client, soon, isConnected: false };
     this.#nodes.set(address, node);
     client.on('error', drop).on('connect', () => { node.isConnected = true; });
-    node.opened = soon(client.connect().catch((error) => { throw error.socketError ?? error; }));
+    node.opened = soon(client.connect().catch((error) => { throw error.socketError?.message ? error.socketError : error; }));
     node.opened.catch(drop);
     return node;
   }

@@ -166,3 +166,43 @@ func TestANodeWorkerGoesOnWithItsHeartbeatsWhileRepliesWithEntriesAreLost(t *tes
 	testkit.Equal(t, worker.Stop(), 0)
 	failIf(t, client.Exists(t.Context(), "q:workers").Val() > 0, "expected no worker to be left")
 }
+
+// TestANodeWorkerGoesOnWithItsHeartbeatsThoughItDoesNotKnowWhatItHas loses the reply to a take, and asks the worker to end then: it takes no more.
+func TestANodeWorkerGoesOnWithItsHeartbeatsThoughItDoesNotKnowWhatItHas(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	s := testkit.Redis(t)
+	g, client := newGag(t, s.Addr), s.Client(t)
+	worker := startHandler(t, "node", `new (require("refreshd.js").Worker)((a) => a.sleep(600), { concurrency: 2 }).run()`, g.URL, "REFRESHD_QUEUE=q")
+	push(t, client, "a", "")
+	testkit.Equal(t, heard(t, client), "started a")
+	name := owner(t, client)
+	lost := "big_table_uid"
+	g.losing.Store(&lost)
+	push(t, client, "b", "")
+	testkit.Eventually(t, "it has taken the entry", func() bool { return client.LLen(t.Context(), "q:taken:"+name).Val() == 2 })
+	worker.Ask()
+	last := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
+	begun := last()
+	testkit.Eventually(t, "heartbeats for six seconds", func() bool { return last() > begun+6000 })
+	testkit.Equal(t, worker.Wait(), 0)
+	testkit.Equal(t, heard(t, client), "interrupted a")
+	testkit.Equal(t, client.LLen(t.Context(), "q:taken:"+name).Val(), int64(1)) // it comes back with the lease
+}
+
+func TestANodeWorkerGoesOnWithItsHeartbeatsWhenItsConnectionsFallSilent(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	s := testkit.Redis(t)
+	g, client := newGag(t, s.Addr), s.Client(t)
+	worker := startHandler(t, "node", handlers["node"], g.URL, "REFRESHD_QUEUE=q")
+	push(t, client, "a", `,"wait":1`)
+	testkit.Equal(t, heard(t, client), "started a")
+	name := owner(t, client)
+	g.silence(false)
+	last := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
+	begun := last()
+	testkit.Eventually(t, "heartbeats for six seconds", func() bool { return last() > begun+6000 })
+	must(t, client.HSet(t.Context(), "q:model:a", "attempt_uid", "another").Err())
+	testkit.Equal(t, worker.Stop(), 0)
+}

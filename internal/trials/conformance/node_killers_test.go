@@ -62,7 +62,7 @@ func (w *killingWorker) ends(uid string) {
 	testkit.Equal(w.t, heard(w.t, w.client), "success "+uid)
 }
 
-// rests lets two heartbeats pass, or as long without any, in which the worker says nothing and takes nothing.
+// rests expects that the worker says nothing and takes nothing, while two heartbeats pass if it gives some.
 func (w *killingWorker) rests(plain string, inLine int64) {
 	w.t.Helper()
 	if plain == "" {
@@ -77,6 +77,7 @@ func (w *killingWorker) rests(plain string, inLine int64) {
 }
 
 func TestANodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	w := startKilling(t, "")
 	w.hand("a", "")
@@ -99,7 +100,6 @@ func TestANodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) {
 }
 
 func TestAPlainNodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) {
-	long.Only(t)
 	t.Parallel()
 	w := startKilling(t, "1")
 	w.hand("a", "")
