@@ -354,7 +354,7 @@ class Worker {
 
   /** Prints a line, each once in 5 s: all attempts in hand may say the same. */
   log(what, error) {
-    const line = `refreshd: ${what}: ${error.message}`;
+    const line = `refreshd: ${what}: ${error.message || error.code}`;
     if (Date.now() - (this.#logged.get(line) ?? 0) < 5000) return;
     if (this.#logged.size > 100) this.#logged.clear();
     this.#logged.set(line, Date.now());
@@ -740,24 +740,24 @@ class Connections {
       url: undefined, legacyMode: false,
       socket: { ...socket, ...to, connectTimeout: 2000, reconnectStrategy: () => new Error(`no connection to ${name}`) },
     });
+    const node = { client, isConnected: false };
+    node.soon = (promise) => new Promise((resolve, reject) => {
+      let late = 0; // once it may be this process that was blocked, with the reply standing in line
+      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${name} does not answer`)), 1250); // what waits does so for a second
+      client.on('error', reject);
+      promise.then(resolve, reject).finally(() => {
+        clearInterval(timer);
+        client.off('error', reject);
+      });
+    });
     const drop = () => {
-      if (this.#nodes.get(address)?.client === client) this.#nodes.delete(address);
+      if (this.#nodes.get(address) === node) this.#nodes.delete(address);
       disconnect(client);
     };
-    const soon = (promise) => new Promise((resolve, reject) => {
-      let late = 0; // once it may be this process that was blocked, with the reply standing in line
-      const timer = setInterval(() => {
-        if (++late < 2) return;
-        reject(new Error(`${name} does not answer`));
-        drop();
-      }, 1250); // what waits does so for a second
-      promise.then(resolve, reject).finally(() => clearInterval(timer));
-    });
-    const node = { client, soon, isConnected: false };
+    client.setMaxListeners(0).on('error', drop).on('connect', () => { node.isConnected = true; });
+    node.opened = node.soon(client.connect());
+    node.opened.catch(drop); // node-redis 4.0 has no event for a wrong password
     this.#nodes.set(address, node);
-    client.on('error', drop).on('connect', () => { node.isConnected = true; });
-    node.opened = soon(client.connect().catch((error) => { throw error.socketError?.message ? error.socketError : error; }));
-    node.opened.catch(drop);
     return node;
   }
 

@@ -18,7 +18,7 @@ import (
 
 // gated is a worker whose work ends when a file is there.
 const gated = `const { existsSync } = require("fs");
-new (require("refreshd.js").Worker)(async (a) => { while (!existsSync(process.env.GATE)) await new Promise((end) => setTimeout(end, 20)); },
+new (require("refreshd.js").Worker)(async (a) => { console.log("begun"); while (!existsSync(process.env.GATE)) await new Promise((end) => setTimeout(end, 20)); },
 	{ plain: process.env.PLAIN === "1" }).run()`
 
 // TestASignalMeansAfterANodeWorkerHasRunWhatItMeantBefore has the program print how many of its handlers there are, and then end as programs do.
@@ -78,9 +78,10 @@ func TestANodeWorkerPushesWhatItHoldsAtOnceWhenRedisIsBack(t *testing.T) {
 				if how == "loading" {
 					fill(t, client, int(away/time.Millisecond))
 				}
-				startHandler(t, "node", gated, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN="+plain)
+				worker := startHandler(t, "node", gated, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN="+plain)
 				push(t, client, "m", "")
 				testkit.Equal(t, heard(t, client), "started m")
+				worker.AwaitOutput(t, "begun") // else it would say so once more
 				time.AfterFunc(time.Second, func() { _ = os.WriteFile(gate, nil, 0o600) })
 				leave(t, s)
 				back := time.Now()
