@@ -122,7 +122,12 @@ func TestANodeWorkerTakesAgainWhenItsConnectionsFallSilent(t *testing.T) {
 				push(t, client, uid, "")
 				testkit.Equal(t, heardSoon(t, client), "started "+uid)
 				testkit.Equal(t, heardSoon(t, client), "success "+uid)
+				blocked := func(n string) func() bool {
+					return func() bool { return strings.Contains(client.Info(t.Context(), "clients").Val(), "blocked_clients:"+n) }
+				}
+				testkit.Eventually(t, "it waits, and so has heard that all was pushed", blocked("1"))
 				g.silence(false)
+				testkit.Eventually(t, "nobody waits on a silent connection: a plain worker would lose an entry so", blocked("0"))
 			}
 			testkit.Equal(t, worker.Stop(), 0)
 		})

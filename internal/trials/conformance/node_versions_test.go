@@ -78,7 +78,7 @@ func TestTheNodeClientWorksWithEachVersionOfNodeRedis(t *testing.T) {
 
 // handedOver is a worker with a client that is connected.
 const handedOver = `const client = require("redis").createClient({ url: process.env.REDIS_URL }).on("error", () => {});
-client.connect().then(() => new (require("refreshd.js").Worker)(async (a) => { if (a.payload.wait) await a.sleep(600) }, { redis: client }).run())`
+client.connect().then(() => new (require("refreshd.js").Worker)(async (a) => { if (a.payload.wait) await a.sleep(600) }, { redis: client, concurrency: 1 }).run())`
 
 // refusedBy is what a program prints that cannot start.
 func refusedBy(t *testing.T, program, library string) string {
