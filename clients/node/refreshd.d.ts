@@ -32,6 +32,8 @@ export class Attempt {
   readonly uid: string;
   readonly attemptUid: string;
   readonly attemptNo: number;
+  /** how many workers have died over it; from 2 on it works alone */
+  readonly deaths: number;
   readonly deadline: Date | null;
   readonly plannedAt: Date | null;
   readonly dueAt: Date | null;
@@ -70,7 +72,7 @@ export function wins(client: { query(text: string, values: any[]): Promise<{ row
 
 export class Worker {
   constructor(refresh: (attempt: Attempt) => any, options?: {
-    /** a URL, or a client of node-redis */
+    /** a URL, or what createClient of node-redis returns */
     redis?: any;
     queue?: string;
     concurrency?: number;
@@ -111,7 +113,7 @@ export class NoReply extends Error {
 /** Commands return undefined with timeout 0, which waits for no reply. */
 export class Client {
   constructor(options?: {
-    /** a URL, or a client of node-redis */
+    /** a URL, or what createClient of node-redis returns */
     redis?: any;
     queue?: string;
     by?: string;

@@ -14,14 +14,26 @@
  *     await shop.run('tbl_1');
  *
  * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set; redis-cluster://HOST:PORT,… for a cluster) and the queue in REFRESHD_QUEUE
- * (bigtables). Needs Node 18 and node-redis 4. What goes over the wire is told by docs/wire.md of refreshd.
+ * (bigtables). Needs Node 18 and node-redis 4, 5 or 6. What goes over the wire is told by docs/wire.md of refreshd.
  */
 
 const { randomBytes, randomUUID } = require('node:crypto');
-const EventEmitter = require('node:events');
+const { EventEmitter, once } = require('node:events');
 const os = require('node:os');
 const { setTimeout: pause } = require('node:timers/promises');
-const redis = require('redis');
+
+const redis = nodeRedis();
+
+function nodeRedis() {
+  let found = 'none';
+  try {
+    found = require('redis/package.json').version;
+    if (/^[456]\./.test(found)) return require('redis');
+  } catch (error) {
+    if (error.code !== 'MODULE_NOT_FOUND' || found !== 'none') throw error;
+  }
+  throw new Error(`refreshd needs node-redis 4, 5 or 6 (npm install redis), found ${found}`);
+}
 
 /** Thrown by a handler: the refresh has failed. Any other error is a failure too, of the error type that its class is called. */
 class Failure extends Error {
@@ -90,6 +102,11 @@ class Attempt {
     this.purpose = fenced ? purpose : null;
     /** @type {Record<string, any>} */
     this.payload = names.nested ? entry.payload ?? {} : fenced ? others : rest;
+    const { deaths } = entry;
+    const counted = Number.isSafeInteger(deaths) && deaths > 0 && (fenced || attempt_no === undefined); // or it is of an older payload
+    /** How many workers have died over it. From 2 on it works alone. */
+    this.deaths = counted ? deaths : 0;
+    if (counted && !names.nested) delete this.payload.deaths;
     this.changed = true;
     /** @type {string|undefined} where a log of the attempt stands: an http or https URL */
     this.logUrl = undefined;
@@ -268,14 +285,14 @@ class Taken {
 
   /** Ends the heartbeats. What still stands there is requeued after the lease. */
   async leave() {
-    if (this.known && !this.#doubt && this.#entries.length === 0) await this.client.zRem(`${this.part}:workers`, this.owner);
+    if (this.known && !this.#doubt && this.#entries.length === 0) await this.client.send(['ZREM', `${this.part}:workers`, this.owner]);
   }
 }
 
 /**
  * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. That its promise resolves is success; Failure,
  * Postpone or any other error says otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped
- * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client of node-redis.
+ * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or what createClient of node-redis returns.
  *
  * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
  * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
@@ -289,7 +306,10 @@ class Worker {
   #inHand = new Set();
   #parts = [];
   #empty = 0; // how many parts in a row had nothing to take
-  #changed = () => {};
+  #taking = false;
+  #changes = new EventEmitter(); // of what is in hand
+  #stopped = new Promise((end) => { this.#stopping.signal.addEventListener('abort', () => end(null)); });
+  #logged = new Map(); // when each line was
 
   /**
    * @param {(attempt: Attempt) => any} refresh
@@ -305,27 +325,24 @@ class Worker {
   }
 
   /** Takes no more attempts; run() returns when those in hand are finished or handed back. */
-  stop() { this.#stopping.abort(); }
+  stop() {
+    this.#stopping.abort();
+    this.#changes.emit('change');
+  }
 
-  /** Works until stop() is called, SIGTERM or SIGINT. */
+  /** Works until stop() is called, SIGTERM or SIGINT. Then it ends within the grace and 4 s, whatever Redis does. */
   async run() {
     const stop = () => this.stop();
-    process.on('SIGTERM', stop).on('SIGINT', stop);
     const taker = this.client.duplicate(); // to wait holds up everything else on its connection
-    taker.on('error', (error) => this.log('redis', error));
-    this.#stopping.signal.addEventListener('abort', () => { // a client without a connection waits for one, maybe for ever
-      for (const client of this.#inHand.size > 0 ? [taker] : [taker, this.client]) {
-        if (!client.isReady) client.disconnect().catch(() => {});
-      }
-    }, { once: true });
+    process.on('SIGTERM', stop).on('SIGINT', stop);
     try {
-      await Promise.all([this.client, taker].map((client) => client.isOpen || client.connect()));
-      const names = await this.#patiently(() => readNames(this.client, this.queue));
+      for (const client of [this.client, taker]) client.connect();
+      const names = await Promise.race([this.#patiently(() => readNames(this.client, this.queue)), this.#stopped]);
       if (names === null) return;
       const owner = newOwner();
       this.#parts = names.parts.map((part) => new Taken(this.client, part, owner));
       const watching = Promise.all([this.#watch(), this.#beat()]);
-      await this.#takeAll(taker, names);
+      await Promise.race([this.#takeAll(taker, names), this.#stopped]);
       await this.#finish();
       this.#gone.abort();
       await watching;
@@ -335,9 +352,17 @@ class Worker {
     }
   }
 
-  log(what, error) { console.error(`refreshd: ${what}: ${error.message}`); }
+  /** Prints a line, each once in 5 s: all attempts in hand may say the same. */
+  log(what, error) {
+    const line = `refreshd: ${what}: ${error.message || error.code}`;
+    if (Date.now() - (this.#logged.get(line) ?? 0) < 5000) return;
+    if (this.#logged.size > 100) this.#logged.clear();
+    this.#logged.set(line, Date.now());
+    console.error(line);
+  }
 
   async #takeAll(taker, names) {
+    this.#taking = true;
     while (!this.#stopping.signal.aborted) {
       if (this.#inHand.size >= this.concurrency) {
         await this.#until(() => this.#inHand.size < this.concurrency, 1);
@@ -352,33 +377,38 @@ class Worker {
           this.plain = true;
           this.log('working as with plain', new Error('an attempt of a dead worker waits for its deadline'));
         }
-        await pause(200);
+        await pause(500, undefined, { signal: this.#stopping.signal }).catch(() => {});
       }
     }
+    this.#taking = false;
+    this.#changes.emit('change');
   }
 
   /** Moves entries into the worker's own list. If no part of the queue has any, it waits up to a second for the next one. */
   async #take(part, taker, names) {
     const { owner } = part;
     const { entries, order } = await this.#ask(part, this.concurrency - this.#inHand.size);
+    const attempts = [];
     for (const entry of entries) {
       const place = { entry, owner, output: `${part.part}-output` };
       const attempt = this.#read(Buffer.from(entry, 'latin1').toString(), part.input, names);
       if (!attempt) await part.settle(place);
-      else this.#begin(Object.assign(attempt, { part, place: { ...place, output: attempt.replyTo } }));
+      else attempts.push(Object.assign(attempt, { part, place: { ...place, output: attempt.replyTo } }));
     }
+    await this.#beginAll(attempts);
     this.#empty = entries.length > 0 ? 0 : this.#empty + 1;
     if (order) await pause(1000, undefined, { signal: this.#stopping.signal }).catch(() => {}); // it gets nothing while it has one
-    else if (this.#empty >= this.#parts.length && await taker.blMove(part.input, part.input, 'LEFT', 'LEFT', 1 / this.#parts.length)) {
+    else if (this.#empty >= this.#parts.length && await taker.send(['BLMOVE', part.input, part.input, 'LEFT', 'LEFT', `${1 / this.#parts.length}`])) {
       this.#parts.unshift(this.#parts.pop()); // an entry stands there: it is the next again
     }
   }
 
   async #pop(taker, names) {
     const lists = this.#parts.map((part) => part.input);
-    const taken = await (taker instanceof Cluster ? taker.blPop(lists[0], 1 / lists.length) : taker.blPop(lists, 1)); // no command spans nodes
-    const attempt = taken && this.#read(taken.element, taken.key, names);
-    if (attempt) this.#begin(attempt);
+    const words = taker.isCluster ? ['BLPOP', lists[0], `${1 / lists.length}`] : ['BLPOP', ...lists, '1']; // no command spans nodes
+    const [list, entry] = await taker.send(words) ?? [];
+    const attempt = list && this.#read(entry, list, names);
+    if (attempt) await this.#beginAll([attempt]);
   }
 
   /** Takes entries, or gives a heartbeat, and heeds what else Redis says then. */
@@ -401,22 +431,34 @@ class Worker {
     }
   }
 
+  /** One over which workers die works alone, so that no other dies with it. The worker takes nothing meanwhile. */
+  async #beginAll(attempts) {
+    const kills = ({ deaths }) => deaths > 1;
+    const idle = () => this.#inHand.size === 0 || this.#stopping.signal.aborted;
+    for (const attempt of attempts.filter((one) => !kills(one))) this.#begin(attempt);
+    for (const attempt of attempts.filter(kills)) {
+      await this.#until(idle);
+      this.#begin(attempt);
+      await this.#until(idle);
+    }
+  }
+
   #begin(attempt) {
     this.#inHand.add(attempt);
     if (attempt.place && attempt.place.owner !== attempt.part.owner) attempt.stop('requeued'); // it was forgotten meanwhile
     this.#work(attempt).catch((error) => this.log(`answering for ${attempt.uid}`, error)).finally(() => {
       this.#inHand.delete(attempt);
-      this.#changed();
+      this.#changes.emit('change');
     });
   }
 
   async #work(attempt) {
     if (this.#stopping.signal.aborted) {
       attempt.stop('shutdown');
-    } else { // say that the work begins, and ask whether it counts: it may have been superseded while it stood in line
+    } else if (!attempt.signal.aborted) { // say that the work begins, and ask whether it counts: it may have been superseded while it stood in line
       const said = await this.#patiently(() => Promise.all([
-        this.client.rPush(attempt.replyTo, message(attempt, 'started', { worker: this.name, signs_every: this.signsEvery })),
-        this.client.hGet(attempt.modelKey, 'attempt_uid'),
+        this.client.send(['RPUSH', attempt.replyTo, message(attempt, 'started', { worker: this.name, signs_every: this.signsEvery })]),
+        this.client.send(['HGET', attempt.modelKey, 'attempt_uid']),
       ]), attempt, 'started');
       if (said?.[1] !== attempt.attemptUid) attempt.stop('fence_lost');
     }
@@ -429,24 +471,23 @@ class Worker {
     const replyTo = `${attempt.queue}:reply:${attempt.attemptUid}.${letters()}`;
     const end = Date.now() + timeout * 1000;
     const waiter = this.client.duplicate(); // to wait holds up everything else on its connection
-    waiter.on('error', () => {}); // the command fails too
-    attempt.signal.addEventListener('abort', () => waiter.disconnect().catch(() => {})); // it may wait for a connection
+    attempt.signal.addEventListener('abort', () => waiter.disconnect());
     try {
       const said = await this.#patiently(async () => {
         attempt.check();
-        await this.client.rPush(attempt.replyTo, message(attempt, 'ready', { metrics: attempt.metrics, reply_to: replyTo }));
-        if (!waiter.isOpen) await waiter.connect();
+        await this.client.send(['RPUSH', attempt.replyTo, message(attempt, 'ready', { metrics: attempt.metrics, reply_to: replyTo })]);
+        waiter.connect();
         while (Date.now() < end) {
           attempt.check();
-          const reply = await waiter.blPop(replyTo, 1);
-          if (reply) return JSON.parse(reply.element);
+          const reply = await waiter.send(['BLPOP', replyTo, '1']);
+          if (reply) return JSON.parse(reply[1]);
         }
         return null;
       }, attempt, 'ready');
       attempt.check();
       if (said) return said;
     } finally {
-      await waiter.disconnect().catch(() => {});
+      await waiter.disconnect();
     }
     throw new Failure(`no verdict came within ${timeout} s: pollers of refreshd 0.9.0 give none`, { errorType: 'no_verdict' });
   }
@@ -477,7 +518,7 @@ class Worker {
     attempt.answer ??= (async () => {
       if (type !== null) attempt.flush(true);
       const text = message(attempt, type, { ...fields, ...attempt.ending });
-      const push = () => (place ? part.answer(place, text) : this.client.rPush(attempt.replyTo, text));
+      const push = () => (place ? part.answer(place, text) : this.client.send(['RPUSH', attempt.replyTo, text]));
       const told = type !== null && await this.#patiently(push, attempt, type) !== null;
       if (place && !told && !this.#gone.signal.aborted) await part.settle(place); // what could not be told at the end is requeued
     })();
@@ -486,7 +527,7 @@ class Worker {
 
   /** Pushes a message that may be lost. */
   #tell(attempt, type, fields) {
-    this.client.rPush(attempt.replyTo, message(attempt, type, fields)).catch((error) => this.log(`${type} of ${attempt.uid}`, error));
+    this.client.send(['RPUSH', attempt.replyTo, message(attempt, type, fields)]).catch((error) => this.log(`${type} of ${attempt.uid}`, error));
   }
 
   /**
@@ -495,7 +536,7 @@ class Worker {
    */
   async #patiently(call, attempt, type) {
     const { signal } = attempt ? this.#gone : this.#stopping;
-    for (let wait = 50; ; wait = Math.min(2 * wait, 5000)) {
+    for (let wait = 50; ; wait = Math.min(2 * wait, 1000)) {
       try {
         return await call();
       } catch (error) {
@@ -517,7 +558,7 @@ class Worker {
     while (await pause(this.fenceEvery * 1000, true, { signal: this.#gone.signal }).catch(() => false)) {
       for (const attempt of [...this.#inHand].filter(({ asked }) => !asked)) {
         attempt.asked = true;
-        Promise.all(['attempt_uid', 'deadline_at', 'processing_at'].map((field) => this.client.hGet(attempt.modelKey, field)))
+        Promise.all(['attempt_uid', 'deadline_at', 'processing_at'].map((field) => this.client.send(['HGET', attempt.modelKey, field])))
           .then((found) => this.#judge(attempt, ...found))
           .catch((error) => this.log('comparing the attempts in hand', error))
           .finally(() => { attempt.asked = false; });
@@ -545,23 +586,21 @@ class Worker {
 
   /** Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop. */
   async #finish() {
-    const idle = () => this.#inHand.size === 0;
+    const idle = () => !this.#taking && this.#inHand.size === 0;
     await this.#until(idle, this.grace);
     for (const attempt of this.#inHand) attempt.stop('shutdown');
-    await this.#until(idle, 2);
+    await this.#until(idle, 1);
     const left = [...this.#inHand].map((attempt) => this.#answer(attempt, attempt.why === 'shutdown' ? 'interrupted' : null, {}));
-    await Promise.race([Promise.allSettled(left), left.length && pause(5000, undefined, { signal: this.#gone.signal })]);
-    await Promise.race([Promise.allSettled(this.#parts.map((part) => part.leave())), pause(1000)]);
+    const handedBack = Promise.allSettled(left).then(() => Promise.allSettled(this.#parts.map((part) => part.leave())));
+    await Promise.race([handedBack, pause(2500, undefined, { signal: this.#gone.signal })]);
   }
 
-  async #until(holds, seconds) {
+  async #until(holds, seconds = Infinity) {
     const end = Date.now() + seconds * 1000;
     while (!holds() && Date.now() < end) {
       const timer = new AbortController();
-      await Promise.race([
-        new Promise((changed) => { this.#changed = changed; }),
-        pause(end - Date.now(), undefined, { signal: timer.signal }).catch(() => {}),
-      ]);
+      const { signal } = timer;
+      await Promise.race([once(this.#changes, 'change', { signal }), pause(Math.min(end - Date.now(), 1000), undefined, { signal })]).catch(() => {});
       timer.abort();
     }
   }
@@ -618,32 +657,37 @@ class Client {
   remove(uid, { commandId } = {}) { return this.#send('remove', uid, { commandId }); }
 
   /** Closes the connections. */
-  async close() { if (this.client.isOpen) await this.client.disconnect(); }
+  async close() { await this.client.disconnect(); }
 
+  /** Sends the command again after a lost connection: with the same commandId it is carried out once. */
   async #send(type, uid, { commandId = randomUUID(), ...fields }) {
-    if (!this.client.isOpen) await this.client.connect();
-    this.#names ??= await readNames(this.client, this.queue);
-    const { parts } = this.#names;
-    const home = parts[crc32(uid) % parts.length];
-    const replyTo = this.timeout > 0 ? `${home}:reply:${commandId}` : undefined;
-    const command = JSON.stringify({ ...fields, type, uid, command_id: commandId, by: this.by, reply_to: replyTo });
-    await this.client.rPush(`${home}-control`, command).catch((error) => { // once more: with the same commandId it is carried out once
-      if (error instanceof redis.ErrorReply) throw error;
-      return this.client.rPush(`${home}-control`, command);
-    });
-    return replyTo && this.#await(replyTo, commandId);
+    const end = Date.now() + this.timeout * 1000;
+    this.client.connect();
+    for (let again = false; ; again = true) {
+      try {
+        this.#names ??= await readNames(this.client, this.queue);
+        const { parts } = this.#names;
+        const home = parts[crc32(uid) % parts.length];
+        const replyTo = this.timeout > 0 ? `${home}:reply:${commandId}` : undefined;
+        const command = JSON.stringify({ ...fields, type, uid, command_id: commandId, by: this.by, reply_to: replyTo });
+        await this.client.send(['RPUSH', `${home}-control`, command]);
+        return replyTo && await this.#await(replyTo, commandId, end);
+      } catch (error) {
+        const final = [Refused, NoReply, TypeError].some((kind) => error instanceof kind) || isReply(error);
+        if (final || !this.client.isOpen || again && Date.now() >= end) throw error;
+        await pause(100);
+      }
+    }
   }
 
-  async #await(replyTo, commandId) {
-    const end = Date.now() + this.timeout * 1000;
+  async #await(replyTo, commandId, end) {
     const waiter = this.client.duplicate();
-    waiter.on('error', () => {}); // the command fails too
-    await waiter.connect();
+    waiter.connect();
     try {
       while (Date.now() < end) {
-        const answer = await waiter.blPop(replyTo, 1);
+        const answer = await waiter.send(['BLPOP', replyTo, '1']);
         if (!answer) continue;
-        const reply = JSON.parse(answer.element);
+        const reply = JSON.parse(answer[1]);
         if (reply.outcome === 'refused') throw new Refused(reply);
         return reply;
       }
@@ -655,91 +699,115 @@ class Client {
 }
 
 /**
- * Redis Cluster, a client for each node. The cluster client of node-redis 4 keeps to a node that it has lost, though another has taken its place,
- * and its commands wait. Here they fail, as does one without a reply for 3 s, and the next one asks any node who has the key now.
+ * Connections to Redis, one to each node of a cluster. A client of node-redis waits for ever where a connection falls silent, and its cluster keeps to a
+ * node that it has lost, though another has taken its place. Here commands fail without a connection or without a reply for 2.5 s, and the next one
+ * connects anew: in a cluster to any node, which knows who has the key now.
  */
-class Cluster extends EventEmitter {
+class Connections {
   isOpen = false;
-  isReady = true; // nothing waits for a connection
-  #nodes = new Map(); // by address
+  #nodes = new Map(); // by address; '' is that of the client that was handed over
 
-  static {
-    for (const name of ['blMove', 'blPop', 'eval', 'evalSha', 'hGet', 'rPush', 'zRem']) {
-      this.prototype[name] = function command(...args) { return this.#send(name, args); };
-    }
+  /** addresses of a cluster: all that are known, the last one to fail at the end; homes: who has a hash tag. Duplicates share them. */
+  constructor(given, addresses, homes = new Map(), isDuplicate = false) {
+    Object.assign(this, { given, addresses, homes, isDuplicate });
   }
 
-  /** addresses: all that are known, the last one to fail at the end; homes: who has a hash tag. Duplicates share them. */
-  constructor(options, addresses, homes = new Map()) {
-    super();
-    Object.assign(this, { options, addresses, homes });
-  }
+  get isCluster() { return this.addresses !== undefined; }
 
-  duplicate() { return new Cluster(this.options, this.addresses, this.homes); }
+  duplicate() { return new Connections(this.given, this.addresses, this.homes, true); }
 
-  async connect() { this.isOpen = true; }
+  connect() { this.isOpen = true; }
 
   async disconnect() {
     this.isOpen = false;
     const nodes = [...this.#nodes.values()];
     this.#nodes.clear();
-    await Promise.allSettled(nodes.map(({ client, opened }) => opened.then(() => client.disconnect())));
+    if (!this.isDuplicate) await disconnect(this.given);
+    await Promise.all(nodes.map(async ({ client, opened, isConnected }) => {
+      if (!isConnected) await opened.catch(() => {}); // node-redis 4 would forget a socket that is about to connect
+      await disconnect(client);
+    }));
   }
 
   #node(address) {
-    if (!this.isOpen) throw new redis.ClientClosedError();
+    if (!this.isOpen) throw new Error('the connections are closed');
     if (this.#nodes.has(address)) return this.#nodes.get(address);
-    const [, host, port] = /^(.*):(\d+)$/.exec(address);
-    const socket = { ...this.options.socket, host, port: Number(port), connectTimeout: 2500, reconnectStrategy: () => new Error(`no connection to ${address}`) };
-    const client = redis.createClient({ ...this.options, socket });
-    const soon = (promise) => {
-      let late = 0; // once it may be this process that was blocked, with the reply standing in line
-      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${address} does not answer`)), 1500); // what waits does so for a second
-      return promise.finally(() => clearInterval(timer));
-    };
-    client.on('error', (error) => {
-      if (this.#nodes.get(address)?.client === client) this.#nodes.delete(address);
-      client.disconnect().catch(() => {});
-      this.emit('error', error);
+    const { socket } = this.given.options ?? {};
+    const [, host, port] = /^(.*):(\d+)$/.exec(address) ?? [];
+    const to = host ? { host, port: Number(port) } : {};
+    const name = address || (socket?.path ?? `${socket?.host ?? 'localhost'}:${socket?.port ?? 6379}`);
+    const client = this.given.duplicate({
+      url: undefined, legacyMode: false,
+      socket: { ...socket, ...to, connectTimeout: 2000, reconnectStrategy: () => new Error(`no connection to ${name}`) },
     });
-    const node = { client, soon, opened: soon(client.connect()) };
+    const node = { client, isConnected: false };
+    node.soon = (promise) => new Promise((resolve, reject) => {
+      let late = 0; // once it may be this process that was blocked, with the reply standing in line
+      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${name} does not answer`)), 1250); // what waits does so for a second
+      client.on('error', reject);
+      promise.then(resolve, reject).finally(() => {
+        clearInterval(timer);
+        client.off('error', reject);
+      });
+    });
+    const drop = () => {
+      if (this.#nodes.get(address) === node) this.#nodes.delete(address);
+      disconnect(client);
+    };
+    client.setMaxListeners(0).on('error', drop).on('connect', () => { node.isConnected = true; });
+    node.opened = node.soon(client.connect());
+    node.opened.catch(drop); // node-redis 4.0 has no event for a wrong password
     this.#nodes.set(address, node);
     return node;
   }
 
-  async #send(name, args) {
-    const key = args[2]?.keys?.[0] ?? args[0];
+  async #ask(address, words, bytes, asks) {
+    const { client, soon, opened } = this.#node(address);
+    await opened;
+    if (asks) client.sendCommand(['ASKING']).catch(() => {}); // holds for the next command
+    return soon(client.sendCommand(words, { returnBuffers: bytes, typeMapping: bytes ? { 36: Buffer } : {} })); // of node-redis 4, and of 5 and 6
+  }
+
+  /** Sends a command about a key. What Redis replies is the same in all versions of node-redis: texts, or bytes. */
+  async send(words, { key = words[1], bytes = false } = {}) {
+    if (!this.isCluster) return this.#ask('', words, bytes);
     const tag = /\{([^}]+)/.exec(key)?.[1] ?? key;
     const others = this.homes.has(tag) ? [] : [...this.addresses];
     let address = this.homes.get(tag) ?? others.shift();
     for (let asks = false, turns = 1; ; turns++) {
       try {
-        const { client, soon, opened } = this.#node(address);
-        await opened;
-        if (asks) client.asking().catch(() => {}); // holds for the next command
-        const reply = await soon(client[name](...args));
+        const reply = await this.#ask(address, words, bytes, asks);
         if (!asks) this.homes.set(tag, address);
         return reply;
       } catch (error) {
         const [, kind, to] = /^(MOVED|ASK) \d+ (\S+)/.exec(error.message) ?? [];
-        const lost = !(error instanceof redis.ErrorReply) || /^CLUSTERDOWN/.test(error.message);
+        const lost = !isReply(error) || /^CLUSTERDOWN/.test(error.message);
         if (lost || kind === 'MOVED') this.homes.delete(tag);
         if (lost) this.addresses.delete(address);
         this.addresses.add(to ?? address);
         if (to) others.length = 0; // if that one is lost, the others tell nothing new
         const next = to ?? (lost && others.shift());
-        if (!next || turns > 5) throw error;
+        if (!next || turns > 5 || !this.isOpen) throw error;
         [address, asks] = [next, kind === 'ASK'];
       }
     }
   }
 }
 
+async function disconnect(client) {
+  try {
+    await client.disconnect();
+  } catch { /* it was closed */ }
+}
+
+/** Whether Redis itself has answered the error. */
+function isReply(error) { return /^[A-Z]{2,} /.test(error.message); }
+
 /** What a queue is divided into, and how its messages call things. */
 async function readNames(client, queue) {
   const bare = queue.replace(/^\{|\}$/g, '');
   const [parts, model, attempt, payload] = await Promise.all(
-    ['parts', 'model_name', 'attempt_name', 'payload'].map((field) => client.hGet(`{${bare}}:settings`, field)));
+    ['parts', 'model_name', 'attempt_name', 'payload'].map((field) => client.send(['HGET', `{${bare}}:settings`, field])));
   return {
     parts: parts > 1 ? Array.from({ length: Number(parts) }, (_, i) => `{${bare}:${i}}`) : [queue],
     model: model ?? 'big_table_uid', attempt: attempt ?? 'refresh_attempt_uid', nested: payload === 'nested',
@@ -757,10 +825,11 @@ function message(attempt, type, fields) {
  * @returns {Promise<any>}
  */
 async function runScript(client, digest, text, keys, args) {
-  const bytes = redis.commandOptions({ returnBuffers: true });
-  return client.evalSha(bytes, digest, { keys, arguments: args }).catch((error) => {
+  const words = [String(keys.length), ...keys, ...args];
+  const options = { key: keys[0], bytes: true };
+  return client.send(['EVALSHA', digest, ...words], options).catch((error) => {
     if (!/^NOSCRIPT/.test(error.message)) throw error;
-    return client.eval(bytes, text, { keys, arguments: args }).catch((refused) => { // then the daemons will load it
+    return client.send(['EVAL', text, ...words], options).catch((refused) => { // then the daemons will load it
       throw /^NOPERM/.test(refused.message) ? error : refused;
     });
   });
@@ -776,11 +845,11 @@ function newOwner() {
 function letters() { return Array.from(randomBytes(8), (byte) => 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32]).join(''); }
 
 function connect(where) {
-  if (where && typeof where !== 'string') return where;
   const url = where ?? process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
-  const client = /^rediss?-cluster:/.test(url) ? cluster(url) : redis.createClient({ url });
-  client.on('error', (error) => console.error(`refreshd: redis: ${error.message}`));
-  return client;
+  if (typeof url === 'string') return /^rediss?-cluster:/.test(url) ? cluster(url) : new Connections(redis.createClient({ url }));
+  if (typeof where.select === 'function' && typeof where.isOpen === 'boolean') return new Connections(where); // those of clusters cannot select
+  throw new TypeError('redis: expected a URL (redis-cluster://HOST:PORT,... for a cluster) or what createClient of node-redis 4, 5 or 6 returns,'
+    + ` found ${where.constructor?.name ?? typeof where}`);
 }
 
 function cluster(url) {
@@ -788,10 +857,14 @@ function cluster(url) {
   if (!hosts) throw new TypeError('redis: expected redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], and no database');
   const addresses = hosts.split(',').map((host) => (/:\d+$/.test(host) ? host : `${host}:6379`).replace(/[[\]]/g, ''));
   const options = { username: decodeURIComponent(username), password: decodeURIComponent(password), socket: { tls: tls !== '' } };
-  return new Cluster(options, new Set(addresses));
+  return new Connections(redis.createClient(options), new Set(addresses));
 }
 
-function time(text) { return text ? new Date(text) : null; }
+/** Null, if there is none, or it is no time. */
+function time(text) {
+  const at = new Date(text || NaN);
+  return Number.isNaN(at.getTime()) ? null : at;
+}
 
 /** CRC-32 (IEEE 802.3), which zlib of Node has since 22 only. */
 function crc32(text) {
