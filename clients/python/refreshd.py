@@ -88,15 +88,15 @@ class Attempt:
         self.planned_at = _time(entry.get("planned_at"))
         self.traceparent = entry.get("traceparent")  # of W3C Trace Context; None: the attempt is not traced
         ours = (names.model, names.attempt, "attempt_no", "deadline_at", "planned_at", "reply_to", "traceparent")
-        self.deaths = 0  # so many workers have died over it
-        if type(entry.get("deaths")) is int:
-            self.deaths, ours = entry["deaths"], ours + ("deaths",)
         fence, due_at, purpose = (entry.get(name) for name in ("fence", "due_at", "for"))
         if isinstance(fence, int) and isinstance(due_at, str) and isinstance(purpose, str):  # otherwise they are of an older payload
             ours += ("fence", "due_at", "for")
             self.fence, self.due_at, self.purpose = fence, _time(due_at), purpose
         else:
             self.fence = self.due_at = self.purpose = None
+        self.deaths = 0  # so many workers have died over it
+        if type(entry.get("deaths")) is int and (self.fence or not self.attempt_no):
+            self.deaths, ours = entry["deaths"], ours + ("deaths",)
         self.payload = entry.get("payload", {}) if names.nested else {k: v for k, v in entry.items() if k not in ours}
         self.stopped = threading.Event()  # set as soon as the work no longer counts
         self.why = None  # it was stopped: see Stopped
@@ -242,7 +242,7 @@ class Worker:
             self._take_all(names)
         self._finish()
         self._gone.set()
-        _join(loops, 0.4)  # Redis may be silent
+        _join(loops, 0.4)
         _join([_start(self._leave)], 0.4)
 
     def stop(self):
@@ -360,7 +360,7 @@ class Worker:
         started = self._message(attempt, "started", worker=self.name, **signs)
 
         commands = [("rpush", attempt._reply_to, started), ("hget", attempt._queue + ":model:" + attempt.uid, "attempt_uid")]
-        said = self._patiently(lambda: _all(self._redis, commands), attempt, "started")
+        said = self._patiently(lambda: _whole(_answers(self._redis, commands)), attempt, "started")
         return said is not None and said[1] == attempt.attempt_uid
 
     def _verdict(self, attempt, timeout):
@@ -503,8 +503,7 @@ class Worker:
             attempt._flush()
 
     def _finish(self):
-        """Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop: all at a time, so that the
-        worker ends within seconds, whatever Redis does."""
+        """Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop, all of it at the same time."""
         self._until_idle(self._stopped_at + self.grace - time.monotonic())
         for attempt in list(self._in_hand.values()):
             attempt._stop("shutdown")
@@ -720,7 +719,7 @@ class _Names:
     def __init__(self, client, queue):
         bare = queue.strip("{}")
         fields = ("parts", "model_name", "attempt_name", "payload")
-        parts, model, attempt, payload = _all(client, [("hget", "{%s}:settings" % bare, field) for field in fields])
+        parts, model, attempt, payload = _whole(_answers(client, [("hget", "{%s}:settings" % bare, field) for field in fields]))
         self.parts = ["{%s:%d}" % (bare, i) for i in range(int(parts))] if parts and int(parts) > 1 else [queue]
         self.model, self.attempt, self.nested = model or "big_table_uid", attempt or "refresh_attempt_uid", payload == "nested"
 
@@ -801,13 +800,16 @@ def _connect(client, seconds):
                         % (type(client).__module__, type(client).__name__))
     ours = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "socket_keepalive": True,
             "retry": redis.retry.Retry(redis.backoff.NoBackoff(), 0)}
+    if int(redis.__version__.split(".")[0]) >= 5:
+        ours["protocol"] = 2  # with 3, redis-py 8 changes timeouts when a server announces maintenance
     if not isinstance(client, redis.Redis):
         url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
         if re.match("rediss?-cluster:", url):
             return _cluster(url, dict(ours, socket_timeout=3, socket_connect_timeout=3))
         client = redis.Redis.from_url(url)
     pool = client.connection_pool
-    options = {name: value for name, value in pool.connection_kwargs.items() if name not in ("retry_on_timeout", "retry_on_error")}
+    bound = re.compile("retry_|orig_|maint_|oss_|himport_|event_")  # to the other pool, or to its timeouts
+    options = {name: value for name, value in pool.connection_kwargs.items() if not bound.match(name)}
     options.update(ours, decode_responses=False, encoding="utf-8")
     if "path" in options:  # a unix socket
         del options["socket_connect_timeout"], options["socket_keepalive"]
@@ -827,12 +829,8 @@ def _cluster(url, options):
     return _Cluster([re.sub(r"[][]", "", host if re.search(r":\d+$", host) else host + ":6379") for host in hosts.split(",")], options)
 
 
-def _all(client, commands):
-    """What Redis answers to each command. The first error is raised as it came: execute() would put its own words in front."""
-    return _whole(_answers(client, commands))
-
-
 def _whole(answers):
+    """Raises the first error among them as it came: execute() would put its own words in front."""
     for answer in answers:
         if isinstance(answer, Exception):
             raise answer

@@ -122,8 +122,8 @@ class Attempt
         if ($fenced) {
             array_push($ours, 'fence', 'due_at', 'for');
         }
-        $this->deaths = is_int($entry['deaths'] ?? null) ? $entry['deaths'] : 0;
-        if (is_int($entry['deaths'] ?? null)) {
+        $this->deaths = is_int($entry['deaths'] ?? null) && ($fenced || $this->attemptNo === 0) ? $entry['deaths'] : 0;
+        if ($this->deaths !== 0) {
             $ours[] = 'deaths';
         }
         $this->payload = $names->nested ? $entry['payload'] ?? [] : array_diff_key($entry, array_flip($ours));

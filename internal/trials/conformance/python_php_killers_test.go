@@ -23,7 +23,7 @@ func open(t *testing.T, gate string) {
 const waiting = `import os, refreshd
 def refresh(a):
     while not os.path.exists(os.environ["GATES"] + a.uid): a.sleep(0.02)
-refreshd.Worker(refresh, concurrency=4, grace=0.3).run()`
+refreshd.Worker(refresh, concurrency=4, grace=600).run()`
 
 // pushAll gives several attempts to the worker at once: uid -> more of the entry.
 func pushAll(t *testing.T, client redis.UniversalClient, entries ...[2]string) {
@@ -71,6 +71,8 @@ func TestAPythonWorkerBeginsAloneWhatWorkersHaveDiedOver(t *testing.T) {
 		}
 		testkit.Equal(t, nothingMore(t, client), step.left)
 	}
+	open(t, gates+"c")
+	testkit.Equal(t, heard(t, client), "success c")
 	testkit.Equal(t, worker.Stop(), 0)
 }
 
@@ -78,18 +80,18 @@ func TestAPythonWorkerHandsBackWhatItWouldHaveBegunAlone(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
 	s := testkit.Redis(t)
-	client := s.Client(t)
-	worker := startHandler(t, "python", waiting, s.URL, "REFRESHD_QUEUE=q", "GATES="+t.TempDir()+"/")
+	client, gates := s.Client(t), t.TempDir()+"/"
+	worker := startHandler(t, "python", waiting, s.URL, "REFRESHD_QUEUE=q", "GATES="+gates)
 	push(t, client, "a", "")
 	testkit.Equal(t, heard(t, client), "started a")
 	pushAll(t, client, [2]string{"k", `,"deaths":2`}, [2]string{"l", `,"deaths":2`})
 	testkit.Equal(t, nothingMore(t, client), int64(0))
-	testkit.Equal(t, worker.Stop(), 0)
-	said := map[string]bool{}
-	for range 3 {
-		said[heard(t, client)] = true
-	}
-	testkit.Equal(t, said, map[string]bool{"interrupted a": true, "interrupted k": true, "interrupted l": true})
+	worker.Ask()
+	said := map[string]bool{heard(t, client): true, heard(t, client): true} // at once: the grace is for what is worked on
+	testkit.Equal(t, said, map[string]bool{"interrupted k": true, "interrupted l": true})
+	open(t, gates+"a")
+	testkit.Equal(t, heard(t, client), "success a")
+	testkit.Equal(t, worker.Wait(), 0)
 	left := testkit.Got(client.Keys(t.Context(), "q:taken:*").Result())(t)
 	failIf(t, len(left) > 0, "expected no entry to be left, found %q", left)
 }
@@ -104,7 +106,8 @@ refreshd.Worker(lambda a: a.status("%d %s" % (a.deaths, a.payload.get("deaths"))
 		s := testkit.Redis(t)
 		client := s.Client(t)
 		startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q")
-		for _, entry := range [][3]string{{"a", "", "0 None"}, {"b", `,"deaths":2`, "2 None"}, {"c", `,"deaths":"of a payload"`, "0 of a payload"}} {
+		for _, entry := range [][3]string{{"a", "", "0 None"}, {"b", `,"deaths":2`, "2 None"}, {"c", `,"deaths":"of a payload"`, "0 of a payload"},
+			{"d", `,"deaths":7,"attempt_no":1`, "0 7"}, {"e", `,"deaths":7,"attempt_no":1,"fence":5,"due_at":"2026-01-01T00:00:00.000Z","for":"retry"`, "7 None"}} {
 			push(t, client, entry[0], entry[1])
 			testkit.Equal(t, await(t, client, "user_friendly_status", entry[0]).Status, entry[2])
 			await(t, client, "success", entry[0])
