@@ -508,7 +508,7 @@ class Worker:
         for attempt in list(self._in_hand.values()):
             attempt._stop("shutdown")
         self._until_idle(1.0)
-        end, left = time.monotonic() + 2.0, list(self._in_hand.values())
+        end, left = time.monotonic() + 1.5, list(self._in_hand.values())
         refused = [attempt for attempt in left if attempt._answered.locked()]
         handing_back = [_start(self._answer, attempt, "interrupted" if attempt.why == "shutdown" else None, {}) for attempt in left]
         self._until_idle(end - time.monotonic(), refused)

@@ -515,14 +515,12 @@ class Worker
             $before[$signal] = pcntl_signal_get_handler($signal);
             pcntl_signal($signal, fn () => $this->stop());
         }
-        $async = $before !== [] && pcntl_async_signals(true); // else a worker whose handler waits for Redis would hear late
         try {
             $this->takeAll();
         } finally {
             foreach ($before as $signal => $handler) {
                 pcntl_signal($signal, $handler);
             }
-            $before === [] || pcntl_async_signals($async);
         }
     }
 
@@ -732,6 +730,7 @@ class Worker
     /** @internal Pushes a message that may be lost. */
     public function tell(Attempt $attempt, string $type, array $fields): void
     {
+        $this->stopping(); // then it waits no longer than it may
         try {
             $this->redis->send('rPush', $attempt->replyTo, self::message($attempt, $type, $fields));
         } catch (RedisException $error) {
@@ -1020,6 +1019,9 @@ class Connection
             }
             unset($this->hosts[$at]);
             $this->hosts[] = $host;
+            if (clock() > ($this->until ?? INF)) {
+                break;
+            }
         }
         throw $error;
     }

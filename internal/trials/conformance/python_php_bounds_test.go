@@ -39,7 +39,7 @@ pcntl_signal(SIGTERM, $mine);
 $worker = new Refreshd\Worker(function ($a) use (&$worker) { $worker->stop(); });
 $worker->run();
 $as = fn (bool $is) => $is ? "True" : "False";
-echo "as before ", $as(pcntl_signal_get_handler(SIGTERM) === $mine && !pcntl_async_signals()), " ", $as(pcntl_signal_get_handler(SIGINT) === SIG_DFL);`,
+echo "as before ", $as(pcntl_signal_get_handler(SIGTERM) === $mine), " ", $as(pcntl_signal_get_handler(SIGINT) === SIG_DFL);`,
 	}, func(t *testing.T, language, program string) {
 		s := testkit.Redis(t)
 		push(t, s.Client(t), "m", "")
@@ -52,26 +52,29 @@ echo "as before ", $as(pcntl_signal_get_handler(SIGTERM) === $mine && !pcntl_asy
 var sleepers = map[string]string{
 	"python": `import refreshd
 def refresh(a):
+    print("begun", a.uid, flush=True)
     try:
         a.sleep(a.payload.get("seconds", 1))
     except refreshd.Stopped as stopped:
         print("stopped", a.uid, stopped, flush=True)
         raise
 refreshd.Worker(refresh, fence_every=0.1).run()`,
-	"php": `require getenv("FILE"); (new Refreshd\Worker(fn ($a) => $a->sleep(1), fenceEvery: 0.1))->run();`,
+	"php": `require getenv("FILE"); (new Refreshd\Worker(function ($a) { echo "begun $a->uid\n"; $a->sleep(1); }, fenceEvery: 0.1))->run();`,
 }
 
 func TestAnAttemptOfADamagedModelIsWorkedOn(t *testing.T) {
 	inBoth(t, sleepers, func(t *testing.T, language, program string) {
 		s := testkit.Redis(t)
 		client := s.Client(t)
-		startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q")
+		worker := startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q")
 		push(t, client, "time", "")
 		testkit.Equal(t, heard(t, client), "started time")
+		worker.AwaitOutput(t, "begun time")
 		must(t, client.HSet(t.Context(), "q:model:time", "deadline_at", "no time", "processing_at", "\xff").Err())
 		testkit.Equal(t, heard(t, client), "success time")
 		push(t, client, "type", "")
 		testkit.Equal(t, heard(t, client), "started type")
+		worker.AwaitOutput(t, "begun type")
 		must(t, client.Del(t.Context(), "q:model:type").Err())
 		must(t, client.Set(t.Context(), "q:model:type", "x", 0).Err())
 		testkit.Equal(t, heard(t, client), "success type")
@@ -87,6 +90,7 @@ func TestADamagedModelDoesNotBlindAPythonWorkerForTheOthers(t *testing.T) {
 	for _, uid := range []string{"type", "time", "good"} {
 		push(t, client, uid, `,"seconds":600`)
 		testkit.Equal(t, heard(t, client), "started "+uid)
+		worker.AwaitOutput(t, "begun "+uid)
 	}
 	must(t, client.Del(t.Context(), "q:model:type").Err())
 	must(t, client.Set(t.Context(), "q:model:type", "x", 0).Err())

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -86,7 +87,7 @@ func TestTheHeartbeatsOfAClientOutliveASilentConnection(t *testing.T) {
 }
 
 // heardWithin is what the worker says next: type and model.
-func heardWithin(t *testing.T, client redis.UniversalClient, limit time.Duration) string {
+func heardWithin(t *testing.T, client goredis.UniversalClient, limit time.Duration) string {
 	t.Helper()
 	reply, err := client.BLPop(t.Context(), limit, "q-output").Result()
 	stopIf(t, err != nil, "expected the worker to say something within %v: %v", limit, err)
@@ -95,15 +96,16 @@ func heardWithin(t *testing.T, client redis.UniversalClient, limit time.Duration
 	return said.Type + " " + said.UID
 }
 
-// stubborn is work that listens to nobody, in as many hands as the client has.
+// stubborn is work that listens to nobody, in as many hands as the client has. It has a grace of 5 s, and the worker as much for the rest: so 5 s are
+// left for a busy machine.
 var stubborn = map[string]string{
 	"python": `import os, redis, refreshd, time
 def refresh(a):
     os.write(1, b"begun\n")
     while True: time.sleep(1)
-refreshd.Worker(refresh, concurrency=16, plain=os.environ.get("PLAIN") == "1", redis=redis.Redis.from_url(os.environ["REDIS_URL"])).run()`,
+refreshd.Worker(refresh, concurrency=16, grace=5, plain=os.environ.get("PLAIN") == "1", redis=redis.Redis.from_url(os.environ["REDIS_URL"])).run()`,
 	"php": `require getenv("FILE");
-(new Refreshd\Worker(function ($a) { echo "begun\n"; while (true) { $a->sleep(1); $a->status("on"); } }, plain: getenv("PLAIN") === "1"))->run();`,
+(new Refreshd\Worker(function ($a) { echo "begun\n"; while (true) { $a->sleep(1); $a->status("on"); } }, grace: 5, plain: getenv("PLAIN") === "1"))->run();`,
 }
 
 // silences are what may be wrong with Redis when a worker is to end.
@@ -120,7 +122,7 @@ func freeze(t *testing.T, s *testkit.Server) {
 	s.Signal(t, syscall.SIGSTOP)
 }
 
-// TestAClientEndsSoonWhateverRedisDoes asks it to while all its hands are full, the grace of 10 s included.
+// TestAClientEndsSoonWhateverRedisDoes asks it to while all its hands are full.
 func TestAClientEndsSoonWhateverRedisDoes(t *testing.T) {
 	long.Only(t)
 	for _, language := range []string{"python", "php"} {
@@ -158,10 +160,15 @@ func endsSoon(t *testing.T, language string, parts int, plain string, silence fu
 	worker := startHandler(t, language, stubborn[language], link.address, "REFRESHD_QUEUE=q", "PLAIN="+plain)
 	worker.AwaitOutput(t, strings.Repeat("begun\n", inHand))
 	silence(t, s, link)
+	endIsSoon(t, worker)
+}
+
+// endIsSoon asks a worker to end.
+func endIsSoon(t *testing.T, worker *testkit.Process) {
+	t.Helper()
 	begun := time.Now()
 	worker.Ask()
-	end := time.AfterFunc(testkit.Limit, worker.Kill)
-	defer end.Stop()
+	defer time.AfterFunc(testkit.Limit, worker.Kill).Stop()
 	code := worker.Wait()
 	failIf(t, time.Since(begun) > soon, "expected the end within %v, found %v", soon, time.Since(begun))
 	failIf(t, code != 0, "expected exit status 0, found %d", code)
@@ -174,13 +181,33 @@ func TestAnIdleClientEndsSoonThoughRedisIsSilent(t *testing.T) {
 			t.Parallel()
 			s := testkit.Redis(t)
 			client := s.Client(t)
-			worker := startClient(t, language, s.URL)
+			worker := startHandler(t, language, map[string]string{
+				"python": `import refreshd; refreshd.Worker(lambda a: None, grace=5).run()`,
+				"php":    `require getenv("FILE"); (new Refreshd\Worker(fn ($a) => null, grace: 5))->run();`,
+			}[language], s.URL, "REFRESHD_QUEUE=q")
 			push(t, client, "m", "")
 			testkit.Equal(t, heard(t, client), "started m")
 			freeze(t, s)
-			begun := time.Now()
-			testkit.Equal(t, worker.Stop(), 0)
-			failIf(t, time.Since(begun) > soon, "expected the end within %v, found %v", soon, time.Since(begun))
+			endIsSoon(t, worker)
+		})
+	}
+}
+
+func TestAClientOfAClusterEndsSoonThoughItIsFrozen(t *testing.T) {
+	long.Only(t)
+	for _, language := range []string{"python", "php"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			s := testkit.Cluster(t)
+			redis := s.Client(t)
+			handler := strings.Replace(stubborn[language], `redis.Redis.from_url(os.environ["REDIS_URL"])`, "None", 1)
+			worker := startHandler(t, language, handler, s.URL, "REFRESHD_QUEUE={q}")
+			must(t, redis.HSet(t.Context(), "{q}:model:m", "attempt_uid", "a").Err())
+			must(t, redis.RPush(t.Context(), "{q}-input", `{"big_table_uid":"m","refresh_attempt_uid":"a"}`).Err())
+			worker.AwaitOutput(t, "begun")
+			t.Cleanup(func() { s.AwaitNodes(t, func(context.Context, *goredis.Client) bool { return true }) })
+			freeze(t, s)
+			endIsSoon(t, worker)
 		})
 	}
 }
