@@ -912,6 +912,7 @@ class Connection
      */
     public function send(string $method, mixed ...$args): mixed
     {
+        $async = function_exists('pcntl_async_signals') && pcntl_async_signals(false); // PHP loses a signal that comes with an exception
         try {
             $this->redis ??= $this->isCluster ? $this->cluster() : $this->connect();
             if ($this->until !== null && !$this->isCluster) {
@@ -928,6 +929,11 @@ class Connection
             }
             $place = preg_replace('~//.*@~', '//', $this->url); // without the password
             throw $error instanceof RedisException ? $error : new RedisException("$place: " . $error->getMessage(), 0, $error);
+        } finally {
+            if ($async) {
+                pcntl_async_signals(true);
+                pcntl_signal_dispatch();
+            }
         }
     }
 
