@@ -26,6 +26,7 @@ import random
 import re
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -33,9 +34,13 @@ import urllib.parse
 import uuid
 import zlib
 
-import redis
-import redis.backoff
-import redis.retry
+try:
+    import redis
+    import redis.backoff  # redis-py 3 has none
+    import redis.retry
+except ImportError:
+    raise ImportError("refreshd: expected redis-py 4 or newer (pip install 'redis>=4'), found %s"
+                      % getattr(sys.modules.get("redis"), "__version__", sys.modules.get("redis"))) from None
 
 __version__ = "0.9.0"
 __all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish_file", "wins"]
@@ -89,6 +94,9 @@ class Attempt:
             self.fence, self.due_at, self.purpose = fence, _time(due_at), purpose
         else:
             self.fence = self.due_at = self.purpose = None
+        self.deaths = 0  # so many workers have died over it
+        if type(entry.get("deaths")) is int and (self.fence or not self.attempt_no):
+            self.deaths, ours = entry["deaths"], ours + ("deaths",)
         self.payload = entry.get("payload", {}) if names.nested else {k: v for k, v in entry.items() if k not in ours}
         self.stopped = threading.Event()  # set as soon as the work no longer counts
         self.why = None  # it was stopped: see Stopped
@@ -188,7 +196,7 @@ class Worker:
 
     What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. grace is how many
     seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped and handed back. fence_every is how often, in seconds, it
-    is compared with Redis. redis is a URL or a redis.Redis.
+    is compared with Redis. redis is a URL, or a redis.Redis, of which the worker makes a client of its own, with timeouts.
 
     The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. With plain=True it pops entries and gives no
     heartbeats: an attempt of a dead worker waits for its deadline.
@@ -201,19 +209,27 @@ class Worker:
         self.refresh, self.concurrency, self.grace, self.fence_every, self.plain = refresh, concurrency, grace, fence_every, plain
         self.signs_every = signs_every
         self.name = name or socket.gethostname()
-        self._redis, self._queue = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
-        self._stop, self._gone = threading.Event(), threading.Event()
+        self._redis, self._queue = _connect(redis, 3), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
+        self._stop, self._gone, self._stopped_at = threading.Event(), threading.Event(), None
         self._slots = threading.Semaphore(concurrency)
         self._in_hand = {}  # its id: attempt
         self._parts, self._empty = collections.deque(), 0  # of the queue; how many in a row had nothing to take
 
     def run(self):
         """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT."""
-        if threading.current_thread() is threading.main_thread():
-            told = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
-            threading.Thread(target=lambda: (told.get(), self.stop()), daemon=True).start()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: told.put(None))
+        if threading.current_thread() is not threading.main_thread():
+            return self._run()
+        told = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
+        _start(lambda: (told.get(), self.stop()))
+        before = {number: signal.signal(number, lambda *_: told.put(None)) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            self._run()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler or signal.SIG_DFL)  # None: it is not of Python
+            told.put(None)
+
+    def _run(self):
         names = self._patiently(lambda: _Names(self._redis, self._queue))
         if names is None:
             return
@@ -221,20 +237,17 @@ class Worker:
         self._parts.extend(_Taken(self._redis, part, owner) for part in names.parts)
         parts = list(self._parts)
         groups = [[part] for part in parts] if isinstance(self._redis, _Cluster) else [parts]  # a silent node holds up no other
-        loops = [threading.Thread(target=loop, args=(group,), daemon=True)
-                 for group in groups for loop in ([self._watch] if self.plain else [self._watch, self._beat])]
-        for loop in loops:
-            loop.start()
+        loops = [_start(loop, group) for group in groups for loop in ([self._watch] if self.plain else [self._watch, self._beat])]
         while not self._stop.is_set():
             self._take_all(names)
         self._finish()
         self._gone.set()
-        for loop in loops:
-            loop.join()
-        self._leave()
+        _join(loops, 0.4)
+        _join([_start(self._leave)], 0.4)
 
     def stop(self):
         """Takes no more attempts; run() returns when those in hand are finished or handed back."""
+        self._stopped_at = self._stopped_at or time.monotonic()
         self._stop.set()
 
     def _take_all(self, names):
@@ -256,8 +269,23 @@ class Worker:
             self._stop.wait(0.2)
         for _ in range(free - len(attempts)):
             self._slots.release()
+        killers = [attempt for attempt in attempts if attempt.deaths >= 2]
         for attempt in attempts:
-            threading.Thread(target=self._work, args=(attempt,), daemon=True).start()
+            if attempt not in killers:
+                _start(self._work, attempt)
+        if killers:
+            self._alone(killers)
+
+    def _alone(self, killers):
+        """Begins attempts over which workers have died, each when nothing else is in hand. Nothing is taken meanwhile."""
+        while not self._stop.is_set():
+            if all(attempt in killers for attempt in list(self._in_hand.values())):
+                if not killers:
+                    return
+                _start(self._work, killers.pop(0))
+            time.sleep(0.02)
+        for attempt in killers:  # handed back
+            _start(self._work, attempt)
 
     def _pop(self, names):
         inputs, seconds = [part.input for part in self._parts], 1
@@ -319,7 +347,7 @@ class Worker:
         try:
             if self._stop.is_set():
                 attempt._stop("shutdown")
-            elif not self._begin(attempt):
+            elif not attempt.stopped.is_set() and not self._begin(attempt):
                 attempt._stop("fence_lost")
             self._answer(attempt, *self._outcome(attempt))
         finally:
@@ -332,7 +360,7 @@ class Worker:
         started = self._message(attempt, "started", worker=self.name, **signs)
 
         commands = [("rpush", attempt._reply_to, started), ("hget", attempt._queue + ":model:" + attempt.uid, "attempt_uid")]
-        said = self._patiently(lambda: _all(self._redis, commands), attempt, "started")
+        said = self._patiently(lambda: _whole(_answers(self._redis, commands)), attempt, "started")
         return said is not None and said[1] == attempt.attempt_uid
 
     def _verdict(self, attempt, timeout):
@@ -423,7 +451,7 @@ class Worker:
                         log.error("attempt %s of %s: %s may not have reached redis: %s", attempt.attempt_uid, attempt.uid, kind, error)
                     return None
                 log.warning("redis: %s", error)
-            pause = min(2 * pause, 5.0)
+            pause = min(2 * pause, 1.0)
 
     def _watch(self, parts):
         """Compares the attempts in hand of some parts with Redis, and stops those that no longer count."""
@@ -431,23 +459,30 @@ class Worker:
         while not self._gone.wait(self.fence_every):
             attempts = [attempt for attempt in list(self._in_hand.values()) if attempt._queue + "-input" in inputs]
             try:
-                found = _all(self._redis, [("hget", attempt._queue + ":model:" + attempt.uid, field)
-                                           for attempt in attempts for field in ("attempt_uid", "deadline_at", "processing_at")])
-                for i, attempt in enumerate(attempts):
-                    self._judge(attempt, *found[3 * i:3 * i + 3])
-            except redis.RedisError as error:
+                found = _answers(self._redis, [("hget", attempt._queue + ":model:" + attempt.uid, field)
+                                               for attempt in attempts for field in ("attempt_uid", "deadline_at", "processing_at")])
+            except Exception as error:
                 log.warning("comparing the attempts in hand: %s", error)
+                continue
+            for i, attempt in enumerate(attempts):
+                try:
+                    self._judge(attempt, *_whole(found[3 * i:3 * i + 3]))
+                except Exception as error:  # a damaged model harms its own attempt only
+                    log.warning("comparing the attempt of %s: %s", attempt.uid, error)
 
     def _beat(self, parts):
         """Gives a heartbeat a second in some parts, also while all slots work."""
-        while not self._gone.wait(1.0):
+        pause = 1.0
+        while not self._gone.wait(pause):
+            pause = 1.0
             for part in parts:
                 try:
                     if part.known:
                         self._ask(part, 0)
                         part.settle()
-                except redis.RedisError as error:
+                except Exception as error:
                     log.warning("giving a heartbeat: %s", error)
+                    pause = 0.1 if isinstance(error, redis.TimeoutError) else pause  # the lease may end soon
 
     def _leave(self):
         """Ends the heartbeats. What still stands in the list of a part is requeued after the lease."""
@@ -459,28 +494,25 @@ class Worker:
                 log.warning("leaving: %s", error)
 
     def _judge(self, attempt, current, deadline, begun):
-        attempt.deadline, attempt._begun = _time(deadline), bool(begun)
         if current != attempt.attempt_uid:
-            attempt._stop("fence_lost")
-        elif begun and attempt.deadline and datetime.datetime.now(datetime.timezone.utc) >= attempt.deadline:
+            return attempt._stop("fence_lost")
+        attempt._begun, attempt.deadline = bool(begun), _time(deadline)
+        if begun and attempt.deadline and datetime.datetime.now(datetime.timezone.utc) >= attempt.deadline:
             attempt._stop("deadline")  # one that passes before `started` is applied is about to move
         else:
             attempt._flush()
 
     def _finish(self):
-        """Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop."""
-        self._until_idle(self.grace)
+        """Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop, all of it at the same time."""
+        self._until_idle(self._stopped_at + self.grace - time.monotonic())
         for attempt in list(self._in_hand.values()):
             attempt._stop("shutdown")
-        self._until_idle(2.0)
-        left = list(self._in_hand.values())
+        self._until_idle(1.0)
+        end, left = time.monotonic() + 1.5, list(self._in_hand.values())
         refused = [attempt for attempt in left if attempt._answered.locked()]
-        leaving = threading.Timer(5.0, self._gone.set)
-        leaving.start()
-        for attempt in left:
-            self._answer(attempt, "interrupted" if attempt.why == "shutdown" else None, {})
-        self._until_idle(6.0, refused)
-        leaving.cancel()
+        handing_back = [_start(self._answer, attempt, "interrupted" if attempt.why == "shutdown" else None, {}) for attempt in left]
+        self._until_idle(end - time.monotonic(), refused)
+        _join(handing_back, end - time.monotonic())
 
     def _until_idle(self, seconds, attempts=None):
         """Waits until those attempts, or all, have been answered for."""
@@ -634,7 +666,7 @@ class Client:
 
     def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
         self.by, self.timeout = by, timeout
-        self._redis, self._queue, self._names = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
+        self._redis, self._queue, self._names = _connect(redis, 10), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
 
     def put(self, uid, payload=None, *, command_id=None, **definition):
         """Saves a model. definition: rrule, timezone, dtstart, refresh ("now" or "planned"), policy (a name or a dict), labels."""
@@ -687,7 +719,7 @@ class _Names:
     def __init__(self, client, queue):
         bare = queue.strip("{}")
         fields = ("parts", "model_name", "attempt_name", "payload")
-        parts, model, attempt, payload = _all(client, [("hget", "{%s}:settings" % bare, field) for field in fields])
+        parts, model, attempt, payload = _whole(_answers(client, [("hget", "{%s}:settings" % bare, field) for field in fields]))
         self.parts = ["{%s:%d}" % (bare, i) for i in range(int(parts))] if parts and int(parts) > 1 else [queue]
         self.model, self.attempt, self.nested = model or "big_table_uid", attempt or "refresh_attempt_uid", payload == "nested"
 
@@ -712,6 +744,7 @@ class _Cluster:
         with self._lock:
             home = self._homes.get(tag)
             left, asking = [home] if home else list(self._addresses), False  # whom to ask yet
+        end = time.monotonic() + 3
         for _ in range(8):
             address = left.pop(0)
             try:
@@ -730,7 +763,7 @@ class _Cluster:
                         self._addresses[address] = self._addresses.pop(address, None)
                 left = [to] if to else left if lost else []
                 last = error
-            if not left:
+            if not left or time.monotonic() > end:
                 break
         raise last
 
@@ -759,38 +792,80 @@ class _Cluster:
         return reply
 
 
-def _connect(client):
-    if not (client is None or isinstance(client, str)):
-        return client
-    url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
-    if not re.match("rediss?-cluster:", url):
-        return redis.Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5, socket_keepalive=True)
+def _connect(client, seconds):
+    """A client of our own, also of one that is handed over. It waits so long for Redis, and tries nothing again by itself: redis-py waits for ever if
+    nobody says how long, and redis-py 6 tries again for longer than the lease."""
+    if not (client is None or isinstance(client, (str, redis.Redis))):
+        raise TypeError("redis: expected a URL or a redis.Redis, found %s.%s; a cluster is redis-cluster://HOST:PORT"
+                        % (type(client).__module__, type(client).__name__))
+    ours = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "socket_keepalive": True,
+            "retry": redis.retry.Retry(redis.backoff.NoBackoff(), 0)}
+    if int(redis.__version__.split(".")[0]) >= 5:
+        ours["protocol"] = 2  # with 3, redis-py 8 changes timeouts when a server announces maintenance
+    if not isinstance(client, redis.Redis):
+        url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
+        if re.match("rediss?-cluster:", url):
+            return _cluster(url, dict(ours, socket_timeout=3, socket_connect_timeout=3))
+        client = redis.Redis.from_url(url)
+    pool = client.connection_pool
+    bound = re.compile("retry_|orig_|maint_|oss_|himport_|event_")  # to the other pool, or to its timeouts
+    options = {name: value for name, value in pool.connection_kwargs.items() if not bound.match(name)}
+    options.update(ours, decode_responses=False, encoding="utf-8")
+    if "path" in options:  # a unix socket
+        del options["socket_connect_timeout"], options["socket_keepalive"]
+    made = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))
+    made._of = client  # a connection of Sentinel asks its pool for the master
+    return made
+
+
+def _cluster(url, options):
     host = r"(?:\[[^]]+\]|[^][:@,/?#]+)(?::\d+)?"
     found = re.fullmatch(r"redis(s?)-cluster://(?:([^:@]*):([^/]+)@)?(%s(?:,%s)*)(?:/0?)?" % (host, host), url)
     if found is None:
         raise ValueError("redis: expected redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], and no database")
     secure, user, password, hosts = found.groups()
-    at_once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # redis-py 6 would try for longer than the lease
-    options = {"socket_timeout": 3, "socket_connect_timeout": 3, "socket_keepalive": True, "ssl": bool(secure), "retry": at_once}
+    options["ssl"] = bool(secure)
     options.update((name, urllib.parse.unquote(text)) for name, text in (("username", user), ("password", password)) if text)
     return _Cluster([re.sub(r"[][]", "", host if re.search(r":\d+$", host) else host + ":6379") for host in hosts.split(",")], options)
 
 
-def _all(client, commands):
-    """What Redis answers to each command, with one round trip unless it is a cluster. An error is raised as it came: execute() would put its own words
-    in front."""
+def _whole(answers):
+    """Raises the first error among them as it came: execute() would put its own words in front."""
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return answers
+
+
+def _answers(client, commands):
+    """What Redis answers to each command, errors too, with one round trip unless it is a cluster."""
     if isinstance(client, _Cluster):
-        return [_text(getattr(client, name)(*args)) for name, *args in commands]
+        return [_tried(client, name, args) for name, *args in commands]
     if not commands:
         return []
     pipe = client.pipeline(transaction=False)
     for name, *args in commands:
         getattr(pipe, name)(*args)
-    answers = pipe.execute(raise_on_error=False)
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
-    return [_text(answer) for answer in answers]
+    return [_text(answer) for answer in pipe.execute(raise_on_error=False)]
+
+
+def _tried(client, name, args):
+    try:
+        return _text(getattr(client, name)(*args))
+    except redis.ResponseError as error:
+        return error
+
+
+def _start(call, *args):
+    thread = threading.Thread(target=call, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def _join(threads, seconds):
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0, end - time.monotonic()))
 
 
 def _refused(error):
@@ -809,7 +884,7 @@ def _letters():
 
 
 def _text(value):
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _time(text):

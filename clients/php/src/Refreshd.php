@@ -16,7 +16,7 @@ declare(strict_types=1);
  *     $shop->run('tbl_1');
  *
  * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs PHP 8.1 and
- * phpredis; with pcntl and posix a worker hands its attempt back when it is asked to end, and others get the attempt within seconds if it
+ * phpredis 5.3; with pcntl and posix a worker hands its attempt back when it is asked to end, and others get the attempt within seconds if it
  * dies. What goes over the wire is told by docs/wire.md of refreshd.
  */
 
@@ -30,6 +30,7 @@ use Redis;
 use RedisCluster;
 use RedisClusterException;
 use RedisException;
+use RuntimeException;
 use stdClass;
 use Throwable;
 
@@ -74,6 +75,8 @@ class Attempt
     public readonly ?int $fence;
     public readonly ?DateTimeImmutable $dueAt;
     public readonly ?string $purpose;
+    /** So many workers have died over it. */
+    public readonly int $deaths;
     /** Of W3C Trace Context; null: the attempt is not traced. */
     public readonly ?string $traceparent;
     /** @var array<string, mixed> */
@@ -118,6 +121,10 @@ class Attempt
         [$this->fence, $this->dueAt, $this->purpose] = $fenced ? [$fence, self::time($due), $purpose] : [null, null, null];
         if ($fenced) {
             array_push($ours, 'fence', 'due_at', 'for');
+        }
+        $this->deaths = is_int($entry['deaths'] ?? null) && ($fenced || $this->attemptNo === 0) ? $entry['deaths'] : 0;
+        if ($this->deaths !== 0) {
+            $ours[] = 'deaths';
         }
         $this->payload = $names->nested ? $entry['payload'] ?? [] : array_diff_key($entry, array_flip($ours));
         $this->modelKey = "$queue:model:$uid";
@@ -435,7 +442,7 @@ class Taken
                 try {
                     $this->redis->send('zRem', "$part:workers", $this->owner);
                 } catch (RedisException) {
-                    continue;
+                    return; // Redis may be silent
                 }
             }
         }
@@ -495,7 +502,7 @@ class Worker
         public readonly float $fenceEvery = 1.0, public readonly float $grace = 10.0, private bool $plain = false,
         public readonly ?float $signsEvery = null)
     {
-        $this->redis = new Connection($redis);
+        $this->redis = new Connection($redis, 1);
         $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
         $this->name = $name ?? (string) gethostname();
     }
@@ -503,9 +510,22 @@ class Worker
     /** Works until stop() is called or, with pcntl, until SIGTERM or SIGINT. */
     public function run(): void
     {
+        $before = [];
         foreach (function_exists('pcntl_signal') ? [SIGTERM, SIGINT] : [] as $signal) {
+            $before[$signal] = pcntl_signal_get_handler($signal);
             pcntl_signal($signal, fn () => $this->stop());
         }
+        try {
+            $this->takeAll();
+        } finally {
+            foreach ($before as $signal => $handler) {
+                pcntl_signal($signal, $handler);
+            }
+        }
+    }
+
+    private function takeAll(): void
+    {
         $names = $this->redis->patiently(fn () => Names::read($this->redis, $this->queue),
             fn (RedisException $error) => preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $this->stopping());
         $parts = $names?->parts ?? [];
@@ -576,6 +596,7 @@ class Worker
     public function stop(): void
     {
         $this->stoppedAt ??= clock();
+        $this->redis->until ??= $this->stoppedAt + $this->grace; // what Redis does not answer by then must not hold up the end
     }
 
     private function stopping(): bool
@@ -608,6 +629,9 @@ class Worker
         }
         $this->judgedAt = clock();
         [$type, $fields] = $this->outcome($attempt);
+        if ($this->stopping()) {
+            $this->redis->until = max($this->stoppedAt + $this->grace + 2, clock() + 1);
+        }
         if ($type !== null) {
             $attempt->flush(true);
             $told = $this->push($attempt, $type, $fields + $attempt->ending()) !== null;
@@ -688,9 +712,13 @@ class Worker
             Connection::log('comparing the attempt in hand', $error);
             return null;
         }
-        [$attempt->deadline, $attempt->begun] = [Attempt::time($deadline), is_string($begun)];
         if ($current !== $attempt->attemptUid) {
             return 'fence_lost';
+        }
+        try {
+            [$attempt->begun, $attempt->deadline] = [is_string($begun), Attempt::time($deadline)];
+        } catch (Exception $damaged) { // the deadline that was known before counts
+            Connection::log("the deadline of $attempt->uid", $damaged);
         }
         if ($attempt->begun && $attempt->isLate()) {
             return 'deadline'; // one that passes before `started` is applied is about to move
@@ -702,6 +730,7 @@ class Worker
     /** @internal Pushes a message that may be lost. */
     public function tell(Attempt $attempt, string $type, array $fields): void
     {
+        $this->stopping(); // then it waits no longer than it may
         try {
             $this->redis->send('rPush', $attempt->replyTo, self::message($attempt, $type, $fields));
         } catch (RedisException $error) {
@@ -735,13 +764,14 @@ class Worker
     /** Nothing is tried again when the worker should have ended long ago. */
     private function late(): bool
     {
-        return $this->stopping() && clock() > $this->stoppedAt + $this->grace + 5;
+        return $this->stopping() && clock() > $this->redis->until;
     }
 
     private static function message(Attempt $attempt, string $type, array $fields): string
     {
-        // A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory.
-        $cut = fn ($value, string $name) => is_string($value) && $name !== 'log' ? substr($value, 0, 2000) : $value;
+        // Texts are cut to 2,000 characters: so no message is too large for a Redis that is short of memory.
+        $cut = fn ($value, string $name) => is_string($value) && $name !== 'log'
+            ? (preg_match('/^.{0,2000}/su', $value, $found) ? $found[0] : substr($value, 0, 2000)) : $value;
         $cut = array_combine(array_keys($fields), array_map($cut, $fields, array_keys($fields)));
         return json(['type' => $type, 'uid' => $attempt->uid, 'refresh_attempt_uid' => $attempt->attemptUid] + $cut);
     }
@@ -862,10 +892,15 @@ class Connection
     private array $hosts = [];
     private Redis|RedisCluster|null $redis = null;
     private string $url;
+    /** Until when a reply is waited for, or a moment if that is over; null: as patience says. */
+    public ?float $until = null;
 
     /** @param float $patience how many seconds it waits for a connection; for a reply twice as long */
     public function __construct(?string $url, private float $patience = 5)
     {
+        if (!extension_loaded('redis') || version_compare(phpversion('redis'), '5.3', '<')) {
+            throw new RuntimeException('refreshd: expected the extension phpredis 5.3 or newer, found ' . (phpversion('redis') ?: 'none'));
+        }
         $this->url = $url ?? (getenv('REDIS_URL') ?: 'redis://127.0.0.1:6379');
         $this->isCluster = preg_match('~^rediss?-cluster:~', $this->url) === 1;
     }
@@ -877,8 +912,12 @@ class Connection
      */
     public function send(string $method, mixed ...$args): mixed
     {
+        $async = function_exists('pcntl_async_signals') && pcntl_async_signals(false); // PHP loses a signal that comes with an exception
         try {
             $this->redis ??= $this->isCluster ? $this->cluster() : $this->connect();
+            if ($this->until !== null && !$this->isCluster) {
+                $this->redis->setOption(Redis::OPT_READ_TIMEOUT, max(0.5, min(2 * $this->patience, $this->until - clock())));
+            }
             $answer = $this->redis->$method(...$args);
             $refused = $this->redis->getLastError();
             return $refused === null ? $answer : throw new RedisException($refused);
@@ -890,6 +929,11 @@ class Connection
             }
             $place = preg_replace('~//.*@~', '//', $this->url); // without the password
             throw $error instanceof RedisException ? $error : new RedisException("$place: " . $error->getMessage(), 0, $error);
+        } finally {
+            if ($async) {
+                pcntl_async_signals(true);
+                pcntl_signal_dispatch();
+            }
         }
     }
 
@@ -917,13 +961,13 @@ class Connection
     /** One to the same Redis. */
     public function another(): self
     {
-        return new self($this->url);
+        return new self($this->url, $this->patience);
     }
 
     /** Calls until Redis answers, or until enough is true of its error; then the answer is null. */
     public function patiently(callable $call, callable $enough): mixed
     {
-        for ($pause = 50_000; ; $pause = min(2 * $pause, 5_000_000)) {
+        for ($pause = 50_000; ; $pause = min(2 * $pause, 1_000_000)) {
             try {
                 return $call();
             } catch (RedisException $error) {
@@ -948,6 +992,7 @@ class Connection
         } catch (RedisException $error) {
             throw new RedisException("connecting to $host" . ($unix ? '' : ":$port") . ': ' . $error->getMessage(), 0, $error);
         }
+        $redis->setOption(Redis::OPT_MAX_RETRIES, 0); // whoever calls tries again
         if (($url['pass'] ?? '') !== '') {
             $redis->auth(self::login($url['user'] ?? '', $url['pass']));
         }
@@ -980,6 +1025,9 @@ class Connection
             }
             unset($this->hosts[$at]);
             $this->hosts[] = $host;
+            if (clock() > ($this->until ?? INF)) {
+                break;
+            }
         }
         throw $error;
     }

@@ -68,7 +68,8 @@ class Redis:
 
 for name in errors:
     fake = Redis(name)
-    worker = refreshd.Worker(lambda attempt: None, redis=fake, queue="q", plain=True)
+    worker = refreshd.Worker(lambda attempt: None, queue="q", plain=True)
+    worker._redis = fake
     worker.run()
     print(name, fake.pushed)
 `
