@@ -110,7 +110,7 @@ func TestANodeWorkerGivesUpAResultAMinuteAfterADeadlineThatNobodyBegan(t *testin
 	t.Parallel()
 	const late = `const fs = require("fs"), now = Date.now;
 Date.now = () => now() + (fs.existsSync(process.env.LATER) ? 61_000 : 0);
-` + gated
+` + gatedNode
 	s, dir := testkit.Redis(t, "--save", ""), t.TempDir()
 	client := s.Client(t)
 	worker := startHandler(t, "node", late, s.URL, "REFRESHD_QUEUE=q", "PLAIN=1", "GATE="+dir+"/gate", "LATER="+dir+"/later")

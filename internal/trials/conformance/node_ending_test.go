@@ -16,8 +16,8 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// gated is a worker whose work ends when a file is there.
-const gated = `const { existsSync } = require("fs");
+// gatedNode is a worker whose work ends when a file is there.
+const gatedNode = `const { existsSync } = require("fs");
 new (require("refreshd.js").Worker)(async (a) => { console.log("begun"); while (!existsSync(process.env.GATE)) await new Promise((end) => setTimeout(end, 20)); },
 	{ plain: process.env.PLAIN === "1" }).run()`
 
@@ -78,7 +78,7 @@ func TestANodeWorkerPushesWhatItHoldsAtOnceWhenRedisIsBack(t *testing.T) {
 				if how == "loading" {
 					fill(t, client, int(away/time.Millisecond))
 				}
-				worker := startHandler(t, "node", gated, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN="+plain)
+				worker := startHandler(t, "node", gatedNode, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN="+plain)
 				push(t, client, "m", "")
 				testkit.Equal(t, heard(t, client), "started m")
 				worker.AwaitOutput(t, "begun") // else it would say so once more
@@ -127,7 +127,7 @@ func TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes(t *testing.T) {
 	t.Parallel()
 	s := testkit.Redis(t, "--save", "")
 	client, gate := s.Client(t), t.TempDir()+"/gate"
-	startHandler(t, "node", gated, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN=1")
+	startHandler(t, "node", gatedNode, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN=1")
 	push(t, client, "m", "")
 	testkit.Equal(t, heard(t, client), "started m")
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
