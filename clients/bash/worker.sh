@@ -209,7 +209,7 @@ say() {
   text=$(message --arg type "$@")
   if [ -n "$held" ] && [ "$1" != started ]; then send=answer; fi
   until error=$("$send" "$text"); do
-    if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS >= stopping + 10)); } || over || { passed && ((SECONDS > taken + 60)); }; then
+    if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS >= stopping + 10)); } || over told || { passed && [ -z "$begun" ] && ((SECONDS > taken + 60)); }; then
       echo "attempt $fence of $uid: $1 may not have reached redis: $error" >&2
       return 1
     fi
@@ -227,19 +227,21 @@ passed() {
   [ -n "$deadline" ] && [[ $now > $deadline ]]
 }
 
-# over: does the attempt in hand no longer count? While Redis does not answer it does, and that of a damaged model until the deadline last heard of. A
-# deadline that passes before `started` is applied moves.
+# over [told]: does the attempt in hand no longer count? While Redis does not answer it does, and that of a damaged model until the deadline last heard
+# of. A deadline that passes before `started` is applied moves. What is only to be told counts however late: an outage is nobody's timeout.
 over() {
   local found code order
   if [ -n "$held" ] && ! beats && take 0 && forgotten; then return 0; fi
   if ! found=$(redis HGET "$queue:model:$uid" attempt_uid 2>&1); then
     printf '%s\n' "$found" >&2
-    passed && [[ $begun || $found == *WRONGTYPE* ]]
+    if [[ $found == *WRONGTYPE* ]]; then passed; return; fi
+    taken=$SECONDS # the minute that it may wait to begin is one of answers
+    [ -z "${1:-}" ] && passed && [ -n "$begun" ]
     return
   fi
   if [ "$found" != "$fence" ]; then return 0; fi
   if found=$(redis HGET "$queue:model:$uid" deadline_at) && [[ $found =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$ ]]; then deadline=$found; fi
-  passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ]
+  passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ] && [ -z "${1:-}" ]
 }
 
 # tell tells the owner the latest line of the program, unless it is told already. It may be lost.

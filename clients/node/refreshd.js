@@ -215,10 +215,13 @@ class Attempt {
     if (!this.signal.aborted) this.worker.tell(this, 'user_friendly_status', status);
   }
 
-  /** Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever. */
+  /**
+   * Whether nothing it says counts, as Redis told it last. What was done in time counts however late: an outage is nobody's timeout. Where nobody lets it
+   * begin it is over a minute after its deadline was heard of.
+   */
   get over() {
     if (UNHEARD.includes(this.why)) return true;
-    return this.deadline && Date.now() >= this.deadline && (this.begun || Date.now() >= this.takenAt + 60_000);
+    return this.deadline && Date.now() >= this.deadline && !this.begun && Date.now() >= this.takenAt + 60_000;
   }
 
   stop(why) { this.#controller.abort(new Stopped(why)); }
@@ -560,7 +563,10 @@ class Worker {
         attempt.asked = true;
         Promise.all(['attempt_uid', 'deadline_at', 'processing_at'].map((field) => this.client.send(['HGET', attempt.modelKey, field])))
           .then((found) => this.#judge(attempt, ...found))
-          .catch((error) => this.log('comparing the attempts in hand', error))
+          .catch((error) => {
+            attempt.takenAt = Date.now();
+            this.log('comparing the attempts in hand', error);
+          })
           .finally(() => { attempt.asked = false; });
       }
     }
@@ -580,7 +586,7 @@ class Worker {
     attempt.deadline = time(deadline);
     attempt.begun = Boolean(begun);
     if (current !== attempt.attemptUid) attempt.stop('fence_lost');
-    else if (begun && attempt.deadline && Date.now() >= attempt.deadline) attempt.stop('deadline'); // before `started` is applied it moves yet
+    else if (begun && !attempt.answer && attempt.deadline && Date.now() >= attempt.deadline) attempt.stop('deadline'); // before `started` is applied it moves yet
     else attempt.flush();
   }
 

@@ -181,9 +181,10 @@ class Attempt:
             self._tell(self, "user_friendly_status", **(status or {}))
 
     def _over(self):
-        """Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever."""
+        """Whether nothing it says counts, as Redis told it last. What was done in time counts however late: an outage is nobody's timeout. Where nobody
+        lets it begin it is over a minute after its deadline was heard of."""
         passed = self.deadline is not None and datetime.datetime.now(datetime.timezone.utc) >= self.deadline
-        return self.why in _UNHEARD or passed and (self._begun or time.monotonic() >= self._taken_at + 60)
+        return self.why in _UNHEARD or passed and not self._begun and time.monotonic() >= self._taken_at + 60
 
     def _stop(self, why):
         if not self.stopped.is_set():
@@ -463,6 +464,8 @@ class Worker:
                                                for attempt in attempts for field in ("attempt_uid", "deadline_at", "processing_at")])
             except Exception as error:
                 log.warning("comparing the attempts in hand: %s", error)
+                for attempt in attempts:
+                    attempt._taken_at = time.monotonic()
                 continue
             for i, attempt in enumerate(attempts):
                 try:
@@ -497,7 +500,8 @@ class Worker:
         if current != attempt.attempt_uid:
             return attempt._stop("fence_lost")
         attempt._begun, attempt.deadline = bool(begun), _time(deadline)
-        if begun and attempt.deadline and datetime.datetime.now(datetime.timezone.utc) >= attempt.deadline:
+        passed = attempt.deadline and datetime.datetime.now(datetime.timezone.utc) >= attempt.deadline
+        if begun and passed and not attempt._answered.locked():
             attempt._stop("deadline")  # one that passes before `started` is applied is about to move
         else:
             attempt._flush()

@@ -63,6 +63,9 @@ func TestAnOutageOfRedisIsNobodysTimeout(t *testing.T) {
 				})
 				stats := f.Stats()
 				if stats["success"] != f.saved || stats["timeout"]+stats["failure"]+stats["final_failure"] > 0 {
+					for i := range f.saved {
+						t.Log(f.List(f.Store.Keys.History(fmt.Sprint("m", i))))
+					}
 					t.Errorf("expected %d successes and nothing else, found %v", f.saved, stats)
 				}
 			})

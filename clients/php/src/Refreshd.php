@@ -710,6 +710,7 @@ class Worker
                 ['attempt_uid', 'deadline_at', 'processing_at']);
         } catch (RedisException $error) {
             Connection::log('comparing the attempt in hand', $error);
+            $attempt->takenAt = clock(); // the minute that it may wait to begin is one of answers
             return null;
         }
         if ($current !== $attempt->attemptUid) {
@@ -753,7 +754,10 @@ class Worker
             return $ask === null ? $pushed : $ask();
         }, function (RedisException $error) use ($attempt, $type): bool {
             $never = preg_match('/^(NOPERM|WRONGTYPE)/', $error->getMessage()) === 1;
-            $over = $never || $this->late() || in_array($this->judge($attempt), self::UNHEARD, true) || $attempt->isLate();
+            $why = $this->judge($attempt);
+            // What was done in time counts however late: an outage is nobody's timeout.
+            $gone = $why !== null && $why !== 'shutdown' && ($why !== 'deadline' || $ask !== null);
+            $over = $never || $this->late() || $gone || $attempt->isLate() && !$attempt->begun;
             if ($over) {
                 Connection::log("attempt $attempt->attemptUid of $attempt->uid: $type may not have reached redis", $error);
             }
