@@ -96,7 +96,7 @@ class Attempt
     public bool $begun = false;
     /** @internal @var array<string, int|float> */
     public array $metrics = [];
-    private float $takenAt;
+    public float $takenAt; // @internal
     private ?array $status = null;
     private float $toldAt;
     private string $log = '';
