@@ -253,6 +253,7 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 	}{
 		"from the start":         {(*scope).open, long.Or(6, 8), long.Or(3_000, 25_000)},
 		"from a passed deadline": {(*scope).later, long.Or(6, 8), long.Or(6_000, 50_000)},
+		"from an unheard answer": {(*scope).unheard, long.Or(6, 8), long.Or(1_000, 1_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, err := deepen(t, bug{}, opening.open, 2, long.Or(4, opening.deepest), opening.deepest)
