@@ -114,11 +114,11 @@ local came = #entries - left
 local function hear()
   local name = 'poller ' .. owner
   local noted = redis.call('HMGET', heard, 'claimed', 'mark', name)
-  if came == 0 and not noted[3] then
+  if came + left == 0 and not noted[3] then --@ nothing held
     return
   end
-  local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')
-  local applied = left > 0 and '0' or tonumber(ARGV[8]) > 0 and last --@ applied
+  local before, last = noted[1] or '0', left > 0 and '0' or string.match(noted[3] or '', '%d+$') --@ left
+  local applied = (left > 0 or tonumber(ARGV[8]) > 0) and last --@ applied
   if came > 0 then
     local rest = redis.call('LLEN', output)
     local mark, ahead = string.match(noted[2] or '', '^(%d+) (%d+)$')
@@ -128,7 +128,7 @@ local function hear()
       mark, ahead = now, rest
     end
     redis.call('HSET', heard, 'claimed', claimed_to, 'mark', rest == 0 and '' or mark .. ' ' .. ahead)
-    applied, last = applied or before, before
+    applied, last = applied or before, left > 0 and last or before
   end
   if applied then
     redis.call('HSET', heard, name, applied .. ' ' .. (last or applied)) --@ holds
