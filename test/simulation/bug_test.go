@@ -30,9 +30,9 @@ type bug struct {
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts bool
-	keyed                                                                                                   string // the policy that most models have there; empty: any
-	deeds                                                                                                   deeds  // what operators mostly do there; empty: anything
+	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away bool
+	keyed                                                                                                         string // the policy that most models have there; empty: any
+	deeds                                                                                                         deeds  // what operators mostly do there; empty: anything
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -190,7 +190,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a start that is not due", lie: liar{due: func(d *store.Due) {
 		d.Now, d.Due, d.Expired = d.Now.Add(time.Hour), []string{"m1", "m2", "m3"}, nil
 	}}},
-}, steeredBugs, fleetBugs, timedBugs, aheadBugs, silentBugs, guardBugs)
+}, steeredBugs, fleetBugs, timedBugs, aheadBugs, silentBugs, guardBugs, heardBugs)
 
 // enough is how many seeds may pass before a bug is found.
 const enough = 600

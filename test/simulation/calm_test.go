@@ -86,6 +86,10 @@ func (w *world) outlive() {
 	for range 3 { // a round that was under way when the deadline passed, one that mends scores, and one that ends the attempts
 		w.dispatch()
 	}
+	for outage := time.Duration(0); w.temper.away && outage <= grace; outage += gap / 2 {
+		w.turn(gap / 2)
+		w.dispatch()
+	}
 	for uid, hash := range passed.models {
 		attempt := hash["attempt_uid"]
 		failIf(attempt != "" && w.before.models[uid]["attempt_uid"] == attempt && !instant(w.before.models[uid]["deadline_at"]).After(w.now),
@@ -199,6 +203,9 @@ func (w *world) scenes() (all []func()) {
 	}
 	if w.temper.doubts {
 		all = append(all, w.beUsual, w.beDoubted)
+	}
+	if w.temper.away {
+		all = append(all, w.beAway)
 	}
 	return all
 }

@@ -30,6 +30,9 @@ func (r *server) simulate(seed uint64, planted bug, lines func(string)) (w *worl
 		if w.temper.pools {
 			steps *= 2 // a lease takes many of them
 		}
+		if w.temper.away {
+			steps /= 4 // what matters is played behind them
+		}
 		if w.temper.steers {
 			steps *= 2 // holds, limits and circuits take some to matter
 		}
