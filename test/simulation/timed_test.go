@@ -108,12 +108,12 @@ var timedBugs = []bug{
 			r.Window = nil
 		}
 	}},
-	{name: "a retry that is held past its window drops planned refreshes", first: 470, timed: true, believed: func(r *model.Model) {
+	{name: "a retry that is held past its window drops planned refreshes", first: 620, timed: true, believed: func(r *model.Model) {
 		if r.Waiting() && r.Trigger == model.TriggerRetry {
 			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
-	{name: "a retry forgets its window behind a limit or a circuit", first: 102, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
+	{name: "a retry forgets its window behind a limit or a circuit", first: 237, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
 		if r.Waiting() {
 			r.Window = nil
 		}
