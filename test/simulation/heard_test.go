@@ -148,7 +148,7 @@ var heardBugs = []bug{
 	{name: "a poller does not note what it holds", away: true, mark: "holds"},
 	{name: "what a poller was left with counts as claimed last", first: 10, away: true, mark: "left", line: "local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')"},
 	{name: "a poller that claims nothing new does not note what it has adopted", first: 10, away: true, mark: "nothing held", line: "if came == 0 and not noted[3] then"},
-	{name: "an adopter forgets that it holds what it has adopted", first: 5, away: true, file: "move-entries.lua", mark: "forget", line: "if redis.call('LLEN', entries) == 0 then"},
+	{name: "an adopter forgets that it holds what it has adopted", first: 415, away: true, file: "move-entries.lua", mark: "forget", line: "if redis.call('LLEN', entries) == 0 then"},
 	{name: "an outage is not noted", first: 6, away: true, mark: "gap"},
 	{name: "there is no grace behind an outage", away: true, mark: "grace"},
 	{name: "a grace that never ends", first: 6, away: true, mark: "grace ends", line: "if from then"},
