@@ -110,7 +110,7 @@ end
 local left = #entries
 claim(output, claimed, entries, unfit[2] and 0 or room - math.max(0, most_commands))
 if not unfit[9] and not unfit[2] then
-  hear(#entries - left, left > 0)
+  hear(#entries - left, left)
 end
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.

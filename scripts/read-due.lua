@@ -87,7 +87,7 @@ local function judged_to()
     redis.call('HSET', heard, 'beat', now)
   end
   local from, to = string.match(gap or '', '^(%d+) (%d+)$')
-  if from and now >= tonumber(to) and now < to + grace then
+  if from and now >= tonumber(to) and now < to + grace then --@ grace ends
     at = math.min(at, from - grace) --@ grace
   end
   return at

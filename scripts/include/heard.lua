@@ -1,14 +1,14 @@
--- hear notes that the owner has claimed so many messages of output. Some may have been left before, or adopted: these
--- may be of any age.
+-- hear notes that the owner has claimed so many messages of output, behind so many that were left before, or adopted:
+-- these may be of any age.
 local in_hand = tonumber(ARGV[8]) > 0
 local function hear(came, left)
   local name = 'poller ' .. owner
   local noted = redis.call('HMGET', heard, 'claimed', 'mark', name)
-  if came == 0 and not noted[3] then
+  if came + left == 0 and not noted[3] then --@ nothing held
     return
   end
-  local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')
-  local applied = left and '0' or in_hand and last --@ applied
+  local before, last = noted[1] or '0', left > 0 and '0' or string.match(noted[3] or '', '%d+$') --@ left
+  local applied = (left > 0 or in_hand) and last --@ applied
   if came > 0 then
     local rest = redis.call('LLEN', output)
     local mark, ahead = string.match(noted[2] or '', '^(%d+) (%d+)$')
@@ -18,7 +18,7 @@ local function hear(came, left)
       mark, ahead = now, rest
     end
     redis.call('HSET', heard, 'claimed', claimed_to, 'mark', rest == 0 and '' or mark .. ' ' .. ahead)
-    applied, last = applied or before, before
+    applied, last = applied or before, left > 0 and last or before
   end
   if applied then
     redis.call('HSET', heard, name, applied .. ' ' .. (last or applied)) --@ holds

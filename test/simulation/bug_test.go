@@ -30,9 +30,9 @@ type bug struct {
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts bool
-	keyed                                                                                                   string // the policy that most models have there; empty: any
-	deeds                                                                                                   deeds  // what operators mostly do there; empty: anything
+	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away bool
+	keyed                                                                                                         string // the policy that most models have there; empty: any
+	deeds                                                                                                         deeds  // what operators mostly do there; empty: anything
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -89,9 +89,9 @@ var bugs = slices.Concat([]bug{
 	{name: "a heartbeat from the future counts", first: 13, back: true, file: "move-entries.lua", mark: "expired",
 		line: "if lease and (not seen or now - lease < seen) or found and found ~= seen then"},
 
-	{name: "deadlines are ignored", file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, true) local expired = {}"},
-	{name: "due models are ignored when many wait", first: 29, file: "read-due.lua", mark: "due",
-		line: "local is_due, next_due, due_count = read_page(due, true) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
+	{name: "deadlines are ignored", first: 4, file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, true, judged) local expired = {}"},
+	{name: "due models are ignored when many wait", first: 132, file: "read-due.lua", mark: "due",
+		line: "local is_due, next_due, due_count = read_page(due, true, now) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
 
 	{name: "a pool is told of entries once", first: 70, pools: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
 	{name: "a pool pops", mark: "take", line: "entries[#entries + 1] = redis.call('LPOP', input)"},
@@ -101,7 +101,7 @@ var bugs = slices.Concat([]bug{
 	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
 	{name: "a forgotten pool answers", first: 29, pools: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
 	{name: "a pool that has come back is requeued", first: 57, pools: true, file: "move-entries.lua", mark: "expired", line: "if lease and not seen then"},
-	{name: "what is requeued is dropped", first: 89, pools: true, mark: "requeue", line: "redis.call('LPOP', entries)"},
+	{name: "what is requeued is dropped", first: 154, pools: true, mark: "requeue", line: "redis.call('LPOP', entries)"},
 	{name: "nothing is ever requeued", pools: true, mark: "requeue"},
 
 	{name: "commands are applied by who does not hold the lane", mark: "holder", line: "local leads = owner ~= ''"},
@@ -125,11 +125,11 @@ var bugs = slices.Concat([]bug{
 	{name: "living pollers are adopted", store: func(s store.Pool) queue { return hastyHeir{s} }},
 	{name: "pools are requeued when the clock has jumped", pools: true, store: func(s store.Pool) queue { return impatient{s} }},
 	{name: "living pools are requeued", first: 4, pools: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
-	{name: "the circuit of the queue never opens", first: 34, queueCircuit: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
+	{name: "the circuit of the queue never opens", first: 71, queueCircuit: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
 	{name: "the circuit of the queue is opened by few failures", first: 6, queueCircuit: true, file: "measure-circuit.lua", mark: "open",
 		line: "if not opened and count.failed > 0 then"},
 	{name: "the circuit of the queue never closes", first: 4, queueCircuit: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
-	{name: "the circuit of the queue counts old attempts too", first: 76, queueCircuit: true, mark: "oldest", line: "if false then"},
+	{name: "the circuit of the queue counts old attempts too", first: 323, queueCircuit: true, mark: "oldest", line: "if false then"},
 	{name: "a measurement closes at once what somebody has opened", first: 10, queueCircuit: true, mark: "probed", line: "local probed = true"},
 	{name: "to open an open circuit is told again", queueCircuit: true, mark: "told once", line: "if true then"},
 	{name: "what was counted before somebody opened the circuit closes it", first: 64, queueCircuit: true, file: "turn-circuit.lua", mark: "forget"},
@@ -169,8 +169,8 @@ var bugs = slices.Concat([]bug{
 	{name: "the front stands still", first: 18, mark: "still in front"},
 	{name: "nothing waits though much does", mark: "waits", line: "if newest == 0 or last == '' then",
 		store: func(s store.Pool) queue { return hollow{s} }},
-	{name: "a deadline is spent in line twice", first: 5, waits: true, lie: liar{record: func(r *store.Record) { r.TakenAt = time.Time{} }}},
-	{name: "an attempt counts as taken too early", first: 47, waits: true, store: func(s store.Pool) queue { return premature{s} }},
+	{name: "a deadline is spent in line twice", first: 122, waits: true, lie: liar{record: func(r *store.Record) { r.TakenAt = time.Time{} }}},
+	{name: "an attempt counts as taken too early", first: 97, waits: true, store: func(s store.Pool) queue { return premature{s} }},
 
 	{name: "taking back is forgotten", first: 4, lie: liar{commit: func(i *store.Item) { i.Transition.TakeBack = "" }}},
 	{name: "nobody looks into the input list", first: 4, mark: "taken", line: "elseif kind.must then"},
@@ -181,7 +181,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a bulk starts twice after a kill", first: 109, rules: true, store: func(s store.Pool) queue {
 		return relapsing{liar{Pool: s, bulk: func(b *store.Bulk) { b.Ticket = math.MaxInt }}, new(int)} // what was started before a step was repeated is over
 	}},
-	{name: "a model that waits for a retry is planned anew", first: 429, rules: true, lie: liar{read: func(r *store.Record, commands []*model.Command) {
+	{name: "a model that waits for a retry is planned anew", first: 494, rules: true, lie: liar{read: func(r *store.Record, commands []*model.Command) {
 		if commands == nil && r.Trigger == model.TriggerRetry && !r.Running() {
 			r.Trigger, r.AttemptNo = model.TriggerPlanned, 0
 		}
@@ -190,7 +190,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a start that is not due", lie: liar{due: func(d *store.Due) {
 		d.Now, d.Due, d.Expired = d.Now.Add(time.Hour), []string{"m1", "m2", "m3"}, nil
 	}}},
-}, steeredBugs, fleetBugs, timedBugs, aheadBugs, silentBugs, guardBugs)
+}, steeredBugs, fleetBugs, timedBugs, aheadBugs, silentBugs, guardBugs, heardBugs)
 
 // enough is how many seeds may pass before a bug is found.
 const enough = 600
@@ -326,7 +326,7 @@ var fleetBugs = []bug{
 	}},
 	{name: "an owner is told stale twice", ages: true, mark: "outbox",
 		line: "notices[#notices + 1] = item.notice if item.event == 'became_stale' then notices[#notices + 1] = item.notice end"},
-	{name: "an owner is not told fresh beside recovered", first: 71, ages: true, mark: "second"},
+	{name: "an owner is not told fresh beside recovered", first: 465, ages: true, mark: "second"},
 	{name: "a disabled model never goes stale", ages: true, store: func(s store.Pool) queue {
 		return sparing{s, func(r *store.Record) bool { return r.Disabled }}
 	}},
@@ -366,9 +366,9 @@ var fleetBugs = []bug{
 			b.Ticket = 1 << 40
 		}
 	}}},
-	{name: "a hold forgets what runs", first: 87, steers: true, store: func(s store.Pool) queue { return halfHearted{s} }},
+	{name: "a hold forgets what runs", first: 239, steers: true, store: func(s store.Pool) queue { return halfHearted{s} }},
 
-	{name: "an import loses the counters", first: 21, moves: true, lie: liar{export: func(r *store.Record) { r.TotalRetries, r.SuccessfulRetries, r.RetriedCycles = 0, 0, 0 }}},
+	{name: "an import loses the counters", first: 73, moves: true, lie: liar{export: func(r *store.Record) { r.TotalRetries, r.SuccessfulRetries, r.RetriedCycles = 0, 0, 0 }}},
 	{name: "an import enables a model", first: 4, moves: true, lie: liar{export: func(r *store.Record) {
 		if r.Disabled {
 			r.Disabled, r.DisabledAt, r.DisabledBy, r.DisabledReason, r.DisabledWho, r.RefreshAt = false, time.Time{}, "", "", "", start
@@ -376,7 +376,7 @@ var fleetBugs = []bug{
 	}}},
 	{name: "an import loses the history", moves: true, mark: "past"},
 	{name: "an import keeps what was told before", moves: true, mark: "past before"},
-	{name: "an import is written over what has changed", first: 38, moves: true, mark: "fence",
+	{name: "an import is written over what has changed", first: 59, moves: true, mark: "fence",
 		line: "if not kind.attempts then differs = differs or (is[1] or '') ~= rev or (is[2] or '') ~= attempt end"},
 
 	{name: "what is urgent waits behind gates", steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},

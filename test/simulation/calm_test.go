@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -55,8 +56,10 @@ func (w *world) settle() {
 		failIf(left > handedOver, "for %s nobody takes over: claimed %v, taken %v, heartbeats %v and %v at %s",
 			left, w.before.claimed, w.before.taken, w.before.pollers, w.before.workers, w.now)
 		by := at.Sub(w.now)
-		if by <= 0 {
+		if by <= 0 && w.writes != writes {
 			by = turnOf // it is for a dispatcher that has died
+		} else if by <= 0 {
+			by = time.Second // a message has to be heard before, or workers could not speak
 		}
 		left += by
 		w.turn(by)
@@ -65,11 +68,13 @@ func (w *world) settle() {
 	fail("the queue does not come to rest: %w, due %v, urgent %v, running %v", err, w.before.due, w.before.urgent, w.before.running)
 }
 
-// outlive passes every deadline while no worker works: no attempt outlives its deadline by more than some rounds of dispatchers.
+// outlive passes every deadline while no worker works, and all that workers have said is heard: no attempt outlives its deadline by more than some
+// rounds of dispatchers.
 func (w *world) outlive() {
 	if w.rng.IntN(2) == 0 {
 		return // in the other half workers end what they began
 	}
+	w.listenToAll()
 	latest := w.now
 	for _, deadline := range w.before.running {
 		if at := time.UnixMilli(int64(deadline)).UTC(); at.After(latest) {
@@ -81,6 +86,10 @@ func (w *world) outlive() {
 	for range 3 { // a round that was under way when the deadline passed, one that mends scores, and one that ends the attempts
 		w.dispatch()
 	}
+	for outage := time.Duration(0); w.temper.away && outage <= grace; outage += gap / 2 {
+		w.turn(gap / 2)
+		w.dispatch()
+	}
 	for uid, hash := range passed.models {
 		attempt := hash["attempt_uid"]
 		failIf(attempt != "" && w.before.models[uid]["attempt_uid"] == attempt && !instant(w.before.models[uid]["deadline_at"]).After(w.now),
@@ -88,12 +97,31 @@ func (w *world) outlive() {
 	}
 }
 
-func (w *world) dispatch() {
-	for _, a := range slices.Clone(w.actors) {
-		if _, dispatches := a.role.(dispatcherRole); !dispatches {
-			continue
+// listenToAll lets pollers apply all that workers have said, also what the dead had claimed, and forget these.
+func (w *world) listenToAll() {
+	polls := func(a *actor) bool { _, pool := a.role.(*poolRole); return ownerOf(a) != "" && !pool }
+	dead := func(owner string) bool { return !w.alive(owner) }
+	for left, heard := time.Duration(0), false; !heard; left += lease / 4 {
+		failIf(left > handedOver, "for %s nobody hears of %v, %v and %v", left, w.before.output, w.before.claimed, w.before.pollers)
+		heard = len(w.before.output)+len(w.before.claimed) == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(w.before.pollers)), dead)
+		for rounds, writes := 0, 0; rounds < 2 || writes != w.writes; rounds++ { // the first may end one that was under way
+			writes = w.writes
+			w.goOn(polls)
 		}
-		w.finish(a)
+		w.turn(lease / 4)
+	}
+}
+
+func (w *world) dispatch() {
+	w.goOn(func(a *actor) bool { _, dispatches := a.role.(dispatcherRole); return dispatches })
+}
+
+// goOn lets some do a whole round each.
+func (w *world) goOn(who func(*actor) bool) {
+	for _, a := range slices.Clone(w.actors) {
+		if who(a) {
+			w.finish(a)
+		}
 	}
 }
 
@@ -175,6 +203,9 @@ func (w *world) scenes() (all []func()) {
 	}
 	if w.temper.doubts {
 		all = append(all, w.beUsual, w.beDoubted)
+	}
+	if w.temper.away {
+		all = append(all, w.beAway)
 	}
 	return all
 }

@@ -171,6 +171,7 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		case !p.queued(m.AttemptUID):
 			fail("the attempt was taken by a worker")
 		}
+		p.spoken(m)
 		return m.Withdraw(at)
 	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel, model.EventAccept:
 		return p.answeredCommand(uid, m, event, at, entry)
@@ -189,6 +190,7 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 // expire asks what follows a deadline of an attempt that a worker has taken.
 func (p *replay) expire(m *model.Model, at time.Time) model.Decision {
 	failIf(!passed(m, at), "no deadline has passed")
+	p.spoken(m)
 	facts := p.oracle.attempts[m.AttemptUID]
 	handed := facts != nil && facts.handed
 	failIf(p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed, "the attempt was never taken")

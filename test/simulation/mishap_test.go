@@ -34,6 +34,7 @@ type temper struct {
 	timed        bool              // the next start of most models depends on several times
 	silent       bool              // workers announce signs of life, and policies count on them
 	doubts       bool              // guards doubt what succeeds
+	away         bool              // there is a grace behind outages, and all dispatchers or all pollers are away for a while
 	few          bool              // few signatures of failures are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }

@@ -85,6 +85,9 @@ type sight struct {
 	*snapshot
 	now     time.Time
 	meddled bool // somebody else had written into a set
+	adopts  bool // a poller had adopted messages since its last claim
+	step    int
+	outage  outage // the last one before
 }
 
 // due lists the models that are due since a while, so that any dispatcher has seen them: those that somebody wants at once, and the others.

@@ -264,7 +264,7 @@ func (w *world) execute(a *actor, c *call) error {
 	if !c.writes() {
 		return err
 	}
-	d := &deed{now: w.now, step: w.steps, moment: c.began, sent: sent(c.commands), work: true}
+	d := &deed{now: w.now, moment: c.began, sent: sent(c.commands), work: true}
 	if a != nil {
 		d.moment = a.began
 	}
@@ -281,15 +281,19 @@ func (w *world) execute(a *actor, c *call) error {
 		d.orders, d.brought = &w.operator.orders, &w.operator.brought
 	}
 	w.enter(d)
+	if d.looks && w.temper.away {
+		w.look()
+	}
 	if a != nil && d.looks {
 		a.began.looks = append(slices.Clip(a.began.looks), d.now)
-		a.began.saw = &sight{snapshot: d.after, now: d.now, meddled: len(w.oracle.meddled) > 0}
+		a.began.saw = &sight{snapshot: d.after, now: d.now, meddled: len(w.oracle.meddled) > 0, adopts: len(w.oracle.adopters) > 0, step: w.steps, outage: w.outage}
 	}
 	return err
 }
 
 // enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
+	d.step = w.steps
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
 	if w.lines != nil {
 		w.remember(*d.after)

@@ -113,16 +113,19 @@ func (g *ground) push(text string) {
 	g.oracle.lanes.push([]string{"c" + text})
 }
 
-// later returns a place further on: one attempt has been answered, the other one waits, and its deadline has passed.
-func (s *scope) later() (*place, error) {
+// later returns a place further on: a worker has taken one attempt, the other one waits, and their deadline has passed.
+func (s *scope) later() (*place, error) { return s.goOn(0, 0, 0, 4, -1) }
+
+// unheard returns one in which the attempt was answered before, and nobody has heard of it.
+func (s *scope) unheard() (*place, error) { return s.goOn(0, 0, 0, 4, 4, -1) }
+
+// goOn returns the place that moves of processes lead to.
+func (s *scope) goOn(moves ...int) (*place, error) {
 	p, err := s.open()
-	for _, process := range []int{0, 0, 0, 4, 4} {
+	for _, process := range moves {
 		if err == nil {
 			p, err = s.play(p, move{process: process})
 		}
-	}
-	if err == nil {
-		p, err = s.play(p, move{process: -1})
 	}
 	return p, err
 }
@@ -273,6 +276,7 @@ func (s *scope) restore(p *place) {
 	setHash(s.server, k.Policies, r.policies)
 	setHash(s.server, k.Stats, map[string]string{"start": cmp.Or(r.stats["start"], "0")}) // the tickets that were drawn
 	setHash(s.server, k.PolicyUses, r.uses)
+	setHash(s.server, k.Heard, r.heard)
 	for key, set := range map[string]map[string]float64{k.Failing: r.failing, k.Disabled: r.disabled, k.Errors: r.errors, k.Due: r.due, k.Urgent: r.urgent, k.Running: r.running, k.Pollers: r.pollers} {
 		for member, score := range set {
 			_, _ = m.ZAdd(key, score, member)
@@ -302,6 +306,7 @@ func (o *oracle) clone() *oracle {
 	c := *o
 	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(o.attempts)), maps.Clone(o.newest), maps.Clone(o.meddled)
 	c.lanes, c.known, c.stated = maps.Clone(o.lanes), o.known.clone(), maps.Clone(o.stated)
+	c.unheard, c.adopters = maps.Clone(o.unheard), maps.Clone(o.adopters)
 	for uid, facts := range o.attempts {
 		copied := *facts
 		c.attempts[uid] = &copied
@@ -312,7 +317,7 @@ func (o *oracle) clone() *oracle {
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis
-	_, _ = fmt.Fprint(h, g.oracle.lanes, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.claimed, r.holder)
+	_, _ = fmt.Fprint(h, g.oracle.lanes, g.oracle.unheard, g.oracle.adopters, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.claimed, r.holder, r.heard)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
 	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
 		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])

@@ -30,6 +30,9 @@ func (r *server) simulate(seed uint64, planted bug, lines func(string)) (w *worl
 		if w.temper.pools {
 			steps *= 2 // a lease takes many of them
 		}
+		if w.temper.away {
+			steps /= 4 // what matters is played behind them
+		}
 		if w.temper.steers {
 			steps *= 2 // holds, limits and circuits take some to matter
 		}
@@ -252,10 +255,11 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 		deepest, places int
 	}{
 		"from the start":         {(*scope).open, long.Or(6, 8), long.Or(3_000, 25_000)},
-		"from a passed deadline": {(*scope).later, long.Or(6, 8), long.Or(6_000, 50_000)},
+		"from a passed deadline": {(*scope).later, long.Or(6, 8), long.Or(13_000, 100_000)},
+		"from an unheard answer": {(*scope).unheard, long.Or(5, 8), long.Or(500, 3_500)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			places, err := deepen(t, bug{}, opening.open, 2, long.Or(4, opening.deepest), opening.deepest)
+			places, err := deepen(t, bug{}, opening.open, 2, opening.deepest, opening.deepest)
 			if err != nil {
 				t.Fatal(err)
 			}

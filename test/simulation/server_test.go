@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -28,6 +29,7 @@ type server struct {
 	read  *redis.Client // repeats a command after a lost reply, as the client of store.Connect for reads does
 	write *redis.Client // never does
 	store *store.Store
+	grace [2]*store.Store // one that grants none after an outage, and one that does
 
 	steers bool // operators of its world steer
 	few    bool // few signatures of failures are kept apart in its world
@@ -48,11 +50,14 @@ func newServer(t testing.TB, planted bug) *server {
 		_, _ = r.read.Close(), r.write.Close()
 		r.mini.Close()
 	})
-	store, err := store.New(&store.Clients{Read: r.read, Write: r.write, Block: r.write}, store.Config{Queue: queueName, HistoryCap: historyCap})
-	if err != nil {
-		t.Fatal(err)
+	for i, grace := range []time.Duration{store.None, grace} {
+		store, err := store.New(&store.Clients{Read: r.read, Write: r.write, Block: r.write}, store.Config{Queue: queueName, HistoryCap: historyCap, Grace: grace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.grace[i] = store
 	}
-	r.store = store
+	r.store = r.grace[0]
 	r.plant(t, planted)
 	return r
 }
@@ -207,6 +212,7 @@ type snapshot struct {
 	input, output, control []string
 	front                  []string
 	claimed                map[string][]string // by poller, and the lane by its name
+	heard                  map[string]string   // what pollers and dispatchers note of it
 	changes                string              // how many there were of what operators set
 	ordered                map[string]string   // with the numbers of the last commands about the queue
 	holder                 string              // of the lane
@@ -232,7 +238,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	s := &snapshot{
 		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
 		due: r.scores(k.Due), urgent: r.scores(k.Urgent), running: r.scores(k.Running), pollers: r.scores(k.Pollers),
-		front: r.list(k.Front),
+		front: r.list(k.Front), heard: r.hash(k.Heard),
 		input: r.list(k.Input), output: r.list(k.Output), control: r.list(k.Control),
 		stats: r.hash(k.Stats), policies: r.hash(k.Policies), uses: r.hash(k.PolicyUses), taken: map[string][]string{}, workers: r.scores(k.Workers),
 		queueCircuit: r.hash(k.QueueCircuit), wake: len(r.list(k.Wake)),

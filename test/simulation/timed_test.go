@@ -103,17 +103,17 @@ func (p *replay) moves(m *model.Model, said *policy.Policy, decision model.Decis
 // timedBugs are bugs of package model itself: what the daemons decide, and what each decision is compared with, has them alike. So nothing but
 // what was promised tells them.
 var timedBugs = []bug{
-	{name: "a retry forgets its window when it is held up", first: 79, timed: true, believed: func(r *model.Model) {
+	{name: "a retry forgets its window when it is held up", first: 304, timed: true, believed: func(r *model.Model) {
 		if r.Due(r.RefreshAt) || r.Parked() { // it waits: the window is heeded when it begins to
 			r.Window = nil
 		}
 	}},
-	{name: "a retry that is held past its window drops planned refreshes", first: 470, timed: true, believed: func(r *model.Model) {
+	{name: "a retry that is held past its window drops planned refreshes", first: 620, timed: true, believed: func(r *model.Model) {
 		if r.Waiting() && r.Trigger == model.TriggerRetry {
 			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
-	{name: "a retry forgets its window behind a limit or a circuit", first: 102, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
+	{name: "a retry forgets its window behind a limit or a circuit", first: 237, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
 		if r.Waiting() {
 			r.Window = nil
 		}

@@ -129,6 +129,9 @@ func (w *workerRole) progress(uid string) (kind model.MessageType, fields []stri
 		w.series[uid] = rows[1:]
 		return model.MessageSuccess, []string{fmt.Sprintf(`"metrics":{"rows":%d}`, rows[0])}
 	}
+	if w.slow && w.rng.IntN(3) > 0 {
+		return []model.MessageType{"", "", model.MessageStatus}[w.rng.IntN(3)], nil
+	}
 	if w.calm && !w.ill { // all work succeeds at once, as when the simulation comes to rest
 		return model.MessageSuccess, nil
 	}

@@ -38,8 +38,11 @@ type world struct {
 	broken    error // the first promise that was broken
 	operator  *operatorRole
 	setBack   bool             // the clock was, once
+	looked    time.Time        // when a dispatcher looked last
+	outage    outage           // the last time in which none did
 	calm      bool             // no more faults, and all work succeeds
 	ill       bool             // all work fails
+	slow      bool             // most work takes time
 	series    map[string][]int // model -> the rows that its next successes report
 	steps     int
 	writes    int // executed calls that changed something since all is calm
@@ -66,10 +69,9 @@ var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	w := &world{
 		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), oracle: newOracle(), lines: lines,
-		queue: r.store.Pool(), uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
+		uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
 	}
 	w.believed, w.over = planted.believed, planted.over
-	w.queue = planted.wrap(r.store.Pool())
 	if w.temper = newTemper(w.rng, planted); w.temper.hands {
 		w.uids = append(w.uids, "m4", "m5", "m6")
 	}
@@ -78,6 +80,11 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	w.temper.time(rand.New(rand.NewPCG(seed, 0x71e5)), planted)
 	w.temper.listen(rand.New(rand.NewPCG(seed, 0x511e)), planted)
 	w.temper.doubt(rand.New(rand.NewPCG(seed, 0xd0b7)), planted)
+	w.temper.leave(rand.New(rand.NewPCG(seed, 0xaa1e)), planted)
+	if r.store = r.grace[0]; w.temper.away {
+		r.store = r.grace[1]
+	}
+	w.queue = planted.wrap(r.store.Pool())
 	w.oracle.steers, r.steers, r.few = w.temper.steers, w.temper.steers, w.temper.few
 	if w.temper.steers {
 		w.uids = append(w.uids, "m4", "m5", "m6")

@@ -1,0 +1,155 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// grace is for how long nothing expires after an outage, in the worlds that have one, and gap how long all dispatchers may be away before it is one.
+const (
+	grace = 15 * time.Second
+	gap   = 2 * time.Second
+)
+
+// push is when a message of a worker reached Redis.
+type push struct {
+	at   time.Time
+	step int
+}
+
+// outage is a time in which no dispatcher looked.
+type outage struct{ from, to time.Time }
+
+// leave are worlds with such a grace, drawn apart like those that are steered.
+func (t *temper) leave(rng *rand.Rand, planted bug) {
+	elsewhere := planted.name != "" && !planted.away
+	plain := !t.steers && !t.hands && !t.timed && !t.silent && !t.pools && !t.waits && !t.doubts && !t.rules
+	if t.away = !elsewhere && plain && rng.IntN(2) == 0 || planted.away; t.away {
+		t.crowd = false // who shares with nobody is not missed
+		t.jumps = slices.DeleteFunc(t.jumps, func(jump time.Duration) bool { return jump < 0 })
+	}
+}
+
+// beAway lets deadlines pass while workers take their time, pollers die, and all dispatchers or all pollers are away now and then.
+func (w *world) beAway() {
+	w.slow = true
+	jumps := []time.Duration{time.Millisecond, time.Second, time.Second, 1500 * time.Millisecond, 1900 * time.Millisecond, 4 * time.Second, 20 * time.Second}
+	away := ""
+	for range w.rng.IntN(200) + 200 {
+		if w.rng.IntN(25) == 0 {
+			away = []string{"d", "p", "", ""}[w.rng.IntN(4)]
+			w.note("away: %q", away)
+		}
+		a := w.actors[w.rng.IntN(len(w.actors))]
+		switch kind := a.name[:1]; {
+		case w.rng.IntN(4) == 0:
+			by := jumps[w.rng.IntN(len(jumps))]
+			if at, waiting := w.next(); waiting && at.After(w.now) && w.rng.IntN(3) == 0 {
+				by = at.Sub(w.now)
+			}
+			w.turn(by)
+		case kind == away:
+		case a.role == w.operator:
+			w.send(w.operator.order(fmt.Sprintf(briefCommands[w.rng.IntN(len(briefCommands))], w.uids[w.rng.IntN(len(w.uids))], w.steps)+"%.0s", ""))
+		case kind == "p":
+			w.hurry(a)
+		default:
+			w.finish(a)
+		}
+		w.judge()
+	}
+	w.slow = false
+}
+
+// hurry lets a poller come to its next call. It may die there, or lose it.
+func (w *world) hurry(a *actor) {
+	f := answered
+	if a.at != nil && w.rng.IntN(15) == 0 {
+		f = []fate{killed, orphaned, lost, unheard}[w.rng.IntN(4)]
+	}
+	w.steps++
+	w.note("%s at %s: %s", a.name, a.at, f)
+	w.resume(a, f)
+	w.bury(a)
+}
+
+// look notes an outage that ends now. Of two that follow each other, the later one counts.
+func (w *world) look() {
+	if !w.looked.IsZero() && w.now.Sub(w.looked) > gap {
+		w.outage = outage{w.looked, w.now}
+	}
+	w.looked = w.now
+}
+
+// hear notes which messages of workers wait for pollers, and since when.
+func (o *oracle) hear(d *deed) {
+	for _, message := range d.sent {
+		if message[0] == 'o' {
+			o.unheard[message] = append(slices.Clip(o.unheard[message]), push{d.now, d.step})
+		}
+	}
+	for owner, entries := range d.after.claimed {
+		if owner != d.alive && len(entries) > len(d.before.claimed[owner]) {
+			o.adopters[owner] = true
+		}
+	}
+	maps.DeleteFunc(o.adopters, func(owner string, _ bool) bool { return owner == d.alive || len(d.after.claimed[owner]) == 0 })
+}
+
+// forget leaves out messages that are done with.
+func (o *oracle) forget(consumed []string) {
+	for _, message := range consumed {
+		if waiting := o.unheard[message]; len(waiting) > 1 {
+			o.unheard[message] = waiting[1:]
+		} else {
+			delete(o.unheard, message)
+		}
+	}
+}
+
+// spoken checks that an attempt which ends by time has said nothing in time that no poller has heard, and that its worker could have spoken. What was
+// pushed while the dispatcher decided comes too late.
+func (p *replay) spoken(m *model.Model) {
+	expired := expires(fields(m))
+	if adopts := len(p.oracle.adopters) > 0; p.saw == nil && adopts || p.saw != nil && (p.saw.meddled || p.saw.adopts) {
+		return // that a poller has adopted messages is noted when it claims, which may be too late
+	}
+	for _, text := range slices.Sorted(maps.Keys(p.oracle.unheard)) {
+		message, err := model.Wire{}.DecodeMessage([]byte(text[1:]))
+		if err != nil || message.UID != m.UID || message.AttemptUID != m.AttemptUID {
+			continue
+		}
+		for _, pushed := range p.oracle.unheard[text] {
+			inTime := pushed.at.Before(expired)
+			if p.saw != nil {
+				inTime = !pushed.at.After(expired) && pushed.step < p.saw.step
+			}
+			failIf(inTime, "the attempt has expired at %s, and nobody has heard what was said at %s: %s", expired, pushed.at, text)
+		}
+	}
+	if p.saw == nil || p.saw.outage.to.IsZero() {
+		return
+	}
+	out := p.saw.outage
+	failIf(expired.After(out.from.Add(-grace)) && p.saw.now.Before(out.to.Add(grace)),
+		"the attempt has expired at %s, and ends at %s: nobody was there from %s to %s", expired, p.saw.now, out.from, out.to)
+}
+
+// heardBugs are those of messages that nobody has heard, and of outages.
+var heardBugs = []bug{
+	{name: "messages in output are not looked at", first: 4, away: true, mark: "pushed"},
+	{name: "what a dead poller has claimed is not looked at", away: true, file: "read-due.lua", mark: "claimed", line: "at = at"},
+	{name: "a poller that is left with messages forgets that it holds them", first: 5, away: true, mark: "applied", line: "local applied = tonumber(ARGV[8]) > 0 and last"},
+	{name: "a poller does not note what it holds", away: true, mark: "holds"},
+	{name: "what a poller was left with counts as claimed last", first: 10, away: true, mark: "left", line: "local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')"},
+	{name: "a poller that claims nothing new does not note what it has adopted", first: 10, away: true, mark: "nothing held", line: "if came == 0 and not noted[3] then"},
+	{name: "an adopter forgets that it holds what it has adopted", first: 415, away: true, file: "move-entries.lua", mark: "forget", line: "if redis.call('LLEN', entries) == 0 then"},
+	{name: "an outage is not noted", first: 6, away: true, mark: "gap"},
+	{name: "there is no grace behind an outage", away: true, mark: "grace"},
+	{name: "a grace that never ends", first: 6, away: true, mark: "grace ends", line: "if from then"},
+}
