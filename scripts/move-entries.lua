@@ -7,6 +7,7 @@
 --   heartbeat in Unix ms
 -- KEYS[2] its entries, one of <queue>:claimed:<owner> list LLEN LMOVE LREM, <queue>:taken:<owner> list LLEN LMOVE LREM
 -- KEYS[3] where they go, one of <queue>:claimed:<owner> list LMOVE-to, <queue>-input list LMOVE-to
+-- KEYS[4] <queue>:heard hash HSET, a poller that adopts -> that it holds messages of any age; workers need none
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner of the entries
 -- ARGV[3] its lease in ms: with a heartbeat since then it is alive, but one from the future was given before the clock
@@ -17,7 +18,7 @@
 -- ARGV[7..] entries to drop, because nobody is to work on them any more
 -- Returns how many entries were moved; -1: the owner is alive or already forgotten
 -- include: clock, types
-local processes, entries, target = KEYS[1], KEYS[2], KEYS[3]
+local processes, entries, target, heard = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, owner, lease, found = tonumber(clock(ARGV[1])), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local adopter, most = ARGV[5], tonumber(ARGV[6])
 
@@ -40,6 +41,9 @@ for i = 7, #ARGV do
   redis.call('LREM', entries, 1, ARGV[i]) --@ drop
 end
 local moved = math.min(most, redis.call('LLEN', entries))
+if adopter ~= '' and moved > 0 then
+  redis.pcall('HSET', heard, 'poller ' .. adopter, '0 0') --@ adopted
+end
 for _ = 1, moved do
   if adopter ~= '' then
     redis.call('LMOVE', entries, target, 'LEFT', 'RIGHT') --@ adopt

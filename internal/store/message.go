@@ -118,7 +118,7 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 // next. A poller that has given a heartbeat within the lease keeps its messages. To adopt those of a living one is harmless: it finds
 // them gone, and nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
-	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
+	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner), s.Keys.Heard}
 	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), expired, lease.Milliseconds(), "", owner, limit).Int()
 	return max(0, moved), Wrap(err, "adopt messages")
 }
@@ -128,7 +128,7 @@ func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Dur
 // It moves nothing, but both must happen in one step: a claim that the poller has given up waiting for may still be executed, and nobody would miss
 // what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
-	keys := []string{s.Keys.Pollers, s.Keys.Claimed(owner), s.Keys.Claimed(owner)}
+	keys := []string{s.Keys.Pollers, s.Keys.Claimed(owner), s.Keys.Claimed(owner), s.Keys.Heard}
 	return Wrap(Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), owner, "", "", "", 0).Err(), "resign poller")
 }
 

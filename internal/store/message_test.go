@@ -180,13 +180,13 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 		{
 			name: "adoption in parts keeps the order", call: adoptTwo, says: 2,
 			seed: keys{":claimed:p1": list{"o1", "o2", "o3"}, ":claimed:p2": list{"o0"}, ":pollers": scores{"p1": 1, "p2": six}},
-			want: keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0", "o1", "o2"}, ":pollers": scores{"p1": 1, "p2": six}},
+			want: keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0", "o1", "o2"}, ":pollers": scores{"p1": 1, "p2": six}, ":heard": hash{"poller p2": "0 0"}},
 		},
 		{
 			name: "adoption in parts forgets the owner last, when its heir has come back", says: []any{1, 0},
 			seed: keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0"}, ":pollers": scores{"p1": 1, "p2": six}},
 			call: func(b *bench) any { return []any{adoptTwo(b), adoptTwo(b)} },
-			want: keys{":claimed:p2": list{"o0", "o3"}, ":pollers": scores{"p2": six}},
+			want: keys{":claimed:p2": list{"o0", "o3"}, ":pollers": scores{"p2": six}, ":heard": hash{"poller p2": "0 0"}},
 		},
 		{
 			name: "an expired poller with nothing is forgotten", call: adoptTwo, says: 0,
@@ -201,7 +201,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 				return []any{b.adopt("p1", "p2", time.Second, 2), b.expired(b.now, time.Second), b.adopt("p2", "p3", time.Second, 2)}
 			},
 			says: []any{1, list{"p1", "p2"}, 1},
-			want: keys{":claimed:p3": list{"o1"}, ":pollers": scores{"p1": 1, "p2": six - 1000, "p3": six - 1000}},
+			want: keys{":claimed:p3": list{"o1"}, ":pollers": scores{"p1": 1, "p2": six - 1000, "p3": six - 1000}, ":heard": hash{"poller p2": "0 0", "poller p3": "0 0"}},
 		},
 		{
 			name: "pollers without a heartbeat within the lease are expired",
@@ -253,7 +253,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 		row := callCase{name: "only an expired poller loses its messages: " + name, call: adoptTwo, says: test.want}
 		row.seed = keys{":claimed:p1": list{"o1", "o2"}, ":pollers": test.seen}
 		if test.want > 0 {
-			row.want = keys{":claimed:p2": list{"o1", "o2"}, ":pollers": scores{"p1": test.seen["p1"], "p2": six - 1000}}
+			row.want = keys{":claimed:p2": list{"o1", "o2"}, ":pollers": scores{"p1": test.seen["p1"], "p2": six - 1000}, ":heard": hash{"poller p2": "0 0"}}
 		}
 		cases = append(cases, row)
 	}

@@ -220,7 +220,7 @@ func (s *Store) countDeaths(ctx context.Context, r *returned) (deaths []*Transit
 
 func (s Pool) requeue(ctx context.Context, owner string, lease, heartbeat any, r returned) (int, error) {
 	args := append([]any{s.clockArg(), owner, lease, heartbeat, "", math.MaxInt32}, r.over...)
-	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input}
+	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input, s.Keys.Heard}
 	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
 	return max(0, moved), Wrap(err, "requeue entries")
 }

@@ -274,7 +274,7 @@ var deferred = map[model.Event]bool{model.EventPostponed: true, model.EventInter
 // remember notes what the history must have got by an entry of the journal about a running attempt, or about one that was doubted.
 func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, entry map[string]string) {
 	event, at := decision.Event, instant(entry["at"])
-	replaces := deferred[event] && m.Deferrals > 0 || !m.Running() // one of several that do not count takes the place of the one before
+	replaces := deferred[event] && m.Deferrals > 0 || !m.Running() || event == model.EventLate // one of several that do not count takes the place of the one before
 	if replaces {
 		if len(p.records[uid]) > 0 {
 			p.records[uid] = p.records[uid][1:]
@@ -288,6 +288,8 @@ func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, 
 		Reason: entry["reason"], Worker: m.Worker, RefreshAt: instant(entry["refresh_at"]), Why: entry["refresh_why"], Suspect: decision.Ended.Suspect,
 	}}
 	switch {
+	case event == model.EventLate: // what became of it stands
+		r = p.pasts[uid][0]
 	case !m.Running(): // somebody has judged it
 		r = p.pasts[uid][0]
 		if r.Accepted = event != model.EventFailure; m.Held() {

@@ -146,6 +146,13 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		if m != nil && m.Held() { // somebody accepts or rejects it
 			return p.answeredCommand(uid, m, event, at, entry)
 		}
+		if entry["error_type"] == "worker_died" && len(p.consumed) == 0 {
+			return p.died(m, at)
+		}
+		return p.handle(m, event, at, entry)
+	case model.EventWorkerDied:
+		return p.died(m, at)
+	case model.EventLate:
 		return p.handle(m, event, at, entry)
 	case model.EventStart, model.EventSkipped, model.EventGiveUp, model.EventLimited:
 		return p.wake(m, event, at, entry)
@@ -314,4 +321,16 @@ func says(decision model.Decision, event model.Event, entry map[string]string) b
 	}
 	return decision.Event == event && reason == entry["reason"] && decision.By == entry["by"] && (event == model.EventRemove ||
 		model.FormatTime(decision.Next.RefreshAt) == entry["refresh_at"] && decision.Next.Why == entry["refresh_why"])
+}
+
+// died is what the death of a worker does to the model over whose attempt it has died: it had begun that, and gives no heartbeats.
+func (p *replay) died(m *model.Model, at time.Time) model.Decision {
+	failIf(m == nil || m.ProcessingAt.IsZero(), "a worker died over what nobody had begun")
+	owner := slices.IndexFunc(slices.Sorted(maps.Keys(p.before.taken)), func(owner string) bool {
+		seen, known := p.before.workers[owner]
+		dead := known && !p.living(time.UnixMilli(int64(seen)).UTC())
+		return dead && slices.ContainsFunc(p.before.taken[owner], func(entry string) bool { return attemptOf(entry) == m.AttemptUID })
+	})
+	failIf(owner < 0, "no dead worker had taken %s", m.AttemptUID)
+	return m.WorkerDied(at)
 }

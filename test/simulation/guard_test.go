@@ -150,7 +150,7 @@ func (p *replay) doubted(m *model.Model, rows float64) bool {
 // judge checks what becomes of a doubted success, and that one which is held goes on when somebody says so and not before.
 func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at time.Time) {
 	held, next := p.held[uid], &decision.Next
-	if p.message != nil && p.message.Type == model.MessageSuccess && decision.Event != model.EventOutdated {
+	if p.message != nil && p.message.Type == model.MessageSuccess && decision.Event != model.EventOutdated && decision.Event != model.EventLate {
 		rows, carried := p.message.Metrics["rows"]
 		want := map[bool]model.Event{false: model.EventSuccess}[carried && p.doubted(m, rows)]
 		if want == "" {

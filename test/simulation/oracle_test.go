@@ -27,7 +27,6 @@ type oracle struct {
 	steers   bool                // operators steer: what they name is read
 	wishes   map[string]wish     // bulks, by their ids
 	unheard  map[string][]push   // messages of workers that are not handled yet, oldest first
-	adopters map[string]bool     // pollers that have adopted messages since their last claim
 	known
 	waiting map[string]bool // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
@@ -53,7 +52,7 @@ func (k known) clone() known {
 
 func newOracle() *oracle {
 	return &oracle{
-		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{}, unheard: map[string][]push{}, adopters: map[string]bool{},
+		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{}, unheard: map[string][]push{},
 		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}, map[string][]ending{}, map[string]bool{}, map[string]float64{}},
 	}
 }

@@ -85,7 +85,6 @@ type sight struct {
 	*snapshot
 	now     time.Time
 	meddled bool // somebody else had written into a set
-	adopts  bool // a poller had adopted messages since its last claim
 	step    int
 	outage  outage // the last one before
 }

@@ -286,7 +286,7 @@ func (w *world) execute(a *actor, c *call) error {
 	}
 	if a != nil && d.looks {
 		a.began.looks = append(slices.Clip(a.began.looks), d.now)
-		a.began.saw = &sight{snapshot: d.after, now: d.now, meddled: len(w.oracle.meddled) > 0, adopts: len(w.oracle.adopters) > 0, step: w.steps, outage: w.outage}
+		a.began.saw = &sight{snapshot: d.after, now: d.now, meddled: len(w.oracle.meddled) > 0, step: w.steps, outage: w.outage}
 	}
 	return err
 }

@@ -306,7 +306,7 @@ func (o *oracle) clone() *oracle {
 	c := *o
 	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(o.attempts)), maps.Clone(o.newest), maps.Clone(o.meddled)
 	c.lanes, c.known, c.stated = maps.Clone(o.lanes), o.known.clone(), maps.Clone(o.stated)
-	c.unheard, c.adopters = maps.Clone(o.unheard), maps.Clone(o.adopters)
+	c.unheard = maps.Clone(o.unheard)
 	for uid, facts := range o.attempts {
 		copied := *facts
 		c.attempts[uid] = &copied
@@ -317,7 +317,7 @@ func (o *oracle) clone() *oracle {
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis
-	_, _ = fmt.Fprint(h, g.oracle.lanes, g.oracle.unheard, g.oracle.adopters, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.claimed, r.holder, r.heard)
+	_, _ = fmt.Fprint(h, g.oracle.lanes, g.oracle.unheard, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.claimed, r.holder, r.heard)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
 	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
 		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])
