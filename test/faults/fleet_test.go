@@ -235,7 +235,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 	victim.Kill()
 	events := f.AwaitEvent(model.EventSuccess, len(uids))
 	t.Logf("finished %s after the kill, with attempts of an hour", time.Since(killed))
-	want := map[string]int{"create": 3, "start": 3, "started": 3, "success": 3}
+	want := map[string]int{"create": 3, "start": 3, "started": 6, "worker_died": 3, "success": 3}
 	equal(t, want, events)
 	entries, err := f.Redis.XRange(f.ctx, f.Store.Keys.Journal, "-", "+").Result()
 	must(t, err)
@@ -269,7 +269,7 @@ func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
 	testkit.Eventually(t, "the thawed one goes on under a new name", func() bool { return f.owners() > 0 })
 	f.putLong("b")
 	events := f.AwaitEvent(model.EventSuccess, 2)
-	want := map[string]int{"create": 2, "start": 2, "started": 2, "success": 2}
+	want := map[string]int{"create": 2, "start": 2, "started": 3, "worker_died": 1, "success": 2}
 	diff := cmp.Diff(want, events)
 	failIf(t, diff != "", "journal:\n%s", diff)
 }

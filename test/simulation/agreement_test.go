@@ -268,9 +268,6 @@ type record struct {
 	Outcome                                   model.Event
 }
 
-// deferred are the events that end an attempt which does not count.
-var deferred = map[model.Event]bool{model.EventPostponed: true, model.EventInterrupted: true, model.EventQueueTimeout: true}
-
 // remember notes what the history must have got by an entry of the journal about a running attempt, or about one that was doubted.
 func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, entry map[string]string) {
 	event, at := decision.Event, instant(entry["at"])

@@ -334,3 +334,6 @@ func (p *replay) died(m *model.Model, at time.Time) model.Decision {
 	failIf(owner < 0, "no dead worker had taken %s", m.AttemptUID)
 	return m.WorkerDied(at)
 }
+
+// deferred are the events that end an attempt which does not count.
+var deferred = map[model.Event]bool{model.EventPostponed: true, model.EventInterrupted: true, model.EventQueueTimeout: true}
