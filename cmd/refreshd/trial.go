@@ -62,7 +62,7 @@ takes about ten seconds. Another Redis, as in --redis, is never touched.`,
 }
 
 func conformanceCommand(a *app) *cobra.Command {
-	var config conformance.Config
+	config := conformance.Config{Clock: time.Now}
 	command := &cobra.Command{
 		Use:   "conformance [--scenario NAME] -- PROGRAM [ARGUMENT...]",
 		Short: "Play the server against a worker of your own, and tell what it does right",

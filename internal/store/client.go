@@ -220,16 +220,23 @@ var errLarge = errors.New("the answer is too large to be waited for")
 // it, so that nobody makes room for it. The reader has to give the connection up then.
 type boundedConn struct {
 	net.Conn
-	header []byte // the beginning of the line that is being received
-	value  int    // bytes that are still to come of a value and the end of its line
+	header []byte    // the beginning of the line that is being received
+	value  int       // bytes that are still to come of a value and the end of its line
+	sent   time.Time // until when the last call may be sent
 }
 
 // headerSize is more than any header of a value has.
 const headerSize = 32
 
+// SetWriteDeadline notes until when a call may be sent: its answer is waited for from then on.
+func (c *boundedConn) SetWriteDeadline(at time.Time) error {
+	c.sent = at
+	return c.Conn.SetWriteDeadline(at)
+}
+
 // SetReadDeadline shortens the deadline of a call that waits: go-redis adds 10 s to the time for which it blocks.
 func (c *boundedConn) SetReadDeadline(at time.Time) error {
-	if most := time.Now().Add(blockFor + ioTimeout); at.After(most) {
+	if most := c.sent.Add(blockFor); !c.sent.IsZero() && at.After(most) {
 		at = most
 	}
 	return c.Conn.SetReadDeadline(at)

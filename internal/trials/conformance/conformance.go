@@ -36,6 +36,8 @@ type Config struct {
 	Flood int
 	// Patience is how long each thing may take that is waited for. 1 s to 10 min. Defaults to 10 s.
 	Patience time.Duration
+	// Clock tells how long the worker pauses. Required.
+	Clock func() time.Time
 	// Stderr gets what the worker prints, line by line behind the name of the scenario. Defaults to nothing.
 	Stderr io.Writer
 	// Log receives the log of the daemons. Defaults to none.
@@ -59,6 +61,8 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Command) == 0:
 		return errors.New("conformance: expected the command of a worker, found nothing")
+	case c.Clock == nil:
+		return errors.New("conformance: expected a clock, found nothing")
 	case c.Flood < 1 || c.Flood > 100_000:
 		return document.Refuse("flood", "1 to 100000", strconv.Itoa(c.Flood))
 	case c.Patience < time.Second || c.Patience > 10*time.Minute:

@@ -47,7 +47,7 @@ func play(t *testing.T, config conformance.Config) (conformance.Report, []string
 func self(t *testing.T, worker string) conformance.Config {
 	t.Helper()
 	program := testkit.Got(os.Executable())(t)
-	return conformance.Config{Command: []string{program}, Environ: []string{workerVariable + "=" + worker}}
+	return conformance.Config{Clock: time.Now, Command: []string{program}, Environ: []string{workerVariable + "=" + worker}}
 }
 
 // in is the example of a client.
@@ -57,12 +57,13 @@ func in(t *testing.T, language string) conformance.Config {
 		testkit.RequireProgram(t, "redis-cli", "redis-tools")
 		testkit.RequireProgram(t, "jq", "jq")
 		return conformance.Config{
+			Clock:   time.Now,
 			Command: []string{fromRoot(t, "clients/bash/worker.sh"), fromRoot(t, "clients/bash/conformance.sh")},
 			Environ: []string{"REFRESHD_SIGNS_EVERY=1"},
 		}
 	}
 	command := example(t, language, "conformance")
-	return conformance.Config{Command: command.Args, Environ: command.Env}
+	return conformance.Config{Clock: time.Now, Command: command.Args, Environ: command.Env}
 }
 
 func fromRoot(t *testing.T, path string) string {
@@ -160,7 +161,7 @@ func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
 
 func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
 	t.Parallel()
-	config := conformance.Config{Command: []string{"/no/such/worker"}, Scenarios: []string{"success"}}
+	config := conformance.Config{Clock: time.Now, Command: []string{"/no/such/worker"}, Scenarios: []string{"success"}}
 	if _, err := conformance.Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), "scenario success: start the worker: ") {
 		t.Errorf("expected the start to fail, found %v", err)
 	}
@@ -181,6 +182,7 @@ func TestAPlanOutOfRangeIsRefused(t *testing.T) {
 		"patience: expected 1s to 10m":               {Command: []string{"x"}, Patience: time.Millisecond},
 		"a single Redis without TLS":                 {Command: []string{"x"}, Redis: "rediss://127.0.0.1:1"},
 	} {
+		config.Clock = time.Now
 		_, err := conformance.Run(t.Context(), config)
 		failIf(t, err == nil || !strings.Contains(err.Error(), want), "expected %q, found %v", want, err)
 	}

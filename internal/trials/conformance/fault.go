@@ -62,7 +62,7 @@ func playOutage(ctx context.Context, s *stage) {
 	s.within(ctx, absence, never)
 	s.proxy.refuse(refusal{text: refusals[len(refusals)-3].text, all: true})
 	s.proxy.away.Store(false)
-	begun := time.Now()
+	begun := s.proxy.clock()
 	s.within(ctx, loading, never)
 	widest := s.proxy.widest(s.first(model.EventStart).AttemptUID, begun)
 	s.should("pushes a result again every 2 s while Redis refuses it", widest < 3*time.Second, "a pause of "+widest.Round(time.Millisecond).String())

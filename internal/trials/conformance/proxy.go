@@ -27,6 +27,7 @@ type proxy struct {
 
 	losing     atomic.Bool // the next result is lost: the connection on which it comes breaks before Redis is told
 	muting     atomic.Bool // the next entry that is taken is lost: the connection on which it goes becomes mute
+	clock      func() time.Time
 	away       atomic.Bool // new connections are closed at once
 	commands   atomic.Int64
 	largest    atomic.Int64            // message, in bytes
@@ -39,12 +40,12 @@ type proxy struct {
 	said   map[saying][]time.Time // guarded by mu: when the worker has said it
 }
 
-func newProxy(redis string) (*proxy, error) {
+func newProxy(redis string, clock func() time.Time) (*proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, redis: redis, open: map[*link]bool{}, said: map[saying][]time.Time{}, begun: make(chan struct{})}
+	p := &proxy{listener: listener, redis: redis, clock: clock, open: map[*link]bool{}, said: map[saying][]time.Time{}, begun: make(chan struct{})}
 	p.refusing.Store(&refusal{})
 	p.copying.Go(func() {
 		for {
@@ -165,7 +166,7 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string
 			continue
 		}
 		said := saying{message.AttemptUID, message.Type}
-		p.said[said] = append(p.said[said], time.Now())
+		p.said[said] = append(p.said[said], p.clock())
 		p.largest.Store(max(p.largest.Load(), int64(len(word))))
 		if len(p.said[said]) <= refusing.times {
 			refused = refusing.text
@@ -217,7 +218,7 @@ func (p *proxy) heard(attemptUID string, kinds ...model.MessageType) (times int)
 func (p *proxy) widest(attemptUID string, since time.Time) (pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, at := range append(p.said[saying{attemptUID, model.MessageSuccess}], time.Now()) {
+	for _, at := range append(p.said[saying{attemptUID, model.MessageSuccess}], p.clock()) {
 		if at.After(since) {
 			pause, since = max(pause, at.Sub(since)), at
 		}

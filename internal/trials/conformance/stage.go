@@ -53,7 +53,7 @@ func play(ctx context.Context, config *Config, clients *store.Clients, address r
 			err = fmt.Errorf("scenario %s: %w", name, err)
 		}
 	}()
-	if s.proxy, err = newProxy(address.Hosts[0]); err != nil {
+	if s.proxy, err = newProxy(address.Hosts[0], config.Clock); err != nil {
 		return s, err
 	}
 	defer func() { // when the worker has ended
