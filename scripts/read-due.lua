@@ -63,7 +63,13 @@ if owner ~= '' and not unfit[4] then
 end
 pause = pause * before
 
--- judged_to returns up to when deadlines are judged: all messages pushed before are applied.
+-- just_before is the millisecond before one that was noted. What lies ahead was noted before the clock was set back.
+local function just_before(noted)
+  local at = tonumber(noted or '') or 0
+  return at <= now and at - 1 or 0
+end
+
+-- judged_to returns up to when deadlines are judged: all messages pushed until then are applied.
 local function judged_to()
   local all, noted, at = redis.call('HGETALL', heard), {}, now
   for i = 1, #all, 2 do
@@ -72,11 +78,11 @@ local function judged_to()
     if poller and (unfit[14] or not redis.call('ZSCORE', pollers, poller)) then
       redis.call('HDEL', heard, all[i])
     elseif poller then
-      at = math.min(at, tonumber(string.match(all[i + 1], '^%d+')) or now) --@ claimed
+      at = math.min(at, just_before(string.match(all[i + 1], '^%d+'))) --@ claimed
     end
   end
   if not unfit[13] and redis.call('LLEN', output) > 0 then
-    at = math.min(at, tonumber(noted.claimed) or 0) --@ pushed
+    at = math.min(at, just_before(noted.claimed)) --@ pushed
   end
   local beat, gap = tonumber(noted.beat), noted.gap
   if owner ~= '' and grace > 0 then
