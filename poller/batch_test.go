@@ -25,9 +25,9 @@ type told struct {
 	meanwhile func()           // happens behind the first claim
 }
 
-func (s *told) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.Store.Claim(ctx, owner, inHand, limit, lease)
-	s.calls = append(s.calls, fmt.Sprintf("claim %d behind %d", len(claim.Messages), inHand))
+func (s *told) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.Store.Claim(ctx, owner, holds, limit, lease)
+	s.calls = append(s.calls, fmt.Sprintf("claim %d behind %d", len(claim.Messages), holds.InHand))
 	if s.meanwhile != nil && len(s.calls) == 1 {
 		s.meanwhile()
 	}
@@ -189,7 +189,7 @@ func TestWhatWaitsKeepsAPollerFromClaimingMoreAndMore(t *testing.T) {
 		for range 3 {
 			testkit.Got(p.RunAhead(t.Context(), always, inTurn))(t)
 		}
-		claim := testkit.Got(b.Store.Claim(t.Context(), "p1", 0, 0, time.Second))(t)
+		claim := testkit.Got(b.Store.Claim(t.Context(), "p1", store.Holding{}, 0, time.Second))(t)
 		failIf(t, len(claim.Messages) != 4, "want no more than two batches in hand, found %d messages", len(claim.Messages))
 	})
 }
@@ -225,11 +225,11 @@ type paced struct {
 	behind []int
 }
 
-func (s *paced) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
-	if s.behind = append(s.behind, inHand); inHand == 0 && len(s.behind) > 1 {
+func (s *paced) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
+	if s.behind = append(s.behind, holds.InHand); holds.InHand == 0 && len(s.behind) > 1 {
 		s.stop()
 	}
-	return s.Store.Claim(ctx, owner, inHand, limit, lease)
+	return s.Store.Claim(ctx, owner, holds, limit, lease)
 }
 
 func TestARoundEndsBehindEightBatchesHoweverMuchIsThere(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
@@ -252,7 +253,7 @@ func TestAPollerThatHasLostTheLaneAppliesNoCommand(t *testing.T) {
 			b.roundOf(other)
 			b.Command(saved("a", 2))
 			b.Command(saved("a", 1))
-			_, err := b.Store.Claim(t.Context(), "other", 0, 100, time.Minute)
+			_, err := b.Store.Claim(t.Context(), "other", store.Holding{}, 100, time.Minute)
 			failIf(t, err != nil, "%v", err)
 		}
 		paused := b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"})

@@ -198,7 +198,7 @@ func (b *bundle) failOnce(n int, round func(*poller.Poller) (poller.Round, error
 	b.t.Helper()
 	b.running("a", "b", "c", "d")
 	b.succeed("b")
-	_, err := b.Store.Claim(b.t.Context(), "dead", 0, 10, time.Minute)
+	_, err := b.Store.Claim(b.t.Context(), "dead", store.Holding{}, 10, time.Minute)
 	must(b.t, err)
 	b.Clock.Turn(30 * time.Second)
 	b.Say(b.result("success", "a"), "garbage")

@@ -107,6 +107,23 @@ func TestAnAttemptExpiresThoughTheOutputListIsNeverEmpty(t *testing.T) {
 	})
 }
 
+func TestAMessageThatWaitsForAKeyOfAnotherTypeKeepsNoAttemptFromExpiring(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("dead")
+		b.take()
+		b.round()
+		must(t, b.Redis.Set(t.Context(), b.Store.Keys.Rejected, "no list", 0).Err())
+		b.Say("garbage")
+		p := b.poller(b.Store, poller.Config{})
+		failIf(t, b.roundOf(p).Waiting != 1, "the garbage does not wait")
+		b.Clock.Turn(time.Minute)
+		failIf(t, b.roundOf(p).Waiting != 1, "the garbage does not wait")
+		if got := b.expired(); got != 1 {
+			t.Errorf("expected the attempt without a message to end, found %d", got)
+		}
+	})
+}
+
 func TestTheFirstSuccessOfAnAttemptThatHasTimedOutIsLateAndNoDuplicate(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")

@@ -18,7 +18,7 @@ import (
 
 // Store is what a poller needs of Redis. *store.Store is one.
 type Store interface {
-	Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error)
+	Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
 	Report() store.Report
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
@@ -48,7 +48,8 @@ type Poller struct {
 	seen    time.Time       // when Redis was asked for messages last, on its clock; run goroutine only
 	adopted time.Time       // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
-	left bool // the last batch left something; run goroutine only
+	left    bool // the last batch left something; run goroutine only
+	waiting int  // results of it that are decided, and wait for a key of another type; run goroutine only
 
 	unreachable time.Time // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 

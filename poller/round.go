@@ -70,7 +70,7 @@ func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, more func()
 
 // finish does everything with a batch that was claimed.
 func (p *Poller) finish(ctx context.Context, b *batch) (round Round, err error) {
-	round = Round{Claimed: len(b.messages), Leads: b.Leads}
+	round, p.waiting = Round{Claimed: len(b.messages), Leads: b.Leads}, 0
 	pending := p.applyQueueCommands(ctx, p.forward(ctx, b.messages, b.Now), b.Now)
 	round.Waiting = round.Claimed - len(pending)
 	for pass := 0; len(pending) > 0 && pass < maxPasses; pass++ {
@@ -117,6 +117,9 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 		case code == store.CodeBlocked, code.Retry() && blocked[uid]: // the later ones of a model wait behind it
 			blocked[uid] = true
 			round.Waiting++
+			if messages[i].result != nil {
+				p.waiting++
+			}
 		case code == store.CodeBroken:
 			messages[i].counter, messages[i].reason = model.CounterBrokenModel, errors.New(batch.Items[i].Misfit)
 			again = append(again, messages[i])
@@ -247,7 +250,7 @@ type batch struct {
 
 // claim claims what stands behind the results in hand.
 func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
-	claim, err := p.store.Claim(ctx, p.config.Owner, inHand, p.config.Batch, p.config.Lease)
+	claim, err := p.store.Claim(ctx, p.config.Owner, store.Holding{InHand: inHand, Waiting: p.waiting}, p.config.Batch, p.config.Lease)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@
 -- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
 -- ARGV[7] 1 = the queue has several parts, "" = it has one
 -- ARGV[8] how many results the owner has in hand: the oldest of those that he has claimed
+-- ARGV[9] how many of the others he has decided: they wait for a key of another type
 -- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
 --   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not, {which
 --   keys are of another type: nothing is claimed from there, and without those of commands nobody holds the lane}}. An
@@ -107,10 +108,10 @@ local function claim(list, kept_in, stand, most, number)
   return #kept > 0 and number
 end
 -- include: heard
-local left = #entries
+local stood = #entries
 claim(output, claimed, entries, unfit[2] and 0 or room - math.max(0, most_commands))
 if not unfit[9] and not unfit[2] then
-  hear(#entries - left, left)
+  hear(#entries - stood, math.max(0, stood - tonumber(ARGV[9])))
 end
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.

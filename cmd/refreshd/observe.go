@@ -26,8 +26,8 @@ type observedStore struct {
 	claimed time.Time // when messages were claimed last; zero: it is the store of a dispatcher
 }
 
-func (s *observedStore) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.Store.Claim(ctx, owner, inHand, limit, lease)
+func (s *observedStore) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.Store.Claim(ctx, owner, holds, limit, lease)
 	s.claimed = time.Now()
 	return claim, err
 }

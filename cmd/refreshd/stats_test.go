@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/zones"
@@ -21,7 +22,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		c.do("model", "enable", "once")
 		c.do("model", "disable", "daily")
 		q.Say("{}", "{}", "{}")
-		must(t, testkit.Only(q.Store.Claim(t.Context(), "me", 0, 2, time.Minute)))
+		must(t, testkit.Only(q.Store.Claim(t.Context(), "me", store.Holding{}, 2, time.Minute)))
 		q.Command("{}")
 		got := c.object("stats")
 		must(t, testkit.Only(time.Parse(time.RFC3339, fmt.Sprint(got["at"]))))

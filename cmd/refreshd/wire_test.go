@@ -104,7 +104,7 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		expectContains(t, c.do("queue", "set", "--payload", "nested"), "bigtables: 1 part, bigtables\nmodel: banner_uid, attempt: refresh_attempt_uid, payload: nested\n")
 		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested", "new_error_above": 50.0}
 		equal(t, want, c.object("queue", "show"))
-		must(t, testkit.Only(q.Store.Claim(t.Context(), "p1", 0, 1, time.Second)))
+		must(t, testkit.Only(q.Store.Claim(t.Context(), "p1", store.Holding{}, 1, time.Second)))
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running, redis.Z{Score: 1, Member: "m"})
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, redis.Z{Score: 1, Member: "dead"})
 		c.do("queue", "set", "--payload", "nested") // as it is

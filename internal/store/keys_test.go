@@ -217,7 +217,10 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	before := b.state()
 	store, err := New(connect(t, "redis-cluster://"+s.Addr, ConnectOptions{}), Config{Queue: benchQueue})
 	must(t, err)
-	claim := func(ctx context.Context) error { _, err := store.Claim(ctx, "p", 0, 1, time.Second); return err }
+	claim := func(ctx context.Context) error {
+		_, err := store.Claim(ctx, "p", Holding{}, 1, time.Second)
+		return err
+	}
 	read := func(ctx context.Context) error { _, err := store.ReadDue(ctx, DueRequest{Limit: 1}); return err }
 
 	m := newMigration(t, s)

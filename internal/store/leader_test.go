@@ -32,7 +32,7 @@ func TestCommandsAreClaimedByTheHolderOfTheLaneOnly(t *testing.T) {
 		for _, test := range tests {
 			b.server.Flush(t)
 			b.seed(and(keys{"-output": list{"r1"}, "-control": list{"k1", "k2"}}, test.seed))
-			claim, err := b.Claim(t.Context(), "p1", 0, 10, testLease)
+			claim, err := b.Claim(t.Context(), "p1", Holding{}, 10, testLease)
 			must(t, err)
 			var claimed list
 			for _, message := range claim.Messages {

@@ -92,14 +92,20 @@ type Claim struct {
 	Misfits []string
 }
 
+// Holding is what a poller knows of the results that it has claimed.
+type Holding struct {
+	InHand  int // the oldest of them, which it decides now
+	Waiting int // of the others those that it has decided, and that wait for a key of another type
+}
+
 // Claim moves results into the claimed list of owner, and commands into theirs if owner leads or may lead, until limit messages stand there, not
 // counting the oldest results, those that he has in hand; it returns all but these. A leader without a heartbeat within the lease leads no longer.
 // Claim is also the owner's heartbeat. To repeat it is safe.
-func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (Claim, error) {
+func (s *Store) Claim(ctx context.Context, owner string, holds Holding, limit int, lease time.Duration) (Claim, error) {
 	k := &s.Keys
 	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks, k.Heard}
 	now, reply, err := runTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""), inHand)
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""), holds.InHand, holds.Waiting)
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}

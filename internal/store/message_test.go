@@ -16,7 +16,7 @@ const testLease = 10 * time.Second
 
 func (b *bench) claim(owner string, limit int) []string {
 	b.t.Helper()
-	claim, err := b.Claim(context.Background(), owner, 0, limit, testLease)
+	claim, err := b.Claim(context.Background(), owner, Holding{}, limit, testLease)
 	stopIf(b.t, err != nil || !claim.Now.Equal(b.now), "claim: now %v, %v; want %v", claim.Now, err, b.now)
 	var entries []string
 	for _, message := range claim.Messages {
@@ -101,7 +101,7 @@ func TestAClaimBehindWhatIsInHandReturnsOnlyWhatStandsThere(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"o1", "o2", "oadopted"}, "-output": list{"r1", "r2", "r3"}})
 		for range 2 { // also when it is repeated
-			claim, err := b.Claim(t.Context(), "p1", 2, 3, testLease)
+			claim, err := b.Claim(t.Context(), "p1", Holding{InHand: 2}, 3, testLease)
 			must(t, err)
 			expectEqual(t, "claimed", []Claimed{{"oadopted"}, {"or1"}, {"or2"}}, claim.Messages)
 		}
@@ -300,7 +300,7 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 	binary := "\x00\xff%s\r\n"
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-output": list{binary, ""}, "-control": list{binary}})
-		claim, err := b.Claim(t.Context(), "p1", 0, 10, testLease)
+		claim, err := b.Claim(t.Context(), "p1", Holding{}, 10, testLease)
 		must(t, err)
 		want := []struct {
 			control bool

@@ -61,7 +61,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"EVALSHA", "", "read due models: ", func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) }},
 		{"WATCH", "", `forget "m1": `, func() error { return b.Forget(ctx, "m1", "") }},
 		{"HMGET", k.Policies, "read policies: ", func() error { return only(b.Policies(ctx, list{"p"})) }},
-		{"EVALSHA", "", "claim messages: ", func() error { return only(b.Claim(ctx, "p1", 0, 1, testLease)) }},
+		{"EVALSHA", "", "claim messages: ", func() error { return only(b.Claim(ctx, "p1", Holding{}, 1, testLease)) }},
 		{"EVALSHA", "", "adopt messages: ", func() error { return only(b.Adopt(ctx, "p1", "p2", time.Second, 1)) }},
 		{"ZRANGEBYSCORE", k.Pollers, "read pollers: ", func() error { return only(b.ExpiredPollers(ctx, b.now, time.Second)) }},
 		{"EVALSHA", "", "resign poller: ", func() error { return b.Resign(ctx, "p1") }},
@@ -116,7 +116,7 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	ctx := t.Context()
 	calls := map[string]func() error{
 		"read due models: ":                  func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) },
-		"claim messages: ":                   func() error { return only(b.Claim(ctx, "p1", 0, 1, testLease)) },
+		"claim messages: ":                   func() error { return only(b.Claim(ctx, "p1", Holding{}, 1, testLease)) },
 		"give a heartbeat: ":                 func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
 		"take entries of the input list: ":   func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) },
 		"measure the circuit of the queue: ": func() error { return only(b.MeasureCircuit(ctx, b.now)) },

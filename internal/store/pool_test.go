@@ -301,7 +301,7 @@ func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
 		now, errNow := b.Now(ctx)
 		taken, errTake := b.Pool().Take(ctx, TakeRequest{Owner: "w1", New: true, Most: 1})
 		beat, errBeat := b.Pool().Heartbeat(ctx, "w1")
-		claim, errClaim := b.Claim(ctx, "p1", 0, 1, testLease)
+		claim, errClaim := b.Claim(ctx, "p1", Holding{}, 1, testLease)
 		due, errDue := b.ReadDue(ctx, DueRequest{Limit: 3})
 		if err := errors.Join(err, errNow, errTake, errBeat, errClaim, errDue); err != nil || beat.Forgotten {
 			t.Fatal(err, beat)

@@ -227,7 +227,7 @@ func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
 		first, second, _, uid := twoParts(t, clients)
 		ctx := t.Context()
 		claim := func(limit int) (commands []Forwarded) {
-			claimed, err := first.Claim(ctx, "p", 0, limit, time.Minute)
+			claimed, err := first.Claim(ctx, "p", Holding{}, limit, time.Minute)
 			must(t, err)
 			for _, c := range claimed.Messages {
 				commands = append(commands, Forwarded{uid, c})

@@ -313,7 +313,7 @@ func (d *drill) die(name string) {
 	d.t.Helper()
 	d.check("push a message", d.clients.Write.RPush(d.ctx, d.store.Keys.Output, "left by "+name).Err())
 	d.record.pushed(nil, 1)
-	_, err := d.store.Claim(d.ctx, name, 0, 100, time.Second)
+	_, err := d.store.Claim(d.ctx, name, store.Holding{}, 100, time.Second)
 	d.check("claim as "+name, err)
 	_, err = d.store.Pool().Take(d.ctx, store.TakeRequest{Owner: name, New: true, Most: 100})
 	d.check("take as "+name, err)

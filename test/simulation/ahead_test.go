@@ -23,9 +23,9 @@ type ahead struct {
 	begun       bool            // the batch in front was committed, or there is none
 }
 
-func (s *ahead) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.queue.Claim(ctx, owner, inHand, limit, lease)
-	s.front, s.last, s.early, s.begun = s.last, nil, nil, inHand == 0
+func (s *ahead) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.queue.Claim(ctx, owner, holds, limit, lease)
+	s.front, s.last, s.early, s.begun = s.last, nil, nil, holds.InHand == 0
 	for _, message := range claim.Messages {
 		s.last = append(s.last, message.Entry)
 	}
@@ -98,9 +98,9 @@ func (w *world) newAhead(owner string, batch int) (role, error) {
 // harm, and only ahead itself finds it. A status that is said again is what would be lost; a test of the poller shows that.
 type rash struct{ *ahead }
 
-func (s rash) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.ahead.Claim(ctx, owner, inHand, limit, lease)
-	if err != nil || inHand == 0 {
+func (s rash) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.ahead.Claim(ctx, owner, holds, limit, lease)
+	if err != nil || holds.InHand == 0 {
 		return claim, err
 	}
 	var uids []string

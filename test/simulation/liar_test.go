@@ -49,8 +49,8 @@ func (s liar) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, e
 	return due, err
 }
 
-func (s liar) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.Store.Claim(ctx, owner, inHand, limit, lease)
+func (s liar) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.Store.Claim(ctx, owner, holds, limit, lease)
 	also(s.claim, &claim, err)
 	return claim, err
 }
@@ -175,8 +175,8 @@ func delaysOutdated(r *store.Record, message model.Message) {
 // hasty counts every message as unchanged as soon as it is claimed.
 type hasty struct{ store.Pool }
 
-func (s hasty) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.Store.Claim(ctx, owner, inHand, limit, lease)
+func (s hasty) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.Store.Claim(ctx, owner, holds, limit, lease)
 	batch := store.Batch{Now: claim.Now, Owner: owner}
 	for _, entry := range claim.Messages {
 		batch.Items = append(batch.Items, store.Item{Message: entry, Counter: "unchanged"})

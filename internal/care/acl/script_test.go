@@ -65,7 +65,7 @@ var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *store.Store) err
 		return err
 	},
 	acl.Poller: func(ctx context.Context, s *store.Store) error {
-		_, err := s.Claim(ctx, "p", 0, 1, time.Second)
+		_, err := s.Claim(ctx, "p", store.Holding{}, 1, time.Second)
 		return err
 	},
 	acl.Worker:   func(ctx context.Context, s *store.Store) error { _, err := s.Pool().Heartbeat(ctx, "w"); return err },
