@@ -12,8 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// bound is how long a worker may take to notice that Redis has changed, and to end.
-const bound = 15 * time.Second
+// bound is how long a worker may take to notice that Redis has changed, and to end; a busy machine takes some seconds more.
+const bound = 15*time.Second + 5*time.Second
 
 // playMute lets the connections stay open and carry nothing: only a time limit of the worker finds out.
 func playMute(ctx context.Context, s *stage) {

@@ -17,8 +17,8 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// soon is how long a worker may take until it takes again, or has ended; a busy machine takes a moment more.
-const soon = 15 * time.Second
+// soon is how long a worker may take until it takes again, or has ended.
+const soon = 15*time.Second + room
 
 // hands are ways to give Redis to a worker: by its URL, or as a client that waits for ever.
 var hands = map[string]struct{ language, handler string }{
