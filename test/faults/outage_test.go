@@ -3,7 +3,9 @@ package faults
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -21,19 +23,24 @@ import (
 // they hold when Redis is back, and it counts.
 func TestAnOutageOfRedisIsNobodysTimeout(t *testing.T) {
 	long.Only(t)
-	for _, language := range []string{"python", "node", "php", "bash", "exec"} {
-		for name, away := range map[string]func(*testing.T, *testkit.Server, time.Duration){
-			"frozen": func(t *testing.T, server *testkit.Server, length time.Duration) {
-				server.Signal(t, syscall.SIGSTOP)
-				<-time.After(length)
-				server.Signal(t, syscall.SIGCONT)
-			},
-			"killed, and loading what it wrote": func(t *testing.T, server *testkit.Server, length time.Duration) {
-				server.Kill(t)
-				<-time.After(length)
-				server.Restart(t)
-			},
-		} {
+	kinds := map[string]func(*testing.T, *testkit.Server, time.Duration){
+		"frozen": func(t *testing.T, server *testkit.Server, length time.Duration) {
+			server.Signal(t, syscall.SIGSTOP)
+			<-time.After(length)
+			server.Signal(t, syscall.SIGCONT)
+		},
+		"killed, and loading what it wrote": func(t *testing.T, server *testkit.Server, length time.Duration) {
+			server.Kill(t)
+			<-time.After(length)
+			server.Restart(t)
+		},
+	}
+	for i, language := range []string{"python", "node", "php", "bash", "exec"} {
+		for j, name := range slices.Sorted(maps.Keys(kinds)) {
+			away := kinds[name]
+			if *silencesFlag <= 2 && (i+j)%2 == 0 { // before a release all
+				continue
+			}
 			t.Run(language+" "+name, func(t *testing.T) {
 				t.Parallel()
 				f := &silentFleet{fleet: newFleetOn(t, testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always"))}
@@ -47,16 +54,7 @@ func TestAnOutageOfRedisIsNobodysTimeout(t *testing.T) {
 				f.run(p.Run)
 				f.loadBrief(8)
 				f.hire(2 * 4)
-				begun := func() bool {
-					hashes := 0
-					for i := range f.saved {
-						if f.Model(fmt.Sprint("m", i))["processing_at"] != "" {
-							hashes++
-						}
-					}
-					return hashes == f.saved
-				}
-				testkit.Eventually(t, "all work begun", begun)
+				testkit.Eventually(t, "all work begun", func() bool { return f.Stats()["started"] >= f.saved })
 				away(t, f.Server, 12*time.Second)
 				testkit.Eventually(t, "an end of all attempts", func() bool {
 					return len(f.Redis.ZRange(f.ctx, f.Store.Keys.Running, 0, -1).Val()) == 0 && f.Redis.HExists(f.ctx, f.Store.Keys.Stats, "success").Val()
