@@ -13,9 +13,10 @@ test: ## run the tests; those of the real Redis are skipped when redis-server is
 long: ## run all tests, also what takes minutes: more seeds, random rules, faults that last
 	REFRESHD_LONG=1 go test ./...
 
-servers: ## run what depends on the server on each server that can be had, and write the table of docs/servers.md
+servers: ## test each server and client library that can be had, and write the tables of docs/servers.md
 	.ci/servers fetch || true
 	.ci/servers run docs/servers.md
+	.ci/servers clients docs/servers.md
 
 race: ## run the tests under the race detector
 	go test -race ./...

@@ -181,7 +181,7 @@ func (s *spread) pushElsewhere(part int, command []byte) {
 }
 
 // moveAll moves the slot of every part while it is used, and saves some of its models several times meanwhile.
-func (s *spread) moveAll(versions int) (saved []string) {
+func (s *spread) moveAll(versions int, move func(testing.TB, *testkit.Server, string)) (saved []string) {
 	s.t.Helper()
 	for i, part := range s.parts {
 		moved := part.uids[:20]
@@ -191,7 +191,7 @@ func (s *spread) moveAll(versions int) (saved []string) {
 				s.pushElsewhere(i+1, s.put(uid, version+1))
 			}
 			if version == versions/2 {
-				moveSlot(s.t, s.server, part.store.Keys.Due)
+				move(s.t, s.server, part.store.Keys.Due)
 			}
 		}
 	}
@@ -275,7 +275,7 @@ func TestAQueueOfEightPartsOutlivesAKilledMasterAndMovingSlots(t *testing.T) {
 	s.save()
 	s.progress(500)
 	early, from, to := s.failover(0)
-	saved := s.moveAll(4)
+	saved := s.moveAll(4, moveSlot)
 	s.settleAll()
 	stopAll(t, daemons...)
 	s.crew.stop()
