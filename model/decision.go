@@ -40,7 +40,7 @@ const (
 	EventInterrupted Event = "interrupted" // the worker had to stop: not counted
 	EventSuspect     Event = "suspect"     // a success that is doubted holds its model: not counted
 	EventOutdated    Event = "outdated"    // what an attempt reported whose payload was replaced meanwhile: not counted
-	EventLate        Event = "late"        // a success of an attempt that has timed out: it changes nothing
+	EventLate        Event = "late_answer" // a success of an attempt that has timed out: it changes nothing
 	EventStarted     Event = "started"     // the work really begins
 	EventStatus      Event = "status"      // a status text for the owner; no transition
 
@@ -279,7 +279,7 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	add(CounterExhausted, d.Exhausted)
 	add(CounterFinalFailure, d.Final)
 	add(CounterRecovered, d.Notice == policy.NoticeRecovered)
-	add(CounterLate, d.Late)
+	add(CounterLate, d.Late || d.Event == EventLate)
 	add(d.lateWithin(), d.Event == EventLate)
 	add(CounterPolicyError, d.PolicyError != "")
 	add(CounterRetries, no > 1)

@@ -301,7 +301,7 @@ func TestAWorkerThatIgnoresItsDeadlineChangesNothingWhenItAnswers(t *testing.T) 
 		d.until("late answers", func() (bool, error) { return late.Load() >= 10*int64(*timesFlag), nil })
 		lateWorkers.stop()
 	})
-	unheard := y.stats["stale"] + y.stats["duplicate"]
+	unheard := y.stats["stale"] + y.stats["duplicate"] + y.stats["late_answer"]
 	failIf(t, unheard < late.Load(), "want %d late answers stale, got %d", late.Load(), unheard)
 	timeouts := int64(y.events["timeout"])
 	failIf(t, timeouts < late.Load(), "want %d attempts timed out, got %d", late.Load(), timeouts)

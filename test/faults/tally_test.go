@@ -52,7 +52,7 @@ var isEnd = map[model.Event]bool{
 
 // said are the events that messages of workers cause, and the counters of messages that caused none.
 var (
-	said   = []model.Event{model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventStarted}
+	said   = []model.Event{model.EventLate, model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventStarted}
 	unsaid = []string{"stale", "duplicate", "unknown_model", "malformed", "no_uid", "unknown_type", "oversized", "broken_model"}
 )
 
