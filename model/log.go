@@ -62,16 +62,6 @@ func cutLog(text string, most int) string {
 // escapeSequence is what colors the output of a program on a terminal, or moves its cursor (ECMA-48).
 var escapeSequence = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 
-const maxMasked = 8 << 10 // bytes of a text in which secrets are looked for, far more than is kept of any
-
-// Masked is a text of a worker, other than its log, without secrets. It may have been cut before.
-func Masked(text string) string {
-	if len(text) > maxMasked {
-		text = document.Shorten(text, maxMasked)
-	}
-	return mask(text)
-}
-
 // mask hides secrets. A pattern is tried only behind its first word, and only up to the end of that line: patterns are slow.
 func mask(text string) string {
 	if strings.Contains(text, "PRIVATE KEY") {

@@ -349,3 +349,13 @@ func (m *Model) answerLate(message Message, now time.Time) (Decision, Outcome) {
 	ended.Late = max(time.Millisecond, now.Sub(ended.EndedAt))
 	return Decision{Event: EventLate, Next: m.State, Ended: &ended, Replaces: true}, Applied
 }
+
+const maxMasked = 8 << 10 // bytes of a text in which secrets are looked for, far more than is kept of any
+
+// Masked is a text of a worker, other than its log, without secrets. It may have been cut before.
+func Masked(text string) string {
+	if len(text) > maxMasked {
+		text = document.Shorten(text, maxMasked)
+	}
+	return mask(text)
+}
