@@ -143,6 +143,7 @@ func TestADamagedModelDoesNotKeepABashWorkerFromTheDeadline(t *testing.T) {
 // TestAClientGivesUpAMinuteAfterItTookAnAttemptThatNobodyLetsItBegin refuses its `started`, and no daemon ends the attempt. Before that minute a poller
 // may move the deadline.
 func TestAClientGivesUpAMinuteAfterItTookAnAttemptThatNobodyLetsItBegin(t *testing.T) {
+	t.Parallel() // it waits
 	for _, language := range append(asking, "bash") {
 		t.Run(language, func(t *testing.T) {
 			long.Only(t)
