@@ -240,7 +240,7 @@ var Refusals = []string{
 // Particulars are the counters of what was particular about a transition.
 var Particulars = []string{
 	CounterRetry, CounterUnchanged, CounterExhausted, CounterFinalFailure, CounterRecovered, CounterLate, CounterPolicyError, CounterHeld,
-	CounterFreshAgain, CounterIgnored, "late_within_3s", "late_within_1m", "late_longer", CounterRetries, CounterRetriesHelped, CounterRetriedCycles, CounterCircuitOpened, CounterCircuitClosed,
+	CounterFreshAgain, CounterIgnored, counterWithin3s, counterWithin1m, counterLonger, CounterRetries, CounterRetriesHelped, CounterRetriedCycles, CounterCircuitOpened, CounterCircuitClosed,
 }
 
 // The counters that are not named after an event or an outcome.
@@ -298,7 +298,13 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 var lateWithin = []struct {
 	counter, words string
 	most           time.Duration
-}{{"late_within_3s", "up to 3 s", 3 * time.Second}, {"late_within_1m", "up to a minute", time.Minute}, {"late_longer", "more than a minute", document.MaxDuration}}
+}{{counterWithin3s, "up to 3 s", 3 * time.Second}, {counterWithin1m, "up to a minute", time.Minute}, {counterLonger, "more than a minute", document.MaxDuration}}
+
+const (
+	counterWithin3s = "late_within_3s"
+	counterWithin1m = "late_within_1m"
+	counterLonger   = "late_longer"
+)
 
 // LateAnswers says how many successes came too late, and how late, by the counters of a queue; empty: none did.
 func LateAnswers(counters map[string]int64) string {

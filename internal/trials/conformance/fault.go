@@ -60,7 +60,7 @@ func playOutage(ctx context.Context, s *stage) {
 	s.proxy.cut()
 	s.proxy.restore()
 	s.within(ctx, absence, never)
-	s.proxy.refuse(refusal{text: refusals[len(refusals)-3].text, all: true})
+	s.proxy.refuse(loadingData)
 	s.proxy.away.Store(false)
 	begun := s.proxy.clock()
 	s.within(ctx, loading, never)

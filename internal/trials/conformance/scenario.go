@@ -247,10 +247,12 @@ var refusals = []refusal{
 	{text: "NOREPLICAS Not enough good replicas to write."},
 	{text: "TRYAGAIN Multiple keys request during rehashing of slot"},
 	{text: "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", all: true},
-	{text: "LOADING Redis is loading the dataset in memory", all: true},
+	loadingData,
 	{text: "CLUSTERDOWN The cluster is down", all: true},
 	{text: "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", all: true},
 }
+
+var loadingData = refusal{text: "LOADING Redis is loading the dataset in memory", all: true}
 
 // verdicts are what Redis says to what it will never take.
 var verdicts = []string{
