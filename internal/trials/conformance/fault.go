@@ -54,8 +54,9 @@ func never() bool { return false }
 
 // playOutage has work end while Redis is away. It comes back as after a restart: it loads its data first.
 func playOutage(ctx context.Context, s *stage) {
-	s.put(ctx, "a", work{"do": "succeed", "after_ms": absence.Milliseconds() / 2}) // it has not ended when its begin is heard of
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": absence.Milliseconds() / 2, "status": "begun"}) // it has not ended when its begin is heard of
 	s.until(ctx, "a", model.EventStarted)
+	s.looks(ctx, time.Second, func() bool { return s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus) > 0 }) // no reply is on its way
 	s.proxy.away.Store(true)
 	s.proxy.cut()
 	s.proxy.restore()

@@ -253,15 +253,19 @@ func (s *stage) inHand(ctx context.Context, uid string) {
 
 // taken waits until the worker has taken the attempt of a model; false: not within the patience.
 func (s *stage) taken(ctx context.Context, uid string) bool {
-	started := s.until(ctx, uid, model.EventStart)
-	patience, cancel := context.WithTimeout(ctx, s.config.Patience) // a call in it could time out before it has ended
+	return s.until(ctx, uid, model.EventStart) && s.looks(ctx, s.config.Patience, func() bool { return s.inLine(ctx)[uid] == 0 })
+}
+
+// looks waits until something holds of which no event comes; false: not within the patience.
+func (s *stage) looks(ctx context.Context, patience time.Duration, holds func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for s.err == nil && s.inLine(ctx)[uid] > 0 && patience.Err() == nil {
+	for s.err == nil && ctx.Err() == nil && !holds() {
 		<-ticker.C
 	}
-	return s.err == nil && started && patience.Err() == nil
+	return s.err == nil && ctx.Err() == nil
 }
 
 // inLine counts the entries of each model that no worker has taken, in a queue of one part.
