@@ -15,10 +15,15 @@ const sentinelName = "mymaster"
 // Sentinel lends an empty redis-server that one sentinel watches. Its clients ask the sentinel where it is.
 func Sentinel(t testing.TB) *Server {
 	t.Helper()
-	s := *Redis(t)
-	s.sentinel = StartSentinel(t, s.Addr, 1, "")
-	s.URL = "redis-sentinel://" + s.sentinel + "/" + sentinelName
-	return &s
+	s := Redis(t)
+	return s.Behind(StartSentinel(t, s.Addr, 1, ""))
+}
+
+// Behind returns the server as those know it who ask a sentinel, at this address, where the master is.
+func (s *Server) Behind(sentinel string) *Server {
+	behind := *s
+	behind.sentinel, behind.URL = sentinel, "redis-sentinel://"+sentinel+"/"+sentinelName
+	return &behind
 }
 
 // StartSentinel starts a sentinel that watches a master under the name "mymaster", and returns its address. So many sentinels must agree that the

@@ -82,7 +82,7 @@ type watched struct {
 	sentinels       []string // addresses
 }
 
-func newWatched(t *testing.T) *watched {
+func newWatched(t *testing.T, downAfter time.Duration) *watched {
 	t.Helper()
 	w := &watched{t: t, master: testkit.Redis(t, "--repl-diskless-sync-delay", "0")}
 	host, port, err := net.SplitHostPort(w.master.Addr)
@@ -90,37 +90,57 @@ func newWatched(t *testing.T) *watched {
 	w.replica = testkit.Redis(t, "--replicaof", host, port)
 	for range 3 {
 		w.sentinels = append(w.sentinels, testkit.StartSentinel(t, w.master.Addr, 2,
-			"sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n"))
+			fmt.Sprintf("sentinel down-after-milliseconds mymaster %d\nsentinel failover-timeout mymaster 5000\n", downAfter.Milliseconds())))
 	}
 	return w
 }
 
-// untilSafe waits until the replica follows and every sentinel knows it and both others.
-func (w *watched) untilSafe(d *drill) {
+// awaitSafe waits until the replica follows and every sentinel knows it and both others.
+func (w *watched) awaitSafe() {
 	w.t.Helper()
 	replica := w.replica.Client(w.t)
-	d.until("a replica that follows", func() (bool, error) {
-		info, err := replica.Info(d.ctx, "replication").Result()
-		return strings.Contains(info, "master_link_status:up"), err
+	testkit.Eventually(w.t, "a replica that follows", func() bool {
+		return strings.Contains(replica.Info(context.Background(), "replication").Val(), "master_link_status:up")
 	})
 	for _, address := range w.sentinels {
-		sentinel := redis.NewSentinelClient(&redis.Options{Addr: address, MaxRetries: -1, DialerRetries: 1})
-		w.t.Cleanup(func() { _ = sentinel.Close() })
-		d.until("a sentinel that knows all others", func() (bool, error) {
-			others, err := sentinel.Sentinels(d.ctx, "mymaster").Result()
-			replicas, failed := sentinel.Replicas(d.ctx, "mymaster").Result()
-			return len(others) == len(w.sentinels)-1 && len(replicas) == 1, errors.Join(err, failed)
+		sentinel := w.sentinel(address)
+		testkit.Eventually(w.t, "a sentinel that knows all others", func() bool {
+			others, err := sentinel.Sentinels(context.Background(), "mymaster").Result()
+			replicas, failed := sentinel.Replicas(context.Background(), "mymaster").Result()
+			return errors.Join(err, failed) == nil && len(others) == len(w.sentinels)-1 && len(replicas) == 1
 		})
 	}
+}
+
+func (w *watched) sentinel(address string) *redis.SentinelClient {
+	client := redis.NewSentinelClient(&redis.Options{Addr: address, MaxRetries: -1, DialerRetries: 1})
+	w.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// failOver kills the master once the replica knows all that it knows, and returns when the sentinels have agreed on the replica.
+func (w *watched) failOver() {
+	w.t.Helper()
+	one := redis.NewClient(&redis.Options{Addr: w.master.Addr}).Conn()
+	defer func() { _ = one.Close() }()
+	must(w.t, one.Set(context.Background(), "known to the replica", "", time.Minute).Err())
+	known, err := one.Wait(context.Background(), 1, testkit.Limit).Result()
+	stopIf(w.t, known != 1 || err != nil, "want a replica that has all, got %d, %v", known, err)
+	w.master.Kill(w.t)
+	sentinel := w.sentinel(w.sentinels[0])
+	testkit.Eventually(w.t, "sentinels that agree on the replica", func() bool {
+		found := sentinel.GetMasterAddrByName(context.Background(), "mymaster").Val()
+		return len(found) == 2 && net.JoinHostPort(found[0], found[1]) == w.replica.Addr
+	})
 }
 
 func TestAFailoverBySentinelsCostsTheTimeUntilTheyAgree(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	w := newWatched(t)
+	w := newWatched(t, time.Second)
 	address := "redis-sentinel://" + strings.Join(w.sentinels, ",") + "/mymaster"
 	d := newDrill(t, address, address)
-	w.untilSafe(d)
+	w.awaitSafe()
 	d.conclude(func() {
 		killed := time.Now()
 		w.master.Kill(t)

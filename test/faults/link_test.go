@@ -24,12 +24,12 @@ import (
 // link is the network between the daemons and Redis: a TCP proxy whose weather can change. It does what the toxics of toxiproxy do
 // (latency, bandwidth, slow_close, reset_peer, timeout), and leaves a connection half-open for ever, which toxiproxy cannot.
 type link struct {
-	target   string
 	listener net.Listener
 	done     sync.WaitGroup
 	flying   atomic.Int64 // pieces on their way
 
 	mu      sync.Mutex
+	target  string             // guarded by mu
 	weather weather            // guarded by mu
 	lines   map[*line]struct{} // guarded by mu
 	closed  bool               // guarded by mu
@@ -55,7 +55,7 @@ type piece struct {
 	due   time.Time
 }
 
-func newLink(t *testing.T, target string) *link {
+func newLink(t testing.TB, target string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -66,6 +66,13 @@ func newLink(t *testing.T, target string) *link {
 }
 
 func (l *link) URL() string { return "redis://" + l.listener.Addr().String() }
+
+// turn lets new connections lead to another server, as an address does that moves with the master.
+func (l *link) turn(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+}
 
 func (l *link) change(w weather) {
 	l.mu.Lock()
@@ -110,7 +117,10 @@ func (l *link) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", l.target)
+		l.mu.Lock()
+		target := l.target
+		l.mu.Unlock()
+		server, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = client.Close()
 			continue

@@ -1,12 +1,13 @@
 package faults
 
 import (
-	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,34 +22,65 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
-// silencesFlag is small for CI. Before a release: REFRESHD_LONG=1 go test ./test/faults -run TestWorkersThatAreKilledOrFrozen -timeout 0 -silences 200
-var silencesFlag = flag.Int("silences", 2, "how many workers of each client are killed, and how many are frozen")
+// silencesFlag is small for CI. Before a release: REFRESHD_LONG=1 go test ./test/faults -run TestWorkersThatAreSilent -timeout 0 -silences 200
+var silencesFlag = flag.Int("silences", 2, "how many workers of each client become silent in each way")
 
-// silentFleet is a queue with workers of one client, which are killed and frozen while they work.
+// silentFleet is a queue with workers of one client, which become silent while they work.
 type silentFleet struct {
 	*fleet
-	command func() *exec.Cmd
+	command func(url string) *exec.Cmd
+	direct  bool // the workers find the server as the daemons do
 	saved   int
+	slowest time.Duration // end of a worker whose connections were mute
 }
 
-// TestWorkersThatAreKilledOrFrozenCostNoAttempt counts for each client: every model is refreshed once, by its first attempt.
-func TestWorkersThatAreKilledOrFrozenCostNoAttempt(t *testing.T) {
+// hand is one of its workers.
+type hand struct {
+	*exec.Cmd
+	way  *link // to Redis; nil on a cluster
+	left chan error
+	// before it became silent
+	names   []string // among the workers
+	entries []entry
+}
+
+// silence is a way in which a worker becomes silent.
+type silence struct {
+	begin func(*hand)
+	over  func(*silentFleet, *hand, time.Time) bool // since that instant, in which all began
+	end   func(*hand)                               // nil: the worker is no more
+}
+
+// silences are those of a server and a cluster; the nodes of a cluster send a worker past the proxy.
+var silences = []silence{
+	{begin: func(h *hand) { tell(h, syscall.SIGKILL); <-h.left }, over: (*silentFleet).forgot},
+	{begin: func(h *hand) { tell(h, syscall.SIGSTOP) }, over: (*silentFleet).forgot, end: func(h *hand) { tell(h, syscall.SIGCONT) }},
+	{begin: func(h *hand) { h.way.darken() }, over: (*silentFleet).hears, end: func(*hand) {}},
+	{begin: func(h *hand) { h.way.darken(); tell(h, syscall.SIGTERM) }, over: (*silentFleet).ended},
+}
+
+// TestWorkersThatAreSilentCostNoAttempt counts for each client: workers are killed, frozen, on connections that carry nothing any more, and end on
+// such; every model is refreshed once, and by its first attempt unless a worker that ends hands that back.
+func TestWorkersThatAreSilentCostNoAttempt(t *testing.T) {
 	long.Only(t)
 	for _, language := range []string{"python", "node", "php", "bash", "exec", "python on a cluster", "node on a cluster", "php on a cluster", "bash on a cluster"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			language, clustered := strings.CutSuffix(language, " on a cluster")
-			server := map[bool]func(testing.TB) *testkit.Server{true: testkit.Cluster, false: func(t testing.TB) *testkit.Server { return testkit.Redis(t) }}[clustered](t)
-			f := &silentFleet{fleet: newFleetFor(t, server, testkit.Limit*time.Duration(1+*silencesFlag/20))}
+			server, ways := testkit.Redis, silences
+			if clustered {
+				server, ways = func(t testing.TB, _ ...string) *testkit.Server { return testkit.Cluster(t) }, silences[:2]
+			}
+			f := &silentFleet{fleet: newFleetFor(t, server(t), testkit.Limit*time.Duration(1+*silencesFlag/10))}
 			f.command = f.commandIn(language)
 			d := testkit.Got(dispatcher.New(f.Store, dispatcher.Config{Tick: 250 * time.Millisecond, WorkerLease: 3 * time.Second}))(t)
 			p := testkit.Got(poller.New(f.Store, poller.Config{}))(t)
 			f.run(d.Run)
 			f.run(p.Run)
-			half := min(*silencesFlag, 5)
-			workers := f.hire(2 * half)
-			for done := 0; done < *silencesFlag; done += half {
-				workers = f.silence(workers[:half], workers[half:])
+			each := min(*silencesFlag, 3)
+			workers := f.hire(each * len(ways))
+			for done := 0; done < *silencesFlag; done += each {
+				workers = f.silence(workers, ways)
 			}
 			f.audit(workers)
 		})
@@ -56,8 +88,8 @@ func TestWorkersThatAreKilledOrFrozenCostNoAttempt(t *testing.T) {
 }
 
 // commandIn is the worker of a client, as `refreshd conformance` starts it.
-func (f *silentFleet) commandIn(language string) func() *exec.Cmd {
-	environ := append(os.Environ(), "REDIS_URL="+f.Server.URL, "REFRESHD_QUEUE="+f.Store.Keys.Queue, "REFRESHD_CONCURRENCY=4")
+func (f *silentFleet) commandIn(language string) func(url string) *exec.Cmd {
+	environ := append(os.Environ(), "REFRESHD_QUEUE="+f.Store.Keys.Queue, "REFRESHD_CONCURRENCY=4")
 	words := []string{testkit.Binary(f.t), "worker", "--exec", "sleep", "--", "0.5"}
 	clients := testkit.Got(filepath.Abs("../../clients"))(f.t)
 	switch language {
@@ -68,44 +100,91 @@ func (f *silentFleet) commandIn(language string) func() *exec.Cmd {
 	case "python", "node", "php":
 		program, more := testkit.Interpreter(f.t, language)
 		extension := map[string]string{"python": "py", "node": "js", "php": "php"}[language]
-		words, environ = []string{program, clients + "/" + language + "/examples/conformance." + extension}, append(more, environ[len(environ)-3:]...)
+		words, environ = []string{program, clients + "/" + language + "/examples/conformance." + extension}, append(more, environ[len(environ)-2:]...)
 	}
-	return func() *exec.Cmd {
+	return func(url string) *exec.Cmd {
 		command := exec.Command(words[0], words[1:]...)
-		command.Env, command.SysProcAttr = environ, &syscall.SysProcAttr{Setpgid: true}
+		command.Env, command.SysProcAttr = append(slices.Clone(environ), "REDIS_URL="+url), &syscall.SysProcAttr{Setpgid: true}
 		return command
 	}
 }
 
-func (f *silentFleet) hire(n int) []*exec.Cmd {
-	workers := make([]*exec.Cmd, n)
-	for i := range workers {
-		workers[i] = f.command()
-		must(f.t, workers[i].Start())
-		f.t.Cleanup(func() { tell(workers[i], syscall.SIGKILL) })
+// hire starts workers, each on a way of its own.
+func (f *silentFleet) hire(n int) (workers []*hand) {
+	for range n {
+		h := &hand{left: make(chan error, 1)}
+		url := f.Server.URL
+		if !f.Server.IsCluster() {
+			h.way = newLink(f.t, f.Server.Addr)
+			if !f.direct {
+				url = h.way.URL()
+			}
+		}
+		h.Cmd = f.command(url)
+		must(f.t, h.Start())
+		f.t.Cleanup(func() {
+			tell(h, syscall.SIGKILL)
+			for range h.left { // until it is closed
+			}
+		})
+		go func() { h.left <- h.Wait(); close(h.left) }()
+		workers = append(workers, h)
 	}
 	return workers
 }
 
 // tell signals a worker with all that it has started.
-func tell(worker *exec.Cmd, number syscall.Signal) { _ = syscall.Kill(-worker.Process.Pid, number) }
+func tell(h *hand, number syscall.Signal) { _ = syscall.Kill(-h.Process.Pid, number) }
 
-// owned are the keys of what a worker has taken, and its names among the workers.
-func (f *silentFleet) owned(worker *exec.Cmd) (lists, names []string) {
-	pid := fmt.Sprintf(":%d-", worker.Process.Pid)
+// owned are the entries that a worker has taken, and its names among the workers.
+func (f *silentFleet) owned(h *hand) (entries []entry, names []string) {
+	pid := fmt.Sprintf(":%d-", h.Process.Pid)
 	for name := range f.Scores(f.Store.Keys.Workers) {
-		if strings.Contains(name, pid) {
-			names = append(names, name)
-			if f.Redis.Exists(context.Background(), f.Store.Keys.Taken(name)).Val() == 1 {
-				lists = append(lists, f.Store.Keys.Taken(name))
-			}
+		if !strings.Contains(name, pid) {
+			continue
+		}
+		names = append(names, name)
+		for _, raw := range f.List(f.Store.Keys.Taken(name)) {
+			var e entry
+			must(f.t, json.Unmarshal([]byte(raw), &e))
+			entries = append(entries, e)
 		}
 	}
-	return lists, names
+	return entries, names
+}
+
+func (f *silentFleet) works(h *hand) bool {
+	h.entries, h.names = f.owned(h)
+	return len(h.entries) > 0
+}
+
+// forgot says whether others have the attempts of a worker.
+func (f *silentFleet) forgot(h *hand, _ time.Time) bool {
+	left := f.Scores(f.Store.Keys.Workers)
+	return !slices.ContainsFunc(h.names, func(name string) bool { _, known := left[name]; return known })
+}
+
+// hears says whether Redis has heard of a worker since an instant.
+func (f *silentFleet) hears(h *hand, since time.Time) bool {
+	_, names := f.owned(h)
+	beats := f.Scores(f.Store.Keys.Workers)
+	return slices.ContainsFunc(names, func(name string) bool { return beats[name] > since.UnixMilli() })
+}
+
+// ended says whether a worker has ended by itself. It may say that it could not push all it had.
+func (f *silentFleet) ended(h *hand, since time.Time) bool {
+	select {
+	case <-h.left:
+		failIf(f.t, h.ProcessState.ExitCode() != 0 && h.ProcessState.ExitCode() != 1, "want a worker that ends by itself, got %v", h.ProcessState)
+		f.slowest = max(f.slowest, time.Since(since))
+		return true
+	default:
+		return false
+	}
 }
 
 // await waits until something holds of each worker, under load.
-func (f *silentFleet) await(what string, workers []*exec.Cmd, holds func(*exec.Cmd) bool) {
+func (f *silentFleet) await(what string, workers []*hand, holds func(*hand) bool) {
 	f.t.Helper()
 	for _, worker := range workers {
 		for !holds(worker) {
@@ -134,59 +213,57 @@ func (f *silentFleet) load(n int) {
 	f.Commit(now, transitions...)
 }
 
-// silence kills some workers and freezes others while they work, until others have their attempts. Then the frozen ones go on beside the new ones.
-func (f *silentFleet) silence(killed, frozen []*exec.Cmd) []*exec.Cmd {
+// silence lets workers become silent while they work, each in one of the ways, until it is over and their attempts have ended: so no attempt loses
+// two workers. It returns those that go on, and new ones.
+func (f *silentFleet) silence(workers []*hand, ways []silence) (next []*hand) {
 	f.t.Helper()
-	all := append(append([]*exec.Cmd{}, killed...), frozen...)
-	names := map[*exec.Cmd][]string{}
-	f.await("work in the hands of each", all, func(worker *exec.Cmd) bool {
-		lists, known := f.owned(worker)
-		names[worker] = known
-		return len(lists) > 0
-	})
-	for _, worker := range killed {
-		tell(worker, syscall.SIGKILL)
-		_ = worker.Wait()
+	f.await("work in the hands of each", workers, f.works)
+	way := map[*hand]silence{}
+	for i, worker := range workers {
+		way[worker] = ways[i%len(ways)]
+		way[worker].begin(worker)
 	}
-	for _, worker := range frozen {
-		tell(worker, syscall.SIGSTOP)
-	}
-	hired := f.hire(len(killed))
-	f.await("what the silent had taken requeued", all, func(worker *exec.Cmd) bool {
-		left := f.Scores(f.Store.Keys.Workers)
-		for _, name := range names[worker] {
-			if _, known := left[name]; known {
-				return false
-			}
+	since := testkit.Got(f.Store.Now(f.ctx))(f.t)
+	for _, worker := range workers {
+		if way[worker].end == nil {
+			next = append(next, f.hire(1)...)
+		} else {
+			next = append(next, worker)
 		}
-		return true
-	})
-	for _, worker := range frozen {
-		tell(worker, syscall.SIGCONT)
 	}
-	return append(append([]*exec.Cmd{}, frozen...), hired...)
+	f.await("the end of a silence", workers, func(worker *hand) bool { return way[worker].over(f, worker, since) })
+	for _, worker := range workers {
+		if way[worker].end != nil {
+			way[worker].end(worker)
+		}
+	}
+	f.await("the end of what the silent had in hand", workers, func(worker *hand) bool {
+		return !slices.ContainsFunc(worker.entries, func(e entry) bool { return f.Attempt(e.UID) == e.AttemptUID })
+	})
+	return next
 }
 
 // audit lets all workers end and counts.
-func (f *silentFleet) audit(workers []*exec.Cmd) {
+func (f *silentFleet) audit(workers []*hand) {
 	f.t.Helper()
-	f.await("work in the hands of each", workers, func(worker *exec.Cmd) bool { lists, _ := f.owned(worker); return len(lists) > 0 })
+	f.await("work in the hands of each", workers, f.works)
 	events := f.AwaitEvent(model.EventSuccess, f.saved)
 	for _, worker := range workers {
 		tell(worker, syscall.SIGTERM)
 	}
 	for _, worker := range workers {
-		err := worker.Wait()
+		err := <-worker.left
 		failIf(f.t, err != nil, "want a worker that ends well, got %v", err)
 	}
 	testkit.Eventually(f.t, "all names of workers forgotten", func() bool { return len(f.Scores(f.Store.Keys.Workers)) == 0 })
 	f.stop()
 	stats := f.Stats()
-	failIf(f.t, stats["success"] != f.saved || stats["start"] != f.saved, "want %d models refreshed by one attempt each, got %v", f.saved, stats)
-	failIf(f.t, stats["failure"]+stats["timeout"]+stats["interrupted"]+stats["withdrawn"] > 0, "want no other end of an attempt, got %v", stats)
+	failIf(f.t, stats["success"] != f.saved, "want %d models refreshed, got %v", f.saved, stats)
+	failIf(f.t, stats["start"] != f.saved+stats["interrupted"], "want the first attempt of each unless it was handed back, got %v", stats)
+	failIf(f.t, stats["failure"]+stats["timeout"]+stats["withdrawn"] > 0, "want no other end of an attempt, got %v", stats)
 	failIf(f.t, events["success"] > f.saved, "want no success twice, got %v", events)
 	for key := range f.Server.Dump(f.t) {
 		failIf(f.t, strings.HasPrefix(key, f.Store.Keys.Taken("")), "want nothing left behind, got %q", key)
 	}
-	f.t.Logf("%d models, %d workers killed and as many frozen: %v", f.saved, *silencesFlag, stats)
+	f.t.Logf("%d models, %d workers of each silence; the slowest end took %s: %v", f.saved, *silencesFlag, f.slowest.Round(10*time.Millisecond), stats)
 }
