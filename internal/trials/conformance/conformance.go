@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/redisurl"
@@ -139,16 +139,12 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	}
 	stages := make([]*stage, len(config.Scenarios))
 	errs := make([]error, len(stages))
-	var playing sync.WaitGroup
-	places := make(chan struct{}, atOnce)
+	var playing errgroup.Group
+	playing.SetLimit(atOnce)
 	for i, name := range config.Scenarios {
-		places <- struct{}{}
-		playing.Go(func() {
-			defer func() { <-places }()
-			stages[i], errs[i] = play(ctx, &config, clients, address, name)
-		})
+		playing.Go(func() error { stages[i], errs[i] = play(ctx, &config, clients, address, name); return nil })
 	}
-	playing.Wait()
+	_ = playing.Wait() // all errors are told
 	if err := errors.Join(append(errs, clients.Close(), ctx.Err())...); err != nil {
 		return report, err
 	}

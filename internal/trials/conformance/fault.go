@@ -106,21 +106,19 @@ func (s *stage) curse(ctx context.Context, uid string, deaths int) {
 }
 
 // beside lists the models whose work overlaps that on one.
-func (s *stage) beside(uid string) (others []string) {
-	open := map[string]bool{}
+func (s *stage) beside(uid string) []string {
+	open, others := map[string]bool{}, map[string]bool{}
 	for _, e := range s.seen {
-		switch e.Event {
-		case model.EventStarted:
+		delete(open, e.UID)
+		if e.Event == model.EventStarted {
 			open[e.UID] = true
-		case model.EventSuccess:
-			delete(open, e.UID)
 		}
 		if open[uid] {
-			others = slices.AppendSeq(others, maps.Keys(open))
+			maps.Copy(others, open)
 		}
 	}
-	slices.Sort(others)
-	return slices.DeleteFunc(slices.Compact(others), func(other string) bool { return other == uid })
+	delete(others, uid)
+	return slices.Sorted(maps.Keys(others))
 }
 
 // playConnection leaves slots free, and the list empty: a worker with one connection for all pushes only when its pop has ended.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -231,10 +232,8 @@ func playFlood(ctx context.Context, s *stage) {
 
 // first is the first time that something has happened; without one it is empty.
 func (s *stage) first(event model.Event) (none model.JournalEntry) {
-	for _, e := range s.seen {
-		if e.Event == event {
-			return e
-		}
+	if i := slices.IndexFunc(s.seen, func(e model.JournalEntry) bool { return e.Event == event }); i >= 0 {
+		return s.seen[i]
 	}
 	return none
 }
