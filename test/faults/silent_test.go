@@ -39,7 +39,7 @@ type hand struct {
 	*exec.Cmd
 	way  *link // to Redis; nil on a cluster
 	left chan error
-	// before it became silent
+	// when it had become silent
 	names   []string // among the workers
 	entries []entry
 }
@@ -90,7 +90,7 @@ func TestWorkersThatAreSilentCostNoAttempt(t *testing.T) {
 // commandIn is the worker of a client, as `refreshd conformance` starts it.
 func (f *silentFleet) commandIn(language string) func(url string) *exec.Cmd {
 	environ := append(os.Environ(), "REFRESHD_QUEUE="+f.Store.Keys.Queue, "REFRESHD_CONCURRENCY=4")
-	words := []string{testkit.Binary(f.t), "worker", "--exec", "sleep", "--", "0.5"}
+	words := []string{testkit.Binary(f.t), "worker", "--exec", "sleep", "--", "1.5"}
 	clients := testkit.Got(filepath.Abs("../../clients"))(f.t)
 	switch language {
 	case "bash":
@@ -153,9 +153,9 @@ func (f *silentFleet) owned(h *hand) (entries []entry, names []string) {
 	return entries, names
 }
 
-func (f *silentFleet) works(h *hand) bool {
-	h.entries, h.names = f.owned(h)
-	return len(h.entries) > 0
+func (f *silentFleet) awaitWork(workers []*hand) {
+	f.t.Helper()
+	f.await("work in the hands of each", workers, func(h *hand) bool { entries, _ := f.owned(h); return len(entries) > 0 })
 }
 
 // forgot says whether others have the attempts of a worker.
@@ -205,7 +205,7 @@ func (f *silentFleet) load(n int) {
 	var transitions []*store.Transition
 	for range n {
 		record := &store.Record{Model: model.Model{UID: fmt.Sprint("m", f.saved)}}
-		decision, _, err := record.Put(model.Definition{UID: record.UID, PolicyName: p.ContentName(), Payload: `{"do":"succeed","after_ms":500}`}, p, false, now)
+		decision, _, err := record.Put(model.Definition{UID: record.UID, PolicyName: p.ContentName(), Payload: `{"do":"succeed","after_ms":1500}`}, p, false, now)
 		must(f.t, err)
 		transitions = append(transitions, record.Decide(decision, now))
 		f.saved++
@@ -217,11 +217,14 @@ func (f *silentFleet) load(n int) {
 // two workers. It returns those that go on, and new ones.
 func (f *silentFleet) silence(workers []*hand, ways []silence) (next []*hand) {
 	f.t.Helper()
-	f.await("work in the hands of each", workers, f.works)
+	f.awaitWork(workers)
 	way := map[*hand]silence{}
 	for i, worker := range workers {
 		way[worker] = ways[i%len(ways)]
 		way[worker].begin(worker)
+	}
+	for _, worker := range workers {
+		worker.entries, worker.names = f.owned(worker)
 	}
 	since := testkit.Got(f.Store.Now(f.ctx))(f.t)
 	for _, worker := range workers {
@@ -246,7 +249,7 @@ func (f *silentFleet) silence(workers []*hand, ways []silence) (next []*hand) {
 // audit lets all workers end and counts.
 func (f *silentFleet) audit(workers []*hand) {
 	f.t.Helper()
-	f.await("work in the hands of each", workers, f.works)
+	f.awaitWork(workers)
 	events := f.AwaitEvent(model.EventSuccess, f.saved)
 	for _, worker := range workers {
 		tell(worker, syscall.SIGTERM)

@@ -159,6 +159,16 @@ func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
 	failIf(t, report.Holds, "expected a worker that does not pass")
 }
 
+func TestAWorkerThatTakesOthersWithAKillerIsFound(t *testing.T) {
+	t.Parallel()
+	config := self(t, "heedless")
+	config.Scenarios = []string{"poison"}
+	_, failing := play(t, config)
+	const alone = "should poison: works alone on what has killed workers: "
+	diff := gocmp.Diff([]string{alone + "killer1", alone + "killer2"}, failing)
+	failIf(t, diff != "", "failing (-want +got):\n%s", diff)
+}
+
 func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
 	t.Parallel()
 	config := conformance.Config{Clock: time.Now, Command: []string{"/no/such/worker"}, Scenarios: []string{"success"}}
