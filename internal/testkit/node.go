@@ -78,7 +78,7 @@ func freePort() (string, error) {
 // start runs the server and returns when it answers.
 func (n *node) start() (err error) {
 	command := exec.Command("redis-server", n.args...)
-	command.SysProcAttr = dieWithParent()
+	command.SysProcAttr = DieWithParent()
 	command.WaitDelay = time.Second // a child that saves may hold its output open
 	if n.Process, err = launch(command); err != nil {
 		return err

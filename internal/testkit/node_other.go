@@ -4,5 +4,5 @@ package testkit
 
 import "syscall"
 
-// dieWithParent has no counterpart here: a server outlives a test process that was killed.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+// DieWithParent has no counterpart here: a program outlives a test process that was killed.
+func DieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

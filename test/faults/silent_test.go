@@ -104,7 +104,8 @@ func (f *silentFleet) commandIn(language string) func(url string) *exec.Cmd {
 	}
 	return func(url string) *exec.Cmd {
 		command := exec.Command(words[0], words[1:]...)
-		command.Env, command.SysProcAttr = append(slices.Clone(environ), "REDIS_URL="+url), &syscall.SysProcAttr{Setpgid: true}
+		command.Env, command.SysProcAttr = append(slices.Clone(environ), "REDIS_URL="+url), testkit.DieWithParent()
+		command.SysProcAttr.Setpgid = true
 		return command
 	}
 }
