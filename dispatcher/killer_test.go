@@ -1,12 +1,16 @@
 package dispatcher_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -50,6 +54,45 @@ func TestAnAttemptThatKillsItsWorkersIsDeferredThenFailsAndHarmsNoOther(t *testi
 		b.ExpectStats("the third death is a failure", map[string]int{"failure": 1, "worker_died": 2, "timeout": 0})
 		history := b.List(b.Store.Keys.History("tbl_1"))
 		failIf(t, len(history) != 2 || !strings.Contains(history[0], "worker_died"), "expected both endings in the history, found %q", history)
+	})
+}
+
+// TestAWorkerThatReturnsWhileOthersAreFoundDeadHasNotDied lets a worker that was found silent take what another has left, before the dispatcher looks at
+// what it has.
+func TestAWorkerThatReturnsWhileOthersAreFoundDeadHasNotDied(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.put("m")
+		b.round(d)
+		take := func(owner string, isNew bool, most int) {
+			taken, err := b.Store.Pool().Take(t.Context(), store.TakeRequest{Owner: owner, New: isNew, Most: most})
+			stopIf(t, err != nil || len(taken.Entries) != most, "%s took %q, %v, want %d", owner, taken.Entries, err, most)
+			if most > 0 {
+				b.decide(func(r *store.Record, now time.Time) model.Decision { return decided(r.Begin(now, owner)) }, "m")
+			}
+		}
+		take("w1", true, 1)
+		take("w2", true, 0)
+		b.Clock.Turn(10 * time.Second)
+		looks, returned := false, false
+		b.Intercept(testkit.Hook(func(ctx context.Context, _ []redis.Cmder, next func() error) error {
+			err := next()
+			if looks || returned {
+				return err
+			}
+			looks = true
+			if returned = b.Redis.LLen(ctx, b.Store.Keys.Input).Val() > 0; returned {
+				take("w2", false, 1)
+			}
+			looks = false
+			return err
+		}))
+		for !returned {
+			b.round(d)
+			b.Clock.Turn(time.Second)
+		}
+		if hash := b.Model("m"); hash["deaths"] != "1" || hash["processing_at"] == "" {
+			t.Errorf("expected one death, and the attempt in the hands of the worker that returned, found %v", hash)
+		}
 	})
 }
 

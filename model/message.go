@@ -339,13 +339,11 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 // answerLate notes the first success of an attempt that has timed out, if its history is known: it changes nothing else. What else is said of an attempt
 // that has ended is a duplicate.
 func (m *Model) answerLate(message Message, now time.Time) (Decision, Outcome) {
-	if message.Type != MessageSuccess || len(m.Past) == 0 {
+	late := message.Type == MessageSuccess && len(m.Past) > 0 && m.Past[0].AttemptUID == message.AttemptUID && m.Past[0].Outcome == EventTimeout
+	if !late || m.Past[0].Late > 0 {
 		return Decision{}, Duplicate
 	}
 	ended := m.Past[0]
-	if ended.AttemptUID != message.AttemptUID || ended.Outcome != EventTimeout || ended.Late > 0 {
-		return Decision{}, Duplicate
-	}
 	ended.Late = max(time.Millisecond, now.Sub(ended.EndedAt))
 	return Decision{Event: EventLate, Next: m.State, Ended: &ended, Replaces: true}, Applied
 }

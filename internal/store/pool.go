@@ -124,7 +124,7 @@ func (s *Store) RequeueExpired(ctx context.Context, now, judged time.Time, lease
 	for _, last := range found { // one whose list is of another type keeps no other waiting
 		taken, failed := s.Pool().readTaken(ctx, last.Owner, judged)
 		worker := ExpiredWorker{Owner: last.Owner, LastHeartbeat: last.At}
-		if silence := taken.now.Sub(last.At); failed == nil && (silence >= lease || silence < 0) {
+		if silence := taken.now.Sub(last.At); failed == nil && taken.heartbeat.Equal(last.At) && (silence >= lease || silence < 0) {
 			worker.Deaths, failed = s.countDeaths(ctx, &taken)
 		}
 		if failed == nil {
@@ -152,9 +152,10 @@ func (s Pool) Leave(ctx context.Context, owner string) (int, error) {
 
 // returned are the entries that a worker had taken.
 type returned struct {
-	over  []any             // entries that nobody is to work on any more
-	begun map[string]string // model -> the entry of its attempt, which the worker has begun
-	now   time.Time         // when they were read; zero: there are none
+	over      []any             // entries that nobody is to work on any more
+	begun     map[string]string // model -> the entry of its attempt, which the worker has begun
+	now       time.Time         // when they were read; zero: there are none
+	heartbeat time.Time         // of the worker, when they had been read
 }
 
 // readTaken reads what a worker has taken. judged is up to when deadlines are; zero: up to now.
@@ -162,7 +163,10 @@ type returned struct {
 // Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
 // What changes in between is dropped by the worker that takes the entry and finds it stale.
 func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r returned, err error) {
-	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
+	pipe := s.Clients.Read.Pipeline() // the list first: one that has taken more has given a heartbeat
+	list, heartbeat := pipe.LRange(ctx, s.Keys.Taken(owner), 0, -1), pipe.ZScore(ctx, s.Keys.Workers, owner)
+	_, _ = pipe.Exec(ctx) // each command tells its own error
+	entries, err := list.Result()
 	if err != nil || len(entries) == 0 {
 		return r, Wrap(err, "read taken entries")
 	}
@@ -175,7 +179,7 @@ func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r 
 	if err != nil {
 		return r, err
 	}
-	r.begun, r.now = map[string]string{}, now
+	r.begun, r.now, r.heartbeat = map[string]string{}, now, time.UnixMilli(int64(heartbeat.Val())).UTC()
 	judged = earlier(judged, now)
 	for i, fence := range fences {
 		late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(judged)

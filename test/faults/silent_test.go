@@ -214,8 +214,8 @@ func (f *silentFleet) load(n int) {
 	f.Commit(now, transitions...)
 }
 
-// silence lets workers become silent while they work, each in one of the ways, until it is over and their attempts have ended: so no attempt loses
-// two workers. It returns those that go on, and new ones.
+// silence lets workers become silent while they work, each in one of the ways, until it is over and their attempts have succeeded. It returns those
+// that go on, and new ones.
 func (f *silentFleet) silence(workers []*hand, ways []silence) (next []*hand) {
 	f.t.Helper()
 	f.awaitWork(workers)
@@ -242,7 +242,10 @@ func (f *silentFleet) silence(workers []*hand, ways []silence) (next []*hand) {
 		}
 	}
 	f.await("the end of what the silent had in hand", workers, func(worker *hand) bool {
-		return !slices.ContainsFunc(worker.entries, func(e entry) bool { return f.Attempt(e.UID) == e.AttemptUID })
+		return !slices.ContainsFunc(worker.entries, func(e entry) bool {
+			m := f.Model(e.UID)
+			return m["attempt_uid"] == e.AttemptUID || m["deaths"] != "" // no attempt is to lose two workers
+		})
 	})
 	return next
 }

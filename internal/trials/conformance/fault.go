@@ -162,8 +162,7 @@ func playOrders(ctx context.Context, s *stage) {
 	order("")
 	s.should("takes again when it may", s.until(ctx, "b", model.EventSuccess), silence)
 	order(store.PoolStop)
-	ended := func() bool { return s.worker.ended() != "" }
-	s.should("ends within 15 s when an operator says stop", s.within(ctx, bound, ended), "it had to be killed")
+	s.should("ends within 15 s when an operator says stop", s.within(ctx, bound, func() bool { return s.worker.ended() != "" }), "it had to be killed")
 }
 
 // playTexts has texts that are longer than anybody reads.
