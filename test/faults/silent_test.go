@@ -134,8 +134,15 @@ func (f *silentFleet) hire(n int) (workers []*hand) {
 	return workers
 }
 
-// tell signals a worker with all that it has started.
-func tell(h *hand, number syscall.Signal) { _ = syscall.Kill(-h.Process.Pid, number) }
+// lives says whether a worker has not ended yet.
+func (h *hand) lives() bool { return h.Process.Signal(syscall.Signal(0)) == nil }
+
+// tell signals a worker with all that it has started. The number of one that has ended may be that of another program.
+func tell(h *hand, number syscall.Signal) {
+	if h.lives() {
+		_ = syscall.Kill(-h.Process.Pid, number)
+	}
+}
 
 // owned are the entries that a worker has taken, and its names among the workers.
 func (f *silentFleet) owned(h *hand) (entries []entry, names []string) {
@@ -156,7 +163,11 @@ func (f *silentFleet) owned(h *hand) (entries []entry, names []string) {
 
 func (f *silentFleet) awaitWork(workers []*hand) {
 	f.t.Helper()
-	f.await("work in the hands of each", workers, func(h *hand) bool { entries, _ := f.owned(h); return len(entries) > 0 })
+	f.await("work in the hands of each", workers, func(h *hand) bool {
+		stopIf(f.t, !h.lives(), "want a worker that goes on, got %v", h.ProcessState)
+		entries, _ := f.owned(h)
+		return len(entries) > 0
+	})
 }
 
 // forgot says whether others have the attempts of a worker.
@@ -167,6 +178,7 @@ func (f *silentFleet) forgot(h *hand, _ time.Time) bool {
 
 // hears says whether Redis has heard of a worker since an instant.
 func (f *silentFleet) hears(h *hand, since time.Time) bool {
+	stopIf(f.t, !h.lives(), "want a worker that goes on, got %v", h.ProcessState)
 	_, names := f.owned(h)
 	beats := f.Scores(f.Store.Keys.Workers)
 	return slices.ContainsFunc(names, func(name string) bool { return beats[name] > since.UnixMilli() })
