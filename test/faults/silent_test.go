@@ -37,8 +37,8 @@ type silentFleet struct {
 // hand is one of its workers.
 type hand struct {
 	*exec.Cmd
-	way  *link // to Redis; nil on a cluster
-	left chan error
+	way  *link         // to Redis; nil on a cluster
+	left chan struct{} // closed when it has ended
 	// when it had become silent
 	names   []string // among the workers
 	entries []entry
@@ -113,7 +113,7 @@ func (f *silentFleet) commandIn(language string) func(url string) *exec.Cmd {
 // hire starts workers, each on a way of its own.
 func (f *silentFleet) hire(n int) (workers []*hand) {
 	for range n {
-		h := &hand{left: make(chan error, 1)}
+		h := &hand{left: make(chan struct{})}
 		url := f.Server.URL
 		if !f.Server.IsCluster() {
 			h.way = newLink(f.t, f.Server.Addr)
@@ -125,10 +125,9 @@ func (f *silentFleet) hire(n int) (workers []*hand) {
 		must(f.t, h.Start())
 		f.t.Cleanup(func() {
 			tell(h, syscall.SIGKILL)
-			for range h.left { // until it is closed
-			}
+			<-h.left
 		})
-		go func() { h.left <- h.Wait(); close(h.left) }()
+		go func() { _ = h.Wait(); close(h.left) }() // its state says how it ended
 		workers = append(workers, h)
 	}
 	return workers
@@ -271,8 +270,8 @@ func (f *silentFleet) audit(workers []*hand) {
 		tell(worker, syscall.SIGTERM)
 	}
 	for _, worker := range workers {
-		err := <-worker.left
-		failIf(f.t, err != nil, "want a worker that ends well, got %v", err)
+		<-worker.left
+		failIf(f.t, !worker.ProcessState.Success(), "want a worker that ends well, got %v", worker.ProcessState)
 	}
 	testkit.Eventually(f.t, "all names of workers forgotten", func() bool { return len(f.Scores(f.Store.Keys.Workers)) == 0 })
 	f.stop()
