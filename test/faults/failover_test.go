@@ -121,8 +121,9 @@ func (w *watched) sentinel(address string) *redis.SentinelClient {
 // failOver kills the master once the replica knows all that it knows, and returns when the sentinels have agreed on the replica.
 func (w *watched) failOver() {
 	w.t.Helper()
-	one := redis.NewClient(&redis.Options{Addr: w.master.Addr}).Conn()
-	defer func() { _ = one.Close() }()
+	client := redis.NewClient(&redis.Options{Addr: w.master.Addr, MaxRetries: -1})
+	one := client.Conn()
+	defer func() { _, _ = one.Close(), client.Close() }()
 	must(w.t, one.Set(context.Background(), "known to the replica", "", time.Minute).Err())
 	known, err := one.Wait(context.Background(), 1, testkit.Limit).Result()
 	stopIf(w.t, known != 1 || err != nil, "want a replica that has all, got %d, %v", known, err)
