@@ -199,14 +199,17 @@ trap 'stopping=${stopping:-$SECONDS}' TERM INT
 # message --arg type TYPE [--arg FIELD VALUE...] is one about the attempt in hand.
 message() { calm jq -cn "$@" --arg uid "$uid" --arg refresh_attempt_uid "$fence" '$ARGS.named'; }
 
-# push MESSAGE prints the error, if Redis does not take it.
-push() { redis -x RPUSH "$queue-output" 2>&1 >/dev/null <<<"$1"; }
+# push MESSAGE prints the error, if Redis does not take it. A signal may have ended what writes a message: then there is none.
+push() { [ -z "$1" ] || redis -x RPUSH "$queue-output" 2>&1 >/dev/null <<<"$1"; }
 
 # say TYPE [--arg FIELD VALUE...] pushes a message, and after an error again until the attempt no longer counts. False: it may not have reached
 # Redis.
 say() {
   local text error wait=100 pause send=push
-  text=$(message --arg type "$@")
+  for _ in 1 2 3; do
+    if text=$(message --arg type "$@"); then break; fi
+  done
+  if [ -z "$text" ]; then return 1; fi
   if [ -n "$held" ] && [ "$1" != started ]; then send=answer; fi
   until error=$("$send" "$text"); do
     if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS >= stopping + 10)); } || over told || { passed && [ -z "$begun" ] && ((SECONDS > taken + 60)); }; then

@@ -24,14 +24,14 @@ type bench struct {
 	client redis.UniversalClient
 }
 
-// startBash starts the worker with a program, a script of sh, at a bench of the Redis of a URL.
-func startBash(t *testing.T, client redis.UniversalClient, address, script string) *bench {
+// startBash starts the worker with a program, a script of sh, at a bench of the Redis of a URL, with more in its environment.
+func startBash(t *testing.T, client redis.UniversalClient, address, script string, environ ...string) *bench {
 	t.Helper()
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
 	testkit.RequireProgram(t, "jq", "jq")
 	var said testkit.Buffer
 	worker := exec.Command(fromRoot(t, "clients/bash/worker.sh"), "sh", "-c", script)
-	worker.Env = append(os.Environ(), "REDIS_URL="+address, "REFRESHD_QUEUE=q")
+	worker.Env = append(append(os.Environ(), "REDIS_URL="+address, "REFRESHD_QUEUE=q"), environ...)
 	worker.Stdout, worker.Stderr = &said, &said
 	must(t, worker.Start())
 	t.Cleanup(func() {
@@ -170,6 +170,22 @@ func TestTheBashWorkerTellsLongAndManyLinesInShort(t *testing.T) {
 	if told == 0 || told > 20 || said[len(said)-2].Status != "200" {
 		t.Errorf("expected a few of the lines and the last, found %d, %+v", told, said[len(said)-2])
 	}
+}
+
+// TestTheBashWorkerLosesNoResultWhenWhatWritesItIsEnded has every other message end before it is written, as a signal to the whole group ends it.
+func TestTheBashWorkerLosesNoResultWhenWhatWritesItIsEnded(t *testing.T) {
+	t.Parallel()
+	s, dir := testkit.Redis(t), t.TempDir()
+	real, err := exec.LookPath("jq")
+	if err != nil {
+		testkit.RequireProgram(t, "jq", "jq")
+	}
+	fake := "#!/bin/sh\nif [ \"$1\" = -cn ] && mkdir " + dir + "/ended 2>/dev/null; then exit 143; fi\nrmdir " + dir + "/ended 2>/dev/null\nexec " + real + ` "$@"`
+	must(t, os.WriteFile(filepath.Join(dir, "jq"), []byte(fake), 0o700))
+	b := startBash(t, s.Client(t), s.URL, "echo half; sleep 2", "PATH="+dir+":"+os.Getenv("PATH"))
+	b.hand("m")
+	said := b.end()
+	failIf(t, said[0].Type != "started" || last(said).Type != "success", "expected the begin and a success, found %+v", said)
 }
 
 func TestTheBashWorkerEndsItsWorkAtTheDeadlineThatRedisTells(t *testing.T) {
