@@ -278,7 +278,7 @@ func (f *silentFleet) audit(workers []*hand) {
 	stats := f.Stats()
 	failIf(f.t, stats["success"] != f.saved, "want %d models refreshed, got %v", f.saved, stats)
 	failIf(f.t, stats["start"] != f.saved+stats["interrupted"], "want the first attempt of each unless it was handed back, got %v", stats)
-	failIf(f.t, stats["failure"]+stats["timeout"]+stats["withdrawn"] > 0, "want no other end of an attempt, got %v", stats)
+	failIf(f.t, stats["failure"]+stats["timeout"]+stats["withdrawn"]+stats["malformed"] > 0, "want no other end of an attempt, got %v", stats)
 	failIf(f.t, events["success"] > f.saved, "want no success twice, got %v", events)
 	for key := range f.Server.Dump(f.t) {
 		failIf(f.t, strings.HasPrefix(key, f.Store.Keys.Taken("")), "want nothing left behind, got %q", key)
