@@ -176,11 +176,9 @@ func TestTheBashWorkerTellsLongAndManyLinesInShort(t *testing.T) {
 func TestTheBashWorkerLosesNoResultWhenWhatWritesItIsEnded(t *testing.T) {
 	t.Parallel()
 	s, dir := testkit.Redis(t), t.TempDir()
-	real, err := exec.LookPath("jq")
-	if err != nil {
-		testkit.RequireProgram(t, "jq", "jq")
-	}
-	fake := "#!/bin/sh\nif [ \"$1\" = -cn ] && mkdir " + dir + "/ended 2>/dev/null; then exit 143; fi\nrmdir " + dir + "/ended 2>/dev/null\nexec " + real + ` "$@"`
+	testkit.RequireProgram(t, "jq", "jq")
+	path := testkit.Got(exec.LookPath("jq"))(t)
+	fake := "#!/bin/sh\nif [ \"$1\" = -cn ] && mkdir " + dir + "/ended 2>/dev/null; then exit 143; fi\nrmdir " + dir + "/ended 2>/dev/null\nexec " + path + ` "$@"`
 	must(t, os.WriteFile(filepath.Join(dir, "jq"), []byte(fake), 0o700))
 	b := startBash(t, s.Client(t), s.URL, "echo half; sleep 2", "PATH="+dir+":"+os.Getenv("PATH"))
 	b.hand("m")
