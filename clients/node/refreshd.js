@@ -565,19 +565,22 @@ class Worker {
           .then((found) => this.#judge(attempt, ...found))
           .catch((error) => {
             attempt.takenAt = Date.now();
-            this.log('comparing the attempts in hand', error);
+            this.#miss('comparing the attempts in hand', error);
           })
           .finally(() => { attempt.asked = false; });
       }
     }
   }
 
+  /** Prints why Redis was not heard; at the end the worker itself closes the connections. */
+  #miss(what, error) { if (!this.#gone.signal.aborted) this.log(what, error); }
+
   /** Gives a heartbeat a second, also while all slots work. A part whose node does not answer holds up no other. */
   async #beat() {
     while (await pause(1000, true, { signal: this.#gone.signal }).catch(() => false)) {
       for (const part of this.#parts.filter(({ known, beats }) => known && !beats)) {
         part.beats = true;
-        this.#ask(part, 0).then(() => part.settle()).catch((error) => this.log('giving a heartbeat', error)).finally(() => { part.beats = false; });
+        this.#ask(part, 0).then(() => part.settle()).catch((error) => this.#miss('giving a heartbeat', error)).finally(() => { part.beats = false; });
       }
     }
   }
