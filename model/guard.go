@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -66,16 +67,26 @@ func (a *Attempt) Note() string {
 	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 }
 
-// Good reports whether the attempt shows what is usual: it succeeded and nobody doubts it, or somebody has accepted it.
-func (a *Attempt) Good() bool { return a.Accepted || a.Outcome == EventSuccess && a.Suspect == "" }
+// Good reports whether the attempt shows what is usual: it succeeded, found something new and nobody doubts it, or somebody has accepted it.
+func (a *Attempt) Good() bool {
+	return a.Accepted || a.Outcome == EventSuccess && a.Suspect == "" && !a.FoundNothingNew()
+}
+
+// FoundNothingNew reports whether a success says so. Its numbers are those of what is in force: nobody judges them.
+func (a *Attempt) FoundNothingNew() bool { return isUnchanged(a.Changed) }
+
+func isUnchanged(changed *bool) bool { return changed != nil && !*changed }
 
 // Doubt tells why guards doubt a success with these numbers; empty: they do not. past is the history without it, newest first. A number that the
-// success does not carry is not judged, and what is usual only where it is known: by the history, or else by Usual of the model.
+// success does not carry is doubted if it is expected, and what is usual only where it is known: by the history, or else by Usual of the model.
 func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt, usually string) string {
 	var reasons []string
 	for _, guard := range guards {
 		n, carried := metrics[guard.Metric]
 		if !carried {
+			if reason := guard.Metric + ": missing, and the last good results had it"; expected(guard.Metric, past, usually) && !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
 			continue
 		}
 		usual, known := 0.0, true
@@ -89,12 +100,30 @@ func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt, us
 	return document.Shorten(strings.Join(reasons, "; "), document.MaxText)
 }
 
+// expected reports whether the last good results carry a number. Where the history has too few, as failures fill it, what was usual before counts.
+func expected(metric string, past []Attempt, usually string) bool {
+	seen := 0
+	for i := range past {
+		if !past[i].Good() {
+			continue
+		}
+		if _, carried := past[i].Metrics[metric]; !carried {
+			return false
+		}
+		if seen++; seen == leastGood {
+			return true
+		}
+	}
+	_, known := parseUsual(usually)[metric]
+	return known
+}
+
 // usualOf is the median of the last good results that carry the number, back to one that was accepted: that begins a new level. Where the history
 // has too few, as failures fill it, what was usual before counts. false: nothing is known.
 func usualOf(guard policy.Guard, past []Attempt, usually string) (usual float64, known bool) {
 	var good []float64
 	for i := range past {
-		if n, carried := past[i].Metrics[guard.Metric]; carried && past[i].Good() && len(good) < guard.Of {
+		if n, carried := past[i].Metrics[guard.Metric]; carried && past[i].Good() && len(good) < cmp.Or(guard.Of, policy.DefaultGuardOf) {
 			good = append(good, n)
 		}
 		if past[i].Accepted {
@@ -109,15 +138,15 @@ func usualOf(guard policy.Guard, past []Attempt, usually string) (usual float64,
 	return good[(len(good)-1)/2]/2 + good[len(good)/2]/2, true // of an odd number both are the middle one
 }
 
-// Usually is what is usual once a good result is there: of each number that a guard compares, as in Usual of the model. past begins with that result.
+// Usually is what is usual once a good result is there: of each number that a guard names, as in Usual of the model. past begins with that result.
 func Usually(guards []policy.Guard, past []Attempt, usually string) string {
 	known := map[string]float64{}
 	for _, guard := range guards {
 		usual, is := usualOf(guard, past, usually)
-		if n, carried := past[0].Metrics[guard.Metric]; carried && past[0].Accepted {
-			usual, is = n, true
+		if n, carried := past[0].Metrics[guard.Metric]; past[0].Accepted {
+			usual, is = n, carried
 		}
-		if is && guard.Relative() {
+		if _, found := known[guard.Metric]; is && (guard.Relative() || !found) { // what is compared goes before what is only expected
 			known[guard.Metric] = usual
 		}
 	}
@@ -138,15 +167,16 @@ func parseUsual(text string) (usual map[string]float64) {
 	return usual
 }
 
-// Doubts reports whether the guards of the policy have to see these numbers: only then the history is needed. What does not count is not doubted.
-func (m *Model) Doubts(metrics map[string]float64) bool {
-	return len(m.Policy.Guard) > 0 && len(metrics) > 0 && !m.Outdated && !m.Unpublished
+// Doubts reports whether the guards of the policy have to see the numbers of a message: only then the history is needed. What does not count, or
+// found nothing new, is not doubted.
+func (m *Model) Doubts(message *Message) bool {
+	return len(m.Policy.Guard) > 0 && !isUnchanged(message.Changed) && !m.Outdated && !m.Unpublished
 }
 
 // judge decides about a success: it counts, or a guard doubts it and the policy says what follows. What nobody doubts and is not published is made
 // again. m.Past is the history without it.
 func (m *Model) judge(message Message, now time.Time) (decision Decision) {
-	verdict, reason := m.verdict(message.Metrics)
+	verdict, reason := m.verdict(&message)
 	switch {
 	case verdict == VerdictFail:
 		decision = m.Fail(policy.Doubted(reason), now)
@@ -160,7 +190,7 @@ func (m *Model) judge(message Message, now time.Time) (decision Decision) {
 		decision = m.Succeed(now, message.Changed)
 	}
 	decision.Ended.Metrics, decision.Ended.Suspect, decision.Ended.Unpublished = message.Metrics, reason, message.Unpublished
-	if decision.Event == EventSuccess && reason == "" && m.Doubts(message.Metrics) {
+	if decision.Event == EventSuccess && reason == "" && m.Doubts(&message) {
 		decision.learn(m, m.Past)
 	}
 	decision.TellsSuspect = reason != "" && m.Policy.Tells(policy.NoticeSuspect)

@@ -54,21 +54,21 @@ func TestOnlyGoodResultsTellWhatIsUsual(t *testing.T) {
 		past []Attempt
 		want string
 	}{
-		"three":                  {rowsOf(100, 100, 100), doubted},
-		"fewer than three":       {rowsOf(100, 100), ""},
-		"the newest of them":     {rowsOf(100, 100, 100, 1, 1, 1, 1), doubted},
-		"the median":             {rowsOf(1, 100, 9000), doubted},
-		"a failure is not good":  {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Outcome = EventFailure }), ""},
-		"a suspect is not good":  {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Suspect = "rows 100" }), ""},
-		"an accepted one is":     {with(rowsOf(100, 100, 100), 2, func(a *Attempt) { a.Suspect, a.Accepted = "rows 100", true }), doubted},
-		"none before that is":    {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Suspect, a.Accepted = "rows 100", true }), ""},
-		"a held one is not good": {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Outcome = EventSuspect }), ""},
-		"one without the number": {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Metrics = map[string]float64{"bytes": 1} }), ""},
+		"three":                   {rowsOf(100, 100, 100), doubted},
+		"fewer than three":        {rowsOf(100, 100), ""},
+		"the newest of them":      {rowsOf(100, 100, 100, 1, 1, 1, 1), doubted},
+		"the median":              {rowsOf(1, 100, 9000), doubted},
+		"a failure is not good":   {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Outcome = EventFailure }), ""},
+		"a suspect is not good":   {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Suspect = "rows 100" }), ""},
+		"an accepted one is":      {with(rowsOf(100, 100, 100), 2, func(a *Attempt) { a.Suspect, a.Accepted = "rows 100", true }), doubted},
+		"none before that is":     {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Suspect, a.Accepted = "rows 100", true }), ""},
+		"a held one is not good":  {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Outcome = EventSuspect }), ""},
+		"an unchanged one is not": {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Changed = new(bool) }), ""},
+		"one without the number":  {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Metrics = map[string]float64{"bytes": 1} }), ""},
 	} {
 		got := Doubt(half, map[string]float64{"rows": 40}, test.past, "")
 		failIf(t, got != test.want, "%s: %q, want %q", name, got, test.want)
 	}
-	failIf(t, Doubt(half, map[string]float64{"bytes": 0}, rowsOf(100, 100, 100), "") != "", "a number that the success does not carry is judged")
 	both := append(half, policy.Guard{Metric: "rows", Rule: policy.GuardMin, Bound: 50})
 	got := Doubt(both, map[string]float64{"rows": 40}, rowsOf(100, 100, 100), "")
 	failIf(t, got != doubted+"; rows 40: expected at least 50", "%q", got)
@@ -207,6 +207,7 @@ func TestAcceptingADoubtedSuccessThatCountsMakesItGood(t *testing.T) {
 	d := succeed(t, &m, 0, monday.Add(time.Minute))
 	m.State, m.Past = d.Next, []Attempt{*d.Ended}
 	before := m.State
+	before.Usual = `{"rows":0}`
 	d, outcome := m.accept(monday.Add(time.Hour))
 	failIf(t, outcome != Applied || d.Event != EventAccept || d.Next != before || !d.Ended.Good() || !d.Replaces, "%q %+v", outcome, d)
 	m.Past[0] = *d.Ended

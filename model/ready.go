@@ -19,10 +19,10 @@ const (
 	VerdictStale   Verdict = "stale"   // the attempt does not count any more
 )
 
-// verdict judges numbers, and tells why guards doubt them; empty: they do not. m.Past is the history without them.
-func (m *Model) verdict(metrics map[string]float64) (verdict Verdict, doubt string) {
-	if m.Doubts(metrics) {
-		doubt = Doubt(m.Policy.Guard, metrics, m.Past, m.Usual)
+// verdict judges the numbers of a message, and tells why guards doubt them; empty: they do not. m.Past is the history without them.
+func (m *Model) verdict(message *Message) (verdict Verdict, doubt string) {
+	if m.Doubts(message) {
+		doubt = Doubt(m.Policy.Guard, message.Metrics, m.Past, m.Usual)
 	}
 	switch {
 	case doubt == "" || cmp.Or(m.Policy.OnSuspect, policy.SuspectTell) == policy.SuspectTell:
@@ -42,7 +42,7 @@ func (m *Model) ready(message Message, now time.Time) (decision Decision) {
 		return decision
 	}
 	decision = m.sign(now)
-	decision.Verdict, decision.Doubt = m.verdict(message.Metrics)
+	decision.Verdict, decision.Doubt = m.verdict(&message)
 	return decision
 }
 

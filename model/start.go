@@ -69,7 +69,7 @@ func (s *State) plannedFor() time.Time { return cmp.Or(s.PlannedFor, s.RefreshAt
 func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next := m.State
 	next.AttemptNo++
-	next.AttemptUID, next.Traced = attemptUID, m.Traces
+	next.AttemptUID, next.Traced, next.Guarded = attemptUID, m.Traces, m.Policy.Withholds()
 	next.StartedAt, next.NotBefore = now, time.Time{}
 	next.PlannedFor, next.Reserved = time.Time{}, ""
 	if next.Trigger = m.Trigger.started(); m.Policy.Misfire.Limited && m.isPlanned() {

@@ -67,6 +67,9 @@ type State struct {
 	// Usual is what was usual of the numbers that guards compare when the last good result came, as a JSON object; empty: not known.
 	Usual string
 
+	// Guarded marks a running attempt whose result a guard may keep from being published: its worker should ask before.
+	Guarded bool
+
 	// Traced marks a running attempt whose entry names its trace.
 	Traced bool
 
@@ -215,7 +218,7 @@ func (s *State) endAttempt() {
 	s.SilentAfter, s.HeardAt = 0, time.Time{}
 	s.TakenAt = time.Time{}
 	s.EntryDeadlineAt, s.EntryPlannedAt, s.EntryDueAt = time.Time{}, time.Time{}, time.Time{}
-	s.Again, s.Outdated, s.Traced = false, false, false
+	s.Again, s.Outdated, s.Traced, s.Guarded = false, false, false, false
 	s.Counted = ""
 }
 

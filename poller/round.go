@@ -148,7 +148,7 @@ func (p *Poller) readPast(ctx context.Context, messages []*message, snapshot *st
 		}
 		record := snapshot.Records[m.uid()]
 		late := m.result.AttemptUID == record.LastAttemptUID
-		if (late || record.AttemptUID == m.result.AttemptUID && record.Doubts(m.result.Metrics)) && !slices.Contains(judged, record) {
+		if (late || record.AttemptUID == m.result.AttemptUID && record.Doubts(m.result)) && !slices.Contains(judged, record) {
 			judged = append(judged, record)
 		}
 	}

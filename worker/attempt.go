@@ -43,6 +43,7 @@ type Attempt struct {
 	status       *status                                       // nil outside a pool
 	ask          func(context.Context, message) (reply, error) // likewise
 	signs        *status                                       // of life; nil: none are announced
+	unguarded    atomic.Bool                                   // Redis has told that no guard may withhold the result
 	deadline     atomic.Pointer[time.Time]                     // nil: DeadlineAt
 }
 
@@ -87,6 +88,10 @@ func (a *Attempt) Metric(name string, n float64) {
 		a.metrics.Store(name, n)
 	}
 }
+
+// Guarded reports whether a guard of the policy may keep the result from being published, or that is not known: then ask by Ready before. It may
+// be called from any goroutine.
+func (a *Attempt) Guarded() bool { return a.ask != nil && !a.unguarded.Load() }
 
 // Ready asks, before anything is published, what the guards of the policy say of the numbers so far. Nil: publish. Any other error the handler returns
 // without publishing: then the attempt ends as the verdict says. It waits for a poller until ctx or the attempt ends; a poller of 0.9.0 never answers.

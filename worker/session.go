@@ -163,6 +163,7 @@ func (s *session) begin(ctx context.Context, executions []*execution, told time.
 		if err == nil && fences[i].Err == nil {
 			current = fences[i].AttemptUID
 			e.DeadlineAt = cmp.Or(fences[i].DeadlineAt, e.DeadlineAt)
+			e.unguarded.Store(!fences[i].Guarded)
 		}
 		switch {
 		case current != e.AttemptUID:

@@ -50,6 +50,7 @@ const (
 	fieldAttemptUID = "attempt_uid"
 	fieldDeadlineAt = "deadline_at"
 	fieldHeardAt    = "heard_at"
+	fieldGuarded    = "guarded"
 	fieldRefreshAt  = "refresh_at"
 	fieldWhy        = "refresh_why"
 	fieldTicket     = "ticket" // commit.lua writes it
@@ -59,7 +60,7 @@ const (
 // isOfAttempt says of fields that only a model with an attempt has them: they go with its attempt_uid.
 var isOfAttempt = map[string]bool{
 	"counted_by": true, "started_at": true, fieldDeadlineAt: true, "entry_deadline_at": true, "entry_planned_at": true, "entry_times": true, "taken_at": true,
-	"processing_at": true, "worker": true, "silent_after": true, fieldHeardAt: true, "again": true, "outdated": true, "traced": true,
+	"processing_at": true, "worker": true, "silent_after": true, fieldHeardAt: true, "again": true, "outdated": true, "traced": true, fieldGuarded: true,
 }
 
 // codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
@@ -154,6 +155,7 @@ func (c *codec) state(m *model.Model) {
 	c.flag("unpublished", &m.Unpublished)
 	c.text("usual", &m.Usual)
 	c.flag("traced", &m.Traced)
+	c.flag(fieldGuarded, &m.Guarded)
 	c.flag("refresh_disabled_until_update", &m.Disabled)
 	c.time("refresh_disabled_at", &m.DisabledAt)
 	c.text("refresh_disabled_user_friendly_reason", &m.DisabledReason)

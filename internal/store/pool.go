@@ -243,6 +243,8 @@ type Fence struct {
 	DeadlineAt time.Time
 	// Begun says that a `started` of the attempt was applied: from then on nobody moves its deadline.
 	Begun bool
+	// Guarded says that a guard may keep the result from being published: the worker should ask before it publishes.
+	Guarded bool
 	// Err says why this fence could not be read; the other fields then say nothing.
 	Err error
 }
@@ -252,7 +254,7 @@ type Fence struct {
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := Map(uids, func(uid string) *redis.SliceCmd {
-		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at")
+		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at", fieldGuarded)
 	})
 	clock := s.askTime(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each command tells its own error
@@ -269,7 +271,7 @@ func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, er
 		}
 		// A deadline that cannot be read must not hide the fence: it counts as unknown.
 		deadline, _ := time.Parse(time.RFC3339, Text(fields[1]))
-		fences[i] = Fence{AttemptUID: Text(fields[0]), DeadlineAt: deadline, Begun: Text(fields[2]) != ""}
+		fences[i] = Fence{AttemptUID: Text(fields[0]), DeadlineAt: deadline, Begun: Text(fields[2]) != "", Guarded: Text(fields[3]) != ""}
 	}
 	return fences, now, nil
 }

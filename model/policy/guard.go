@@ -96,6 +96,9 @@ const (
 	SuspectHold OnSuspect = "hold" // the model waits until somebody accepts or rejects it
 )
 
+// Withholds reports whether a guard may keep a result from being published.
+func (p *Policy) Withholds() bool { return len(p.Guard) > 0 && p.OnSuspect != "" }
+
 // ReasonSuspect is the error type of a success that was doubted.
 const ReasonSuspect = "suspect"
 
@@ -193,10 +196,29 @@ func (l *linter) lintGuard() {
 	if l.Policy.OnSuspect != "" && len(l.Policy.Guard) == 0 {
 		l.warn("on_suspect", "says %s, and there is no guard: nothing is ever doubted", l.Policy.OnSuspect)
 	}
+	l.lintBounds()
 	for i, g := range l.Policy.Guard {
 		if g.Of > UsualHistory {
 			l.warn(fmt.Sprintf("guard[%d].%s.of", i, g.Metric), "%d results are more than the %d attempts that a history keeps, unless --history-cap says more", g.Of, UsualHistory)
 			return
+		}
+	}
+}
+
+// lintBounds warns of bounds between which there is no number.
+func (l *linter) lintBounds() {
+	least, most := map[string]float64{}, map[string]float64{}
+	for _, g := range l.Policy.Guard {
+		switch _, found := most[g.Metric]; {
+		case g.Rule == GuardMin:
+			least[g.Metric] = max(least[g.Metric], g.Bound)
+		case g.Rule == GuardMax && (!found || g.Bound < most[g.Metric]):
+			most[g.Metric] = g.Bound
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(most)) {
+		if least[name] > most[name] {
+			l.warn("guard", "no %s is at least %s and at most %s: every result is doubted", name, FormatMetric(least[name]), FormatMetric(most[name]))
 		}
 	}
 }

@@ -295,6 +295,7 @@ func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, 
 	case p.message != nil && p.message.Type == model.MessageSuccess:
 		r.Metrics = model.FormatMetrics(p.message.Metrics)
 		r.rows, r.carried = p.message.Metrics["rows"]
+		r.unchanged = unchanged(p.message.Changed)
 	}
 	p.records[uid] = slices.Insert(p.records[uid], 0, r.record)
 	p.noteEnd(uid, r, replaces)

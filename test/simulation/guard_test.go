@@ -56,7 +56,7 @@ func (t *temper) doubt(rng *rand.Rand, planted bug) {
 // rows are what a success reports of itself.
 func (w *workerRole) rows() []string {
 	return w.pick(`"metrics":{"rows":100}`, `"metrics":{"rows":100,"bytes":7}`, `"metrics":{"rows":110}`, `"metrics":{"rows":120}`, `"metrics":{"rows":90}`,
-		`"metrics":{"rows":70}`, `"metrics":{"rows":0}`, `"metrics":{"bytes":7}`, `"metrics":{"rows":"many"},"changed":true`)
+		`"metrics":{"rows":70}`, `"metrics":{"rows":0}`, `"metrics":{"rows":0},"changed":false`, `"metrics":{"bytes":7}`, `"metrics":{"rows":"many"},"changed":true`)
 }
 
 // historyCap is how many attempts a history keeps.
@@ -65,12 +65,13 @@ const historyCap = 3
 // ending is what an attempt has left behind: its entry of the history, and the rows that it reported.
 type ending struct {
 	record
-	rows    float64
-	carried bool
+	rows      float64
+	carried   bool
+	unchanged bool
 }
 
 func (r ending) good() bool {
-	return r.Outcome == model.EventSuccess && (r.Suspect == "" || r.Accepted)
+	return r.Outcome == model.EventSuccess && (r.Suspect == "" && !r.unchanged || r.Accepted)
 }
 
 func recordOf(a *model.Attempt) record {
@@ -82,8 +83,11 @@ func endingOf(entry string) (r ending) {
 	must(err)
 	r.record = recordOf(&a)
 	r.rows, r.carried = a.Metrics["rows"]
+	r.unchanged = unchanged(a.Changed)
 	return r
 }
+
+func unchanged(changed *bool) bool { return changed != nil && !*changed }
 
 // noteEnd notes an attempt in front of those that ended before, or in the place of the newest.
 func (p *replay) noteEnd(uid string, r ending, replaces bool) {
@@ -114,17 +118,27 @@ func (p *replay) usualOf(uid string) (usual float64, known bool) {
 	return good[historyCap/2], true
 }
 
+// expected reports whether rows must not be missing: the last three good results had them, or those before did, where there are fewer.
+func (p *replay) expected(uid string) bool {
+	good := slices.DeleteFunc(slices.Clone(p.pasts[uid]), func(r ending) bool { return !r.good() })
+	if slices.ContainsFunc(good, func(r ending) bool { return !r.carried }) {
+		return false
+	}
+	_, known := p.usual[uid]
+	return known || len(good) >= historyCap
+}
+
 // learn notes what is usual behind a good result, or one that was accepted: that begins a new level.
 func (p *replay) learn(m *model.Model, r ending, decision *model.Decision) {
-	if learns := r.good() && len(m.Policy.Guard) > 0 && (!m.Running() || r.Metrics != ""); !learns {
+	if learns := r.good() && len(m.Policy.Guard) > 0; !learns {
 		return
 	}
 	usual, known := p.usualOf(m.UID)
-	if r.Accepted && r.carried {
-		usual, known = r.rows, true
+	if r.Accepted {
+		usual, known = r.rows, r.carried
 	}
 	delete(p.usual, m.UID)
-	if known && slices.ContainsFunc(m.Policy.Guard, policy.Guard.Relative) {
+	if known {
 		p.usual[m.UID] = usual
 	}
 	failIf(usualRows(decision.Next.Usual) != p.usual[m.UID], "usual is %q, want %v by %+v", decision.Next.Usual, p.usual[m.UID], p.pasts[m.UID])
@@ -137,8 +151,11 @@ func usualRows(text string) float64 {
 }
 
 // doubted reports whether guards doubt a success by what was reported before, and never by itself.
-func (p *replay) doubted(m *model.Model, rows float64) bool {
+func (p *replay) doubted(m *model.Model, rows float64, carried bool) bool {
 	usual, known := p.usualOf(m.UID)
+	if !carried {
+		return len(m.Policy.Guard) > 0 && p.expected(m.UID)
+	}
 	return slices.ContainsFunc(m.Policy.Guard, func(g policy.Guard) bool {
 		if g.Rule == policy.GuardMin {
 			return rows < g.Bound
@@ -152,7 +169,7 @@ func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at t
 	held, next := p.held[uid], &decision.Next
 	if p.message != nil && p.message.Type == model.MessageSuccess && decision.Event != model.EventOutdated && decision.Event != model.EventLate {
 		rows, carried := p.message.Metrics["rows"]
-		want := map[bool]model.Event{false: model.EventSuccess}[carried && p.doubted(m, rows)]
+		want := map[bool]model.Event{false: model.EventSuccess}[!unchanged(p.message.Changed) && p.doubted(m, rows, carried)]
 		if want == "" {
 			want = map[policy.OnSuspect]model.Event{"": model.EventSuccess, policy.SuspectFail: model.EventFailure, policy.SuspectHold: model.EventSuspect}[m.Policy.OnSuspect]
 			if want == model.EventSuspect && m.Again { // it runs again anyway

@@ -132,8 +132,8 @@ func (w *workerRole) progress(uid string) (kind model.MessageType, fields []stri
 	if w.slow && w.rng.IntN(3) > 0 {
 		return []model.MessageType{"", "", model.MessageStatus}[w.rng.IntN(3)], nil
 	}
-	if w.calm && !w.ill { // all work succeeds at once, as when the simulation comes to rest
-		return model.MessageSuccess, nil
+	if w.calm && !w.ill { // all work succeeds at once, and is not doubted, as when the simulation comes to rest
+		return model.MessageSuccess, []string{`"metrics":{"rows":100}`}
 	}
 	if w.ill {
 		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"reset by peer"`, `"reason":"no such table"`, `"error_type":"http_404"`)

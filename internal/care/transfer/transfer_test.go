@@ -152,7 +152,7 @@ func full(t *testing.T) model.Model {
 func idle(m model.Model) model.Model {
 	s := &m.State
 	m.Trigger = model.TriggerRetry
-	s.AttemptUID, s.Worker, s.Again, s.Outdated, s.Traced, s.Counted, s.Reserved = "", "", false, false, false, "", ""
+	s.AttemptUID, s.Worker, s.Again, s.Outdated, s.Traced, s.Guarded, s.Counted, s.Reserved = "", "", false, false, false, false, "", ""
 	s.StartedAt, s.DeadlineAt, s.EntryDeadlineAt, s.EntryPlannedAt, s.EntryDueAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	s.TakenAt, s.ProcessingAt = time.Time{}, time.Time{}
 	s.Disabled, s.DisabledAt, s.DisabledBy, s.DisabledReason, s.DisabledWho = false, time.Time{}, "", "", ""

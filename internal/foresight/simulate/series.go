@@ -19,6 +19,7 @@ type Refresh struct {
 	Suspect string             `json:"suspect"` // why it is doubted; empty: it is not
 
 	accepted bool
+	changed  *bool // as in a history
 }
 
 const maxSeriesLine = 64 << 10 // in bytes: an attempt of a history is long
@@ -60,6 +61,9 @@ func readRefresh(text []byte) (refresh Refresh, recorded bool, err error) {
 	}
 	if _, recorded = fields["attempt_uid"]; recorded {
 		refresh.accepted, _ = fields["accepted"].(bool)
+		if changed, is := fields["changed"].(bool); is {
+			refresh.changed = &changed
+		}
 		fields, _ = fields["metrics"].(map[string]any)
 	}
 	doc := document.Reader{Fields: fields}
@@ -86,8 +90,11 @@ func Judge(guards []policy.Guard, series []Refresh) []Refresh {
 	judged := slices.Clone(series)
 	for i := range judged {
 		r := &judged[i]
-		r.No, r.Suspect = i+1, model.Doubt(guards, r.Metrics, past, usually)
-		past = slices.Insert(past, 0, model.Attempt{Outcome: model.EventSuccess, Metrics: r.Metrics, Suspect: r.Suspect, Accepted: r.accepted})
+		itself := model.Attempt{Outcome: model.EventSuccess, Metrics: r.Metrics, Accepted: r.accepted, Changed: r.changed}
+		if r.No = i + 1; !itself.FoundNothingNew() {
+			itself.Suspect = model.Doubt(guards, r.Metrics, past, usually)
+		}
+		r.Suspect, past = itself.Suspect, slices.Insert(past, 0, itself)
 		if past[0].Good() {
 			usually = model.Usually(guards, past, usually)
 		}

@@ -35,7 +35,7 @@ func TestASeriesIsJudgedAsAPollerJudgesEachResultByThoseBeforeIt(t *testing.T) {
 		failIf(t, r.No != i+1, "expected number %d, found %d", i+1, r.No)
 		told = append(told, r.Suspect)
 	}
-	equal(t, []string{"", "", "", "rows 49: over 50% less than the usual 100", "", "rows 48: over 50% less than the usual 100"}, told)
+	equal(t, []string{"", "", "", "rows 49: over 50% less than the usual 100", "rows: missing, and the last good results had it", "rows 48: over 50% less than the usual 100"}, told)
 	failIf(t, series[3].Suspect != "", "expected the series of the caller as it was, found %v", series[3])
 }
 
@@ -43,13 +43,14 @@ func TestAHistoryIsJudgedFromItsOldestAttemptAndWhatSomebodyAcceptedIsGood(t *te
 	attempt := func(metrics string, accepted string) string {
 		return `{"attempt_uid":"a","outcome":"success","suspect":"x","metrics":` + metrics + `,"accepted":` + accepted + "}\n"
 	}
-	text := attempt(`{"rows":10}`, "false") + attempt(`null`, "false") + attempt(`{"rows":40}`, "true") + attempt(`{"rows":40}`, "true") + attempt(`{"rows":41}`, "true") +
+	text := attempt(`{"rows":10}`, "false") + `{"attempt_uid":"a","outcome":"success","changed":false,"metrics":{"rows":1}}` + "\n" + attempt(`null`, "false") + attempt(`{"rows":40}`, "true") + attempt(`{"rows":40}`, "true") + attempt(`{"rows":41}`, "true") +
 		attempt(`{"rows":100}`, "false") + attempt(`{"rows":100}`, "false")
 	series, err := ReadSeries(strings.NewReader(text))
 	must(t, err)
 	judged := Judge(guards(t, drop("50%")), series)
-	failIf(t, len(judged) != 6 || judged[0].Metrics["rows"] != 100, "expected six successes, the oldest first, found %v", judged)
-	equal(t, "rows 10: over 50% less than the usual 40", judged[5].Suspect)
+	failIf(t, len(judged) != 7 || judged[0].Metrics["rows"] != 100, "expected seven successes, the oldest first, found %v", judged)
+	equal(t, "rows 10: over 50% less than the usual 40", judged[6].Suspect)
+	failIf(t, judged[5].Suspect != "", "what found nothing new is doubted: %s", judged[5].Suspect)
 }
 
 func TestAnUnreadableSeriesIsRefusedWithItsLineAndField(t *testing.T) {
