@@ -162,6 +162,9 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 	told := c.fail(exitUsage, "worker", "--http", "http://127.0.0.1:1", "--http-header", "X: y", "--http-header", "geheim")
 	expectContains(t, told, `--http-header: expected one line "NAME: VALUE", found something else as number 2`)
 	failIf(t, strings.Contains(told, "geheim"), "expected the value of a header unsaid, found %s", told)
+	told = c.fail(exitUsage, "worker", "--fetch", t.TempDir(), "--fetch-header", "geheim")
+	expectContains(t, told, `--fetch-header: expected one line "NAME: VALUE", found something else as number 1`)
+	failIf(t, strings.Contains(told, "geheim"), "expected the value of a header unsaid, found %s", told)
 }
 
 func TestACancelledCommandEndsAndFails(t *testing.T) {

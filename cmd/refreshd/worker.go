@@ -28,6 +28,7 @@ type workerFlags struct {
 	noLog     bool     // with exec
 	killAfter duration // with exec: from SIGTERM to SIGKILL; default 2 s
 	headers   []string // with http: "NAME: VALUE"
+	asked     []string // with fetch: likewise
 
 	download handlers.FetchOptions // with fetch
 	pool     worker.Config
@@ -43,6 +44,8 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var(count[int64]{&f.download.MaxBytes, "at least 1"}, "max-bytes", "with --fetch: largest file to accept, in bytes (default 1 GiB)")
 	flags.StringArrayVar(&f.download.AllowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
 	flags.BoolVar(&f.download.AllowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
+	flags.StringArrayVar(&f.asked, "fetch-header", nil, "with --fetch: `\"NAME: VALUE\"` to send to each address, but not on to another host, may be given several times; see --allow-host")
+	flags.Var((*duration)(&f.download.Revalidate), "revalidate", "with --fetch: download the whole after so long, though the server says that nothing has changed (default 1w)")
 	flags.Var((*duration)(&f.download.Stall), "stall", "with --fetch: give up when the server does not answer, or then sends less than --least-rate, for so long (default 1m)")
 	flags.Var(count[int64]{&f.download.LeastRate, "at least 1"}, "least-rate", "with --fetch: bytes a second to expect of a body, over each --stall (default 1024)")
 	flags.Var(count[int]{&f.pool.Concurrency, "1 to 10000"}, "concurrency", "attempts to work on at the same time (default 4)")
@@ -129,23 +132,38 @@ func (f *workerFlags) handler(queue string, several bool, secrets, args []string
 			Queue: queue, Secrets: secrets, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr, Log: !f.noLog,
 		})
 	case f.http != "":
-		header := http.Header{}
-		for i, line := range f.headers {
-			name, value, found := strings.Cut(line, ":")
-			if !found || !httpName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") { // what is refused is not told: headers hold secrets
-				return nil, fmt.Errorf(`--http-header: expected one line "NAME: VALUE", found something else as number %d`, i+1)
-			}
-			header.Add(name, strings.TrimSpace(value))
+		header, err := readHeader("--http-header", f.headers)
+		if err != nil {
+			return nil, err
 		}
 		header.Set("Refreshd-Queue", queue)
 		return handlers.HTTP(f.http, handlers.HTTPOptions{Header: header})
 	case several && strings.HasPrefix(queue, "."):
 		return nil, fmt.Errorf("--fetch: expected several queues whose names do not begin with a dot, as each gets a directory, found %q", queue)
-	case several:
-		return handlers.Fetch(filepath.Join(f.fetch, queue), f.download)
-	default:
-		return handlers.Fetch(f.fetch, f.download)
 	}
+	dir, options := f.fetch, f.download
+	if several {
+		dir = filepath.Join(dir, queue)
+	}
+	header, err := readHeader("--fetch-header", f.asked)
+	if err != nil {
+		return nil, err
+	}
+	options.Header, options.UserAgent = header, "refreshd/"+readVersion().Version+" (+https://github.com/refreshd/refreshd)"
+	return handlers.Fetch(dir, options)
+}
+
+// readHeader reads lines "NAME: VALUE". What is refused is not told: headers hold secrets.
+func readHeader(flag string, lines []string) (http.Header, error) {
+	header := http.Header{}
+	for i, line := range lines {
+		name, value, found := strings.Cut(line, ":")
+		if !found || !httpName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fmt.Errorf(`%s: expected one line "NAME: VALUE", found something else as number %d`, flag, i+1)
+		}
+		header.Add(name, strings.TrimSpace(value))
+	}
+	return header, nil
 }
 
 var httpName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")

@@ -25,12 +25,14 @@ type download struct {
 	source   *url.URL
 	response *http.Response
 	path     string
-	most     int64 // bytes
+	most     int64   // bytes
+	known    sidecar // of the file that it replaces; empty: nothing is known
 
 	bytes int64
 	hash  hash.Hash
 	rows  rowCount
 	body  error // what went wrong with the body, and not with the file
+	doubt error // why it is not to be published; nil: it is
 }
 
 var errTooLarge = errors.New("the file is too large")
@@ -45,13 +47,24 @@ func (d *download) receive(file io.Writer) error {
 	return context.Cause(d.ctx)
 }
 
-// publish replaces the file, unless a later attempt has. A sidecar must never vouch for another file than its own.
+// publish tells what has arrived and replaces the file, unless a guard doubts the numbers or a later attempt has. A sidecar must never vouch for another
+// file than its own.
 func (d *download) publish(written string) error {
+	meta := d.meta()
+	meta.tell(d.attempt)
+	d.attempt.Status("Downloaded "+meta.String(), 100)
+	if meta.SHA256 == d.known.SHA256 {
+		d.attempt.Unchanged()
+	} else if d.attempt.Guarded() {
+		if d.doubt = d.attempt.Ready(d.ctx); d.doubt != nil {
+			return d.doubt
+		}
+	}
 	return publish(d.ctx, d.path, d.attempt.Fence, func() error {
 		if err := d.rename(written); err != nil {
 			return err
 		}
-		return writeSidecar(d.path, d.meta())
+		return writeSidecar(d.path, meta)
 	})
 }
 
@@ -64,8 +77,8 @@ func (d *download) rename(written string) error {
 
 func (d *download) meta() sidecar {
 	return sidecar{
-		URL: digest(d.source.String()), ETag: d.response.Header.Get("ETag"), LastModified: d.response.Header.Get("Last-Modified"),
-		Bytes: d.bytes, SHA256: hex.EncodeToString(d.hash.Sum(nil)),
+		URL: digest(d.source.String()), validators: validatorsOf(d.response.Header),
+		Bytes: d.bytes, Rows: d.counted(), SHA256: hex.EncodeToString(d.hash.Sum(nil)), Fence: d.attempt.Fence,
 	}
 }
 
@@ -95,6 +108,8 @@ func (d *download) failure(err error) error {
 	switch {
 	case d.ctx.Err() != nil:
 		return context.Cause(d.ctx)
+	case d.doubt != nil:
+		return d.doubt
 	case errors.Is(err, errOvertaken):
 		return worker.ErrorType(err, "overtaken")
 	case errors.Is(d.body, errTooLarge):
@@ -171,19 +186,20 @@ func (c *rowCount) endLine() {
 	c.text = false
 }
 
-// count gives the attempt its numbers: the bytes, and the rows of what its type or its name says is CSV or JSON lines.
-func (d *download) count() {
-	d.attempt.Metric("bytes", float64(d.bytes))
+// counted are the rows of what its type or its name says is CSV or JSON lines; nil: it has none.
+func (d *download) counted() *int64 {
 	kind, _, _ := mime.ParseMediaType(d.response.Header.Get("Content-Type"))
 	name := path.Ext(d.source.Path)
 	switch rows, counted := d.rows.rows(); {
 	case !counted:
+		return nil
 	case slices.Contains([]string{"application/x-ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines"}, kind), name == ".jsonl", name == ".ndjson":
 		d.rows.endLine()
-		d.attempt.Metric("rows", float64(d.rows.lines))
+		return &d.rows.lines
 	case kind == "text/csv", kind == "text/tab-separated-values", name == ".csv", name == ".tsv":
-		d.attempt.Metric("rows", float64(rows))
+		return &rows
 	}
+	return nil
 }
 
 func (c *rowCount) end() {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -35,12 +34,20 @@ type FetchOptions struct {
 	Stall time.Duration
 	// LeastRate is how much of the body has to come in each of these periods, in bytes a second. At least 1. Defaults to 1,024.
 	LeastRate int64
+	// Revalidate is how long a server is believed that says that nothing has changed: then the whole is asked for. 1 h to 1 year. Defaults to a week.
+	Revalidate time.Duration
+	// UserAgent is how the worker calls itself. Defaults to refreshd and its address.
+	UserAgent string
+	// Header is sent with every request, but not on to another host by a redirection. Defaults to nothing.
+	Header http.Header
 }
 
 func (o FetchOptions) withDefaults() FetchOptions {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
 	o.Stall = cmp.Or(o.Stall, time.Minute)
 	o.LeastRate = cmp.Or(o.LeastRate, 1<<10)
+	o.Revalidate = cmp.Or(o.Revalidate, 7*24*time.Hour)
+	o.UserAgent = cmp.Or(o.UserAgent, "refreshd (+https://github.com/refreshd/refreshd)")
 	return o
 }
 
@@ -54,6 +61,8 @@ func (o FetchOptions) Validate() error {
 		return fmt.Errorf("stall: expected 10ms to 1h, found %s", document.FormatDuration(o.Stall))
 	case o.LeastRate < 1:
 		return fmt.Errorf("least rate: expected at least 1 byte a second, found %d", o.LeastRate)
+	case o.Revalidate < time.Hour || o.Revalidate > 365*24*time.Hour:
+		return fmt.Errorf("revalidate: expected 1h to 365d, found %s", document.FormatDuration(o.Revalidate))
 	default:
 		return nil
 	}
@@ -62,8 +71,9 @@ func (o FetchOptions) Validate() error {
 // Fetch returns a handler that downloads the payload's input_url, http or https, into a directory, which it creates. The file
 // is named after the model, see below, and replaced in one step: readers see the old or the new one, whole, whatever fails.
 //
-// ETag and Last-Modified are kept in a hidden file beside it. A server that answers 304 to them, or the same bytes again, is
-// told as a success that found nothing new. While it downloads the status tells the bytes, at the end also the rows: the
+// ETag and Last-Modified are kept in a hidden file beside it, where the next change of the feed is sure to change them. A server that answers 304 to them, or
+// the same bytes again, is told as a success that found nothing new; it is not believed for longer than Revalidate. If a guard of the policy may withhold
+// the result, it is asked before the file is replaced. While it downloads the status tells the bytes, at the end also the rows: the
 // records of the CSV after its header.
 //
 // The address may come from users, so it leads to public addresses only, unless AllowPrivate says otherwise: this is checked of what the
@@ -88,7 +98,7 @@ func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
 	}
-	options.Client = guard.client(options.Client)
+	options.Client = keepHeader(guard.client(options.Client), options.Header)
 	if err := errors.Join(os.MkdirAll(dir, 0o755), removeLeftovers(dir)); err != nil {
 		return nil, fmt.Errorf("fetch: prepare the directory: %w", err)
 	}
@@ -113,32 +123,23 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	defer watchdog.end()
 	ctx = watchdog.ctx
 	path := filepath.Join(f.dir, fileName(attempt.UID))
-	known, conditional := readSidecar(path, source.String())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
+	known, _ := readSidecar(path, source.String())
+	response, conditional, err := f.request(ctx, attempt, source, known.believed(attempt.Fence, f.Revalidate))
 	if err != nil {
-		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
-	}
-	if known.ETag != "" {
-		request.Header.Set("If-None-Match", known.ETag)
-	}
-	if known.LastModified != "" {
-		request.Header.Set("If-Modified-Since", known.LastModified)
-	}
-	response, err := f.Client.Do(request)
-	if err != nil {
-		return fetchError(ctx, err)
+		return err
 	}
 	response.Body = watchdog.respond(response.Body)
 	defer func() { _ = response.Body.Close() }()
 	switch {
 	case response.StatusCode == http.StatusNotModified && conditional:
 		attempt.Unchanged()
+		known.tell(attempt)
 		attempt.Status("Not changed", 100)
 		return publish(ctx, path, attempt.Fence, func() error { return nil })
 	case response.StatusCode != http.StatusOK:
 		return refused(response, source)
 	}
-	return f.save(&download{ctx: ctx, attempt: attempt, source: source, response: response, path: path, most: f.MaxBytes}, known)
+	return f.save(&download{ctx: ctx, attempt: attempt, source: source, response: response, path: path, most: f.MaxBytes, known: known})
 }
 
 // fetchError is the failure of a request. What the guard refuses only the owner can mend; the texts around it tell addresses.
@@ -150,22 +151,13 @@ func fetchError(ctx context.Context, err error) error {
 }
 
 // save replaces the file and its sidecar, and tells what has arrived.
-func (f *fetcher) save(d *download, known sidecar) error {
+func (f *fetcher) save(d *download) error {
 	if d.response.ContentLength > d.most {
 		return d.tooLarge()
 	}
 	if err := replaceBy(d.path, d.receive, d.publish); err != nil {
 		return d.failure(err)
 	}
-	if d.meta().SHA256 == known.SHA256 {
-		d.attempt.Unchanged()
-	}
-	d.count()
-	text := size(d.bytes)
-	if rows, counted := d.rows.rows(); counted {
-		text = words.Count(int(rows), "row", "rows") + ", " + text
-	}
-	d.attempt.Status("Downloaded "+text, 100)
 	return nil
 }
 

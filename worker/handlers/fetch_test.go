@@ -25,7 +25,9 @@ import (
 )
 
 func TestTheDefaultsOfAFetchAreThoseOfItsDocumentation(t *testing.T) {
-	want := FetchOptions{MaxBytes: 1073741824, Stall: time.Minute, LeastRate: 1024}
+	want := FetchOptions{
+		MaxBytes: 1073741824, Stall: time.Minute, LeastRate: 1024, Revalidate: 168 * time.Hour, UserAgent: "refreshd (+https://github.com/refreshd/refreshd)",
+	}
 	equal(t, want, FetchOptions{}.withDefaults())
 }
 
@@ -239,7 +241,19 @@ func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *fe
 func (f *feed) fetch(ctx context.Context, url string) model.Message {
 	f.t.Helper()
 	payload := testkit.Got(json.Marshal(map[string]string{"input_url": url}))(f.t)
-	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: payload}
+	return f.try(ctx, &worker.Attempt{Payload: payload})
+}
+
+// fetchAs fetches by an attempt of its own.
+func (f *feed) fetchAs(t *testing.T, a *worker.Attempt) model.Message {
+	t.Helper()
+	a.Payload = testkit.Got(json.Marshal(map[string]string{"input_url": f.url}))(t)
+	return f.try(t.Context(), a)
+}
+
+func (f *feed) try(ctx context.Context, a *worker.Attempt) model.Message {
+	f.t.Helper()
+	a.UID, a.AttemptUID = "tbl/1", "a1"
 	said, end := try(ctx, f.t, f.handler, a)
 	f.said = append(f.said, said...)
 	if ctx.Err() == nil {

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/refreshd/refreshd/model/words"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // fileName derives the name of a file from the uid of a model: every character other than letters, digits and _-. becomes
@@ -44,11 +47,38 @@ func digest(text string) string {
 // sidecar is what is remembered of a file that was fetched: a hidden JSON file beside it. It holds no URL, because there may
 // be a password in it.
 type sidecar struct {
-	URL          string `json:"url_sha256"`
-	ETag         string `json:"etag,omitempty"`
-	LastModified string `json:"last_modified,omitempty"`
-	Bytes        int64  `json:"bytes"`
-	SHA256       string `json:"sha256"`
+	URL string `json:"url_sha256"`
+	validators
+	Bytes  int64  `json:"bytes"`
+	Rows   *int64 `json:"rows,omitempty"` // nil: it has none
+	SHA256 string `json:"sha256"`
+	// Fence is that of the attempt that has brought the whole file: at least its time, in Unix ms. 0: not known, or an older release has written it, which
+	// kept validators that say little.
+	Fence int64 `json:"fence,omitempty"`
+}
+
+// believed are the validators as long as the whole file is not older than an age, by the fence of an attempt. Without fences they are believed.
+func (s *sidecar) believed(fence int64, age time.Duration) validators {
+	if fence-s.Fence > age.Milliseconds() {
+		return validators{}
+	}
+	return s.validators
+}
+
+// tell gives an attempt the numbers of the file.
+func (s *sidecar) tell(attempt *worker.Attempt) {
+	attempt.Metric("bytes", float64(s.Bytes))
+	if s.Rows != nil {
+		attempt.Metric("rows", float64(*s.Rows))
+	}
+}
+
+// String is how much the file holds, for its owner.
+func (s *sidecar) String() string {
+	if s.Rows == nil {
+		return size(s.Bytes)
+	}
+	return words.Count(int(*s.Rows), "row", "rows") + ", " + size(s.Bytes)
 }
 
 func sidecarPath(path string) string {

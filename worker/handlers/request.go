@@ -1,0 +1,62 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// ask requests a feed. One who runs the model by hand wants to have what the origin has now, past all caches; else a cache may ask the origin whether it has
+// changed, but must not guess.
+func (f *fetcher) ask(ctx context.Context, attempt *worker.Attempt, source *url.URL, known validators) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
+	if err != nil {
+		return nil, worker.NotRetryable(fmt.Errorf("make the request: %w", err))
+	}
+	request.Header.Set("User-Agent", f.UserAgent)
+	request.Header.Set("Accept", "*/*")
+	request.Header.Set("Cache-Control", "max-age=0")
+	if attempt.Purpose == model.ForRun {
+		request.Header.Set("Cache-Control", "no-cache")
+	}
+	for name, values := range f.Header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	known.ask(request.Header)
+	response, err := f.Client.Do(request)
+	if err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	return response, nil
+}
+
+// request asks for a feed, and once more without validators if the server refuses these.
+func (f *fetcher) request(ctx context.Context, attempt *worker.Attempt, source *url.URL, known validators) (response *http.Response, conditional bool, err error) {
+	conditional = known != validators{}
+	response, err = f.ask(ctx, attempt, source, known)
+	if conditional && err == nil && response.StatusCode == http.StatusPreconditionFailed {
+		_ = response.Body.Close()
+		conditional = false
+		response, err = f.ask(ctx, attempt, source, validators{})
+	}
+	return response, conditional, err
+}
+
+// keepHeader returns a client that sends a header to the host that it was given for, and to no other that a redirection names.
+func keepHeader(client *http.Client, header http.Header) *http.Client {
+	kept := *client
+	kept.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		first := via[0].URL
+		if next.URL.Hostname() != first.Hostname() || first.Scheme == "https" && next.URL.Scheme != "https" {
+			for name := range header {
+				next.Header.Del(name)
+			}
+		}
+		return client.CheckRedirect(next, via)
+	}
+	return &kept
+}

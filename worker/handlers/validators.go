@@ -1,0 +1,63 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// validators are by what a server tells versions of a feed apart (RFC 9110, section 8.8). Empty: it does not.
+type validators struct {
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"last_modified,omitempty"`
+}
+
+// validatorsOf are those of a response that its server changes with each change of the feed. Within a second of Last-Modified the feed may change once
+// more under the same date (section 8.8.2.2), and under an ETag that is made of that time and of the size.
+func validatorsOf(header http.Header) validators {
+	v := validators{header.Get("ETag"), header.Get("Last-Modified")}
+	modified, err := http.ParseTime(v.LastModified)
+	if err != nil {
+		return validators{ETag: v.ETag}
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil && date.Sub(modified) >= time.Second {
+		return v
+	}
+	if tellsTime(v.ETag, modified) {
+		return validators{}
+	}
+	return validators{ETag: v.ETag}
+}
+
+// tellsTime reports whether an ETag is made of a time: in seconds or parts of them, hexadecimal as of nginx, Apache and busybox, decimal, or to the base
+// of 36 as of caddy.
+func tellsTime(etag string, at time.Time) bool {
+	if strings.Contains(etag, strconv.FormatInt(at.Unix(), 36)) {
+		return true
+	}
+	parts := strings.FieldsFunc(etag, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) })
+	for _, part := range parts {
+		for _, base := range []int{10, 16} {
+			n, err := strconv.ParseInt(part, base, 64)
+			for scale := int64(1); err == nil && scale <= 1e9; scale *= 1000 {
+				if n/scale == at.Unix() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// ask makes a request conditional.
+func (v validators) ask(header http.Header) {
+	if plain, packed := strings.CutSuffix(v.ETag, `-gzip"`); packed { // Apache knows its own only without what it has added itself
+		header.Set("If-None-Match", v.ETag+", "+plain+`"`)
+	} else if v.ETag != "" {
+		header.Set("If-None-Match", v.ETag)
+	}
+	if v.LastModified != "" {
+		header.Set("If-Modified-Since", v.LastModified)
+	}
+}
