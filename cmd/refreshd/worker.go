@@ -43,6 +43,7 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var(count[int64]{&f.download.MaxBytes, "at least 1"}, "max-bytes", "with --fetch: largest file to accept, in bytes (default 1 GiB)")
 	flags.StringArrayVar(&f.download.AllowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
 	flags.BoolVar(&f.download.AllowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
+	flags.StringSliceVar(&f.download.IgnoreParams, "fetch-ignore", nil, "with --fetch: `PARAMETERS` of a query, such as token,sig, that may be new each time without making it another feed")
 	flags.Var((*duration)(&f.download.Stall), "stall", "with --fetch: give up when the server does not answer, or then sends less than --least-rate, for so long (default 1m)")
 	flags.Var(count[int64]{&f.download.LeastRate, "at least 1"}, "least-rate", "with --fetch: bytes a second to expect of a body, over each --stall (default 1024)")
 	flags.Var(count[int]{&f.pool.Concurrency, "1 to 10000"}, "concurrency", "attempts to work on at the same time (default 4)")

@@ -22,7 +22,7 @@ import (
 type download struct {
 	ctx      context.Context
 	attempt  *worker.Attempt
-	source   *url.URL
+	source   *url.URL // without what it does not depend on
 	response *http.Response
 	path     string
 	most     int64 // bytes

@@ -35,6 +35,9 @@ type FetchOptions struct {
 	Stall time.Duration
 	// LeastRate is how much of the body has to come in each of these periods, in bytes a second. At least 1. Defaults to 1,024.
 	LeastRate int64
+	// IgnoreParams are parameters of the query, such as a signature that is new each time, that make an address no other one: its ETag and
+	// Last-Modified are sent back whatever they are. Defaults to none.
+	IgnoreParams []string
 }
 
 func (o FetchOptions) withDefaults() FetchOptions {
@@ -113,7 +116,8 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	defer watchdog.end()
 	ctx = watchdog.ctx
 	path := filepath.Join(f.dir, fileName(attempt.UID))
-	known, conditional := readSidecar(path, source.String())
+	identity := identityOf(source, f.IgnoreParams)
+	known, conditional := readSidecar(path, identity.String())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
 	if err != nil {
 		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
@@ -138,7 +142,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	case response.StatusCode != http.StatusOK:
 		return refused(response, source)
 	}
-	return f.save(&download{ctx: ctx, attempt: attempt, source: source, response: response, path: path, most: f.MaxBytes}, known)
+	return f.save(&download{ctx: ctx, attempt: attempt, source: identity, response: response, path: path, most: f.MaxBytes}, known)
 }
 
 // fetchError is the failure of a request. What the guard refuses only the owner can mend; the texts around it tell addresses.
@@ -182,7 +186,7 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 		err := errors.New("input_url: expected a URL, found nothing")
 		return nil, ownersFault(err, "input_url", "No address of the feed (input_url) is set.")
 	}
-	parsed, err := checkURL(text)
+	parsed, err := checkURL(document.TrimAddress(text))
 	if err != nil {
 		return nil, ownersFault(fmt.Errorf("input_url: %w", err), "input_url", "The address of the feed is not a valid http or https address.")
 	}
