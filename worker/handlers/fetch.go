@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -41,7 +40,7 @@ type FetchOptions struct {
 }
 
 func (o FetchOptions) withDefaults() FetchOptions {
-	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
+	o.MaxBytes = min(cmp.Or(o.MaxBytes, 1<<30), 1<<62)
 	o.Stall = cmp.Or(o.Stall, time.Minute)
 	o.LeastRate = cmp.Or(o.LeastRate, 1<<10)
 	return o
@@ -66,16 +65,16 @@ func (o FetchOptions) Validate() error {
 // is named after the model, see below, and replaced in one step: readers see the old or the new one, whole, whatever fails.
 //
 // ETag and Last-Modified are kept in a hidden file beside it. A server that answers 304 to them, or the same bytes again, is
-// told as a success that found nothing new. While it downloads the status tells the bytes, at the end also the rows: the
-// records of the CSV after its header.
+// told as a success that found nothing new. While it downloads the status tells the bytes, at the end also the rows of what is CSV,
+// TSV or JSON lines by its type or name: records after the header, or lines.
 //
 // The address may come from users, so it leads to public addresses only, unless AllowPrivate says otherwise: this is checked of what the
 // name resolves to, for each connection, redirections included. A URL that is refused as it is written is not retryable; a name that
 // leads inside is told like one that does not exist. What owners are not told stands in the log of the pool.
 //
 // Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
-// not retryable and told to the owner in plain words. A body that is cut off is a failure and leaves the old file; so is a server
-// that does not answer within Stall, or then sends less than LeastRate for as long.
+// not retryable and told to the owner in plain words. A body that is cut off, or packed in a way that is not understood, is a failure
+// and leaves the old file; so is a server that does not answer within Stall, or then sends less than LeastRate for as long.
 //
 // The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
 // with a hash. The file of a model that is removed stays, and so does a hidden one with the fence of
@@ -122,6 +121,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	if err != nil {
 		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
 	}
+	request.Header.Set("Accept-Encoding", "gzip") // said by ourselves, so that all codings are taken off in one place
 	if known.ETag != "" {
 		request.Header.Set("If-None-Match", known.ETag)
 	}
@@ -155,8 +155,8 @@ func fetchError(ctx context.Context, err error) error {
 
 // save replaces the file and its sidecar, and tells what has arrived.
 func (f *fetcher) save(d *download, known sidecar) error {
-	if d.response.ContentLength > d.most {
-		return d.tooLarge()
+	if d.response.ContentLength > d.most && d.response.Header.Get("Content-Encoding") == "" {
+		return d.failure(errTooLarge)
 	}
 	if err := replaceBy(d.path, d.receive, d.publish); err != nil {
 		return d.failure(err)
@@ -165,11 +165,6 @@ func (f *fetcher) save(d *download, known sidecar) error {
 		d.attempt.Unchanged()
 	}
 	d.count()
-	text := size(d.bytes)
-	if rows, counted := d.rows.rows(); counted {
-		text = words.Count(int(rows), "row", "rows") + ", " + text
-	}
-	d.attempt.Status("Downloaded "+text, 100)
 	return nil
 }
 

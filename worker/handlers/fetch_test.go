@@ -200,7 +200,7 @@ func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 
 func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	d := &download{ctx: ctx, attempt: example(), response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
+	d := &download{ctx: ctx, attempt: example(), source: &url.URL{}, response: &http.Response{Request: &http.Request{URL: &url.URL{}}, Body: io.NopCloser(strings.NewReader(table))}, most: 100}
 	cancel(worker.ErrFenceLost)
 	path := filepath.Join(t.TempDir(), "feed")
 	err := replace(path, d.receive)
@@ -342,7 +342,7 @@ func TestAConditionIsOnlySentForTheFileThatIsThere(t *testing.T) {
 func TestASidecarVouchesForNoOtherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "feed")
 	must(t, writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}))
-	d := &download{ctx: t.Context(), attempt: example(), path: path, response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
+	d := &download{ctx: t.Context(), attempt: example(), path: path, source: &url.URL{}, response: &http.Response{Request: &http.Request{URL: &url.URL{}}, Body: io.NopCloser(strings.NewReader(table))}, most: 100}
 	must(t, replaceBy(path, d.receive, d.rename)) // and here the worker is killed
 	meta, found := readSidecar(path, "u")
 	failIf(t, found, "the sidecar of the old file vouches for the new one: %+v", meta)
