@@ -59,6 +59,9 @@ func (d *download) copyTo(file io.Writer) error {
 	body := bufio.NewReaderSize(io.TeeReader(limited, file), 32<<10)
 	head, _ := body.Peek(512) // an error comes again
 	isPage := isHTML(d.response.Header.Get("Content-Type"), head)
+	if err := d.checkPage(isPage); err != nil {
+		return err
+	}
 	d.rows = -1
 	if counter := counterOf(d.response, d.source); counter != nil && !isPage {
 		d.rows = counter.rows(body, d.most)
@@ -119,6 +122,8 @@ func (d *download) failure(err error) error {
 	case errors.Is(err, errTooLarge):
 		err = fmt.Errorf("%w: expected at most %d bytes", errTooLarge, d.most)
 		return ownersFault(err, "too_large", "The feed is larger than the "+size(d.most)+" that are allowed.")
+	case errors.Is(err, errPage):
+		return worker.ErrorType(worker.UserFriendly(err, "The address gave a web page in place of the feed."), "html")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return worker.ErrorType(fmt.Errorf("the body is cut off after %d bytes", d.wire), "truncated")
 	case d.end != nil && !errors.Is(d.end, io.EOF):

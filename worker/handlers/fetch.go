@@ -74,7 +74,8 @@ func (o FetchOptions) Validate() error {
 //
 // Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
 // not retryable and told to the owner in plain words. A body that is cut off, or packed in a way that is not understood, is a failure
-// and leaves the old file; so is a server that does not answer within Stall, or then sends less than LeastRate for as long.
+// and leaves the old file; so is a web page in place of data, unless the payload has "expect":"html", and a server that does not answer
+// within Stall, or then sends less than LeastRate for as long.
 //
 // The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
 // with a hash. The file of a model that is removed stays, and so does a hidden one with the fence of

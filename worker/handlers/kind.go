@@ -2,8 +2,12 @@ package handlers
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -12,8 +16,9 @@ var (
 	// tabular finds CSV, JSON lines and TSV, in this order, in the type of a body, the name of its file, a path or a parameter.
 	tabular = regexp.MustCompile(`(?im)(?:\b|_|%3a)(?:(csv|comma-separated-values)|(ndjson|jsonl(?:ines)?)|tsv|tab(?:-separated-values)?)(?:\.gz)?["'/ ]*([;,&]|$)`)
 	// vague are types of which the body may be anything: text/html is what PHP says when it is not told.
-	vague = regexp.MustCompile(`(?i)^(?:$|text/plain|text/html|[^;,]*(?:octet-stream|download|excel|gzip))(?:$|[;, ])`)
-	page  = regexp.MustCompile(`(?i)^\x{feff}?\s*<(!doctype\s+)?html\b`)
+	vague   = regexp.MustCompile(`(?i)^(?:$|text/plain|text/html|[^;,]*(?:octet-stream|download|excel|gzip))(?:$|[;, ])`)
+	page    = regexp.MustCompile(`(?i)^\x{feff}?\s*<(!doctype\s+)?html\b`)
+	errPage = errors.New("expected data as before, found a web page")
 )
 
 // counterOf returns what counts the rows of a response, or nil. What is not said by its type is said by its name, the path after redirections
@@ -39,4 +44,20 @@ func counterOf(response *http.Response, source *url.URL) *counter {
 func isHTML(contentType string, head []byte) bool {
 	said := strings.Contains(strings.ToLower(contentType), "html")
 	return page.Match(head) || said && (bytes.Contains(head, []byte("<html")) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
+}
+
+// checkPage refuses a page in place of data. A feed that is a page remains one, and a payload may say "expect":"html".
+func (d *download) checkPage(isPage bool) error {
+	var payload struct{ Expect any }
+	_ = json.Unmarshal(d.attempt.Payload, &payload)
+	old, err := os.Open(d.path)
+	if !isPage || payload.Expect == "html" || err != nil {
+		return nil
+	}
+	defer func() { _ = old.Close() }()
+	head, _ := io.ReadAll(io.LimitReader(old, 512))
+	if len(head) == 0 || isHTML("text/html", head) { // its type is not known any more
+		return nil
+	}
+	return errPage
 }

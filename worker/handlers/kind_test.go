@@ -1,14 +1,19 @@
 package handlers
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 const webPage = "\n<!DOCTYPE html>\n<html><body>Please sign in</body></html>\n"
@@ -126,6 +131,54 @@ func TestAPageIsToldByItsTypeAndItsFirstBytes(t *testing.T) {
 	} {
 		if got := isHTML(c.kind, []byte(c.head)); got != c.want {
 			t.Errorf("%q, %q: got %t, want %t", c.kind, c.head, got, c.want)
+		}
+	}
+}
+
+func TestAPageInPlaceOfDataIsAFailureAndLeavesTheOldFile(t *testing.T) {
+	body, kind := table, "text/csv"
+	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, body)
+	}, FetchOptions{})
+	f.expect(success, f.fetch(t.Context(), f.url))
+	for _, kind = range []string{"text/html; charset=utf-8", "text/csv"} {
+		body = webPage
+		m := f.fetch(t.Context(), f.url)
+		if m.ErrorType != "html" || m.Retryable != nil || m.UserFriendlyReason != "The address gave a web page in place of the feed." {
+			t.Errorf("%s: told %+v, want a failure of type html that may be retried", kind, m)
+		}
+		f.holds(table)
+	}
+	body = "id\n"
+	f.expect(success, f.fetch(t.Context(), f.url))
+	f.holds("id\n")
+}
+
+func TestAFeedThatIsAPageRemainsOne(t *testing.T) {
+	for _, first := range []string{webPage, "<div>1</div>", ""} {
+		body := first
+		f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, body)
+		}, FetchOptions{})
+		f.expect(success, f.fetch(t.Context(), f.url))
+		body = webPage + "2"
+		f.expect(success, f.fetch(t.Context(), f.url))
+		f.holds(body)
+	}
+}
+
+func TestAPayloadMayExpectAPage(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, webPage) })
+	for expect, want := range map[string]string{`"html"`: "", `"csv"`: "html", `7`: "html", `null`: "html"} {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, "m"), []byte(table), 0o600))
+		handler := testkit.Got(Fetch(dir, FetchOptions{Client: ownClient(t)}))(t)
+		payload := json.RawMessage(`{"input_url":"` + address + `","expect":` + expect + `}`)
+		_, m := try(t.Context(), t, handler, &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: payload})
+		if m.ErrorType != want || (m.Type == model.MessageSuccess) != (want == "") {
+			t.Errorf("expect %s: told %+v, want the type %q", expect, m, want)
 		}
 	}
 }
