@@ -46,6 +46,7 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.download.AllowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
 	flags.StringArrayVar(&f.asked, "fetch-header", nil, "with --fetch: `\"NAME: VALUE\"` to send to each address, but not on to another host, may be given several times; see --allow-host")
 	flags.Var((*duration)(&f.download.Revalidate), "revalidate", "with --fetch: download the whole after so long, though the server says that nothing has changed (default 1w)")
+	flags.StringSliceVar(&f.download.IgnoreParams, "fetch-ignore", nil, "with --fetch: `PARAMETERS` of a query, such as token,sig, that may be new each time without making it another feed")
 	flags.Var((*duration)(&f.download.Stall), "stall", "with --fetch: give up when the server does not answer, or then sends less than --least-rate, for so long (default 1m)")
 	flags.Var(count[int64]{&f.download.LeastRate, "at least 1"}, "least-rate", "with --fetch: bytes a second to expect of a body, over each --stall (default 1024)")
 	flags.Var(count[int]{&f.pool.Concurrency, "1 to 10000"}, "concurrency", "attempts to work on at the same time (default 4)")

@@ -152,7 +152,7 @@ func hostOf(text string) string {
 	if text == "" {
 		return ""
 	}
-	parsed, err := url.Parse(strings.TrimSpace(text))
+	parsed, err := url.Parse(document.TrimAddress(text))
 	if err != nil {
 		return ""
 	}

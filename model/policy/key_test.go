@@ -100,7 +100,7 @@ func TestAHostIsWrittenInOneWay(t *testing.T) {
 		"https://example.com./x":            "example.com", "https://user:p%40ss@example.com/": "example.com",
 		"https://example.com.:80":          "example.com",
 		"https://a@b@example.com/":         "example.com",
-		"http://example.com#@evil.example": "example.com", " https://example.com ": "example.com", "//example.com/x": "example.com",
+		"http://example.com#@evil.example": "example.com", " https://example.com ": "example.com", "<https://example.com>": "example.com", "\u200b“https://example.com”\\n": "example.com", "//example.com/x": "example.com",
 		"http://example.com?@evil.example": "example.com",
 		"ftp://files.example.com/x":        "files.example.com",
 		"s3://bucket/key":                  "bucket",

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,12 +10,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"os"
-	"path"
-	"slices"
 
 	"github.com/refreshd/refreshd/worker"
 )
@@ -22,16 +21,18 @@ import (
 type download struct {
 	ctx      context.Context
 	attempt  *worker.Attempt
-	source   *url.URL
+	source   *url.URL // without what it does not depend on
 	response *http.Response
 	path     string
 	most     int64   // bytes
 	known    sidecar // of the file that it replaces; empty: nothing is known
 
-	bytes int64
+	wire  int64 // bytes of the body as it comes
+	end   error // of the connection
+	body  error // what is wrong with the body, and not with the file
+	bytes int64 // of the file
 	hash  hash.Hash
-	rows  rowCount
-	body  error // what went wrong with the body, and not with the file
+	rows  int64 // -1: it has none
 	doubt error // why it is not to be published; nil: it is
 }
 
@@ -40,11 +41,37 @@ var errTooLarge = errors.New("the file is too large")
 // receive copies the body. What is stale by now must not replace anything.
 func (d *download) receive(file io.Writer) error {
 	d.hash = sha256.New()
-	_, err := io.Copy(io.MultiWriter(file, d.hash, &d.rows), d)
+	copied := bufio.NewWriterSize(io.MultiWriter(file, d.hash), 32<<10) // it repeats its first error
+	err := d.copyTo(copied)
+	if err := copied.Flush(); err != nil {
+		return err
+	}
+	d.body = err
+	return cmp.Or(err, context.Cause(d.ctx))
+}
+
+// copyTo unpacks the body, and looks at what it is.
+func (d *download) copyTo(file io.Writer) error {
+	unpacked, err := unpack(d, d.response.Header)
 	if err != nil {
 		return err
 	}
-	return context.Cause(d.ctx)
+	limited := &io.LimitedReader{R: unpacked, N: d.most + 1}
+	body := bufio.NewReaderSize(io.TeeReader(limited, file), 32<<10)
+	head, _ := body.Peek(512) // an error comes again
+	isPage := isHTML(d.response.Header.Get("Content-Type"), head)
+	if err := d.checkPage(isPage); err != nil {
+		return err
+	}
+	d.rows = -1
+	if counter := counterOf(d.response, d.source); counter != nil && !isPage {
+		d.rows = counter.rows(body, d.most)
+	}
+	_, err = io.Copy(io.Discard, body)
+	if d.bytes = d.most + 1 - limited.N; d.bytes > d.most {
+		return errTooLarge
+	}
+	return err
 }
 
 // publish tells what has arrived and replaces the file, unless a guard doubts the numbers or a later attempt has. A sidecar must never vouch for another
@@ -76,29 +103,27 @@ func (d *download) rename(written string) error {
 }
 
 func (d *download) meta() sidecar {
-	return sidecar{
+	meta := sidecar{
 		URL: digest(d.source.String()), validators: validatorsOf(d.response.Header),
-		Bytes: d.bytes, Rows: d.counted(), SHA256: hex.EncodeToString(d.hash.Sum(nil)), Fence: d.attempt.Fence,
+		Bytes: d.bytes, SHA256: hex.EncodeToString(d.hash.Sum(nil)), Fence: d.attempt.Fence,
 	}
+	if d.rows >= 0 {
+		meta.Rows = &d.rows
+	}
+	return meta
 }
 
-// Read hands on the body, counts it and tells how far it is.
+// Read hands on the body as it comes and tells how far it is.
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.response.Body.Read(p)
-	d.bytes += int64(n)
-	if d.bytes > d.most {
-		err = errTooLarge
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		d.body = err
-		return 0, err
-	}
+	d.wire += int64(n)
+	d.end = err
 	switch total := d.response.ContentLength; {
 	case n == 0:
 	case total > 0:
-		d.attempt.Status(fmt.Sprintf("Downloading: %s of %s", size(d.bytes), size(total)), int(d.bytes*100/total))
+		d.attempt.Status(fmt.Sprintf("Downloading: %s of %s", size(d.wire), size(total)), int(d.wire*100/total))
 	default:
-		d.attempt.Status("Downloading: "+size(d.bytes), -1)
+		d.attempt.Status("Downloading: "+size(d.wire), -1)
 	}
 	return n, err
 }
@@ -112,20 +137,20 @@ func (d *download) failure(err error) error {
 		return d.doubt
 	case errors.Is(err, errOvertaken):
 		return worker.ErrorType(err, "overtaken")
-	case errors.Is(d.body, errTooLarge):
-		return d.tooLarge()
-	case errors.Is(d.body, io.ErrUnexpectedEOF):
-		return worker.ErrorType(fmt.Errorf("the body is cut off after %d bytes", d.bytes), "truncated")
+	case errors.Is(err, errTooLarge):
+		err = fmt.Errorf("%w: expected at most %d bytes", errTooLarge, d.most)
+		return ownersFault(err, "too_large", "The feed is larger than the "+size(d.most)+" that are allowed.")
+	case errors.Is(err, errPage):
+		return worker.ErrorType(worker.UserFriendly(err, "The address gave a web page in place of the feed."), "html")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return worker.ErrorType(fmt.Errorf("the body is cut off after %d bytes", d.wire), "truncated")
+	case d.end != nil && !errors.Is(d.end, io.EOF):
+		return requestError(d.ctx, fmt.Errorf("read the body: %w", d.end))
 	case d.body != nil:
-		return requestError(d.ctx, fmt.Errorf("read the body: %w", d.body))
+		return worker.ErrorType(worker.UserFriendly(fmt.Errorf("unpack the body: %w", err), "The feed is packed in a way that is not understood."), "coding")
 	default:
 		return worker.ErrorType(worker.Reason(fmt.Errorf("write the file: %w", err), "the file cannot be written"), "disk")
 	}
-}
-
-func (d *download) tooLarge() error {
-	err := fmt.Errorf("%w: expected at most %d bytes", errTooLarge, d.most)
-	return ownersFault(err, "too_large", "The feed is larger than the "+size(d.most)+" that are allowed.")
 }
 
 func size(bytes int64) string {
@@ -135,82 +160,4 @@ func size(bytes int64) string {
 		}
 	}
 	return fmt.Sprintf("%d B", bytes)
-}
-
-// rowCount counts the rows of a CSV that is written to it, in constant memory. Rows are the records after the first, which
-// is the header; blank lines are none, and a line break inside quotes ends none. Anything with a NUL in it is no CSV. One
-// goroutine only.
-type rowCount struct {
-	records int64
-	filled  bool // whether the record being read has anything in it
-	inside  bool // of a quoted field
-	closed  bool // whether the byte before was the quote that closed a field
-	starts  bool // whether the byte before was a separator
-	binary  bool
-
-	lines int64 // that are not blank, whatever quotes they have
-	text  bool  // whether the line being read has anything in it
-}
-
-func (c *rowCount) Write(p []byte) (int, error) {
-	for _, b := range p {
-		if b == '\n' {
-			c.endLine()
-		}
-		c.text = c.text || b != '\n' && b != '\r' && b != ' '
-		closed := c.closed
-		c.closed = false
-		switch {
-		case b == '"' && c.inside:
-			c.inside, c.closed = false, true
-		case b == '"':
-			// A quote in the middle of a text, as in 5", opens nothing; the second of two in a quoted field opens it again.
-			c.inside = closed || c.starts || !c.filled
-			c.filled = true
-		case b == '\n' && !c.inside:
-			c.end()
-		case b == 0:
-			c.binary = true
-		case b != '\r' && b != '\n':
-			c.filled = true
-		}
-		c.starts = b == ',' || b == ';' || b == '\t' || b == '|'
-	}
-	return len(p), nil
-}
-
-func (c *rowCount) endLine() {
-	if c.text {
-		c.lines++
-	}
-	c.text = false
-}
-
-// counted are the rows of what its type or its name says is CSV or JSON lines; nil: it has none.
-func (d *download) counted() *int64 {
-	kind, _, _ := mime.ParseMediaType(d.response.Header.Get("Content-Type"))
-	name := path.Ext(d.source.Path)
-	switch rows, counted := d.rows.rows(); {
-	case !counted:
-		return nil
-	case slices.Contains([]string{"application/x-ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines"}, kind), name == ".jsonl", name == ".ndjson":
-		d.rows.endLine()
-		return &d.rows.lines
-	case kind == "text/csv", kind == "text/tab-separated-values", name == ".csv", name == ".tsv":
-		return &rows
-	}
-	return nil
-}
-
-func (c *rowCount) end() {
-	if c.filled {
-		c.records++
-	}
-	c.filled = false
-}
-
-// rows is what has been counted, the last line included; false: it is no CSV.
-func (c *rowCount) rows() (int64, bool) {
-	c.end()
-	return max(0, c.records-1), !c.binary
 }

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -122,7 +121,7 @@ func (f *feed) holdsBytes(want []byte) {
 // A reader that errs behind its last bytes, or that brings bytes with its end, says so in one call.
 func TestWhatComesTogetherWithTheEndOfABodyCounts(t *testing.T) {
 	for _, end := range []error{io.EOF, fmt.Errorf("reset")} {
-		d := &download{ctx: t.Context(), attempt: example(), response: &http.Response{Body: io.NopCloser(&lastWords{"abc", end})}, most: 3, path: filepath.Join(t.TempDir(), "f")}
+		d := &download{ctx: t.Context(), attempt: example(), source: &url.URL{}, response: &http.Response{Request: &http.Request{URL: &url.URL{}}, Body: io.NopCloser(&lastWords{"abc", end})}, most: 3, path: filepath.Join(t.TempDir(), "f")}
 		var file bytes.Buffer
 		err := d.receive(&file)
 		whole := err == nil && file.String() == "abc"
@@ -135,69 +134,10 @@ type lastWords struct {
 	end  error
 }
 
-func (l *lastWords) Read(p []byte) (int, error) { return copy(p, l.text), l.end }
-
-func TestRowsAreTheRecordsAfterTheHeader(t *testing.T) {
-	for text, want := range map[string]int64{
-		"":                           0,
-		"\n\r\n":                     0,
-		"id":                         0,
-		"id\n":                       0,
-		"id\n1":                      1,
-		"id\n1\n2\n":                 2,
-		"id\r\n1\r\n\r\n2\r\n":       2,
-		"id,t\n1,\"a\nb\"\n2,c\n":    2,
-		"id,t\n1,\"a\"\"\nb\"\n2,\n": 2,
-		"id,t\n1,\"\"\n2,c\n":        2,
-		"\"id\n\"\n\"\"\n2":          2,
-		"size\n5\" pipe\n6\" pipe\n": 2,
-		"size\n5\"\" pipe\n6\n":      2,
-		"a;b\n1;\"x\n;\"\n":          1,
-		"a\tb\n1\t\"x\n\"\n":         1,
-		"a\n\"never closed\n\n\n":    1,
-		"id\n\x01\n":                 1,
-		"id\n\x00\n":                 -1, // no CSV
-	} {
-		var c rowCount
-		_, _ = c.Write([]byte(text))
-		got, ok := c.rows()
-		failIf(t, ok != (want >= 0) || ok && got != want, "%q: %d rows, %v; want %d", text, got, ok, want)
-	}
-}
-
-// TestRowsAreCountedAsTheStandardLibraryReadsThem writes random records, in pieces of random size.
-func TestRowsAreCountedAsTheStandardLibraryReadsThem(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		text := randomCSV(random)
-		records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		stopIf(t, err != nil, "%q: %v", text, err)
-		var c rowCount
-		for rest := []byte(text); len(rest) > 0; {
-			n := 1 + random.IntN(len(rest))
-			_, _ = c.Write(rest[:n])
-			rest = rest[n:]
-		}
-		got, _ := c.rows()
-		failIf(t, got != int64(max(0, len(records)-1)), "%q: %d rows, the library reads %d records", text, got, len(records))
-	}
-}
-
-func randomCSV(random *rand.Rand) string {
-	var text bytes.Buffer
-	writer := csv.NewWriter(&text)
-	writer.UseCRLF = random.IntN(2) == 0
-	for range random.IntN(6) {
-		record := make([]string, 3)
-		for i := range record {
-			for range random.IntN(5) {
-				record[i] += (`"` + ",;\n\r\tab ")[random.IntN(9):][:1]
-			}
-		}
-		_ = writer.Write(record)
-	}
-	writer.Flush()
-	return text.String()
+func (l *lastWords) Read(p []byte) (int, error) {
+	n := copy(p, l.text)
+	l.text = l.text[n:]
+	return n, l.end
 }
 
 func TestADownloadThatStallsIsGivenUpAndLeavesTheOldFile(t *testing.T) {

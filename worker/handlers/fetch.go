@@ -40,10 +40,13 @@ type FetchOptions struct {
 	UserAgent string
 	// Header is sent with every request, but not on to another host by a redirection. Defaults to nothing.
 	Header http.Header
+	// IgnoreParams are parameters of the query, such as a signature that is new each time, that make an address no other one: its ETag and
+	// Last-Modified are sent back whatever they are. Defaults to none.
+	IgnoreParams []string
 }
 
 func (o FetchOptions) withDefaults() FetchOptions {
-	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
+	o.MaxBytes = min(cmp.Or(o.MaxBytes, 1<<30), 1<<62)
 	o.Stall = cmp.Or(o.Stall, time.Minute)
 	o.LeastRate = cmp.Or(o.LeastRate, 1<<10)
 	o.Revalidate = cmp.Or(o.Revalidate, 7*24*time.Hour)
@@ -73,16 +76,17 @@ func (o FetchOptions) Validate() error {
 //
 // ETag and Last-Modified are kept in a hidden file beside it, where the next change of the feed is sure to change them. A server that answers 304 to them, or
 // the same bytes again, is told as a success that found nothing new; it is not believed for longer than Revalidate. If a guard of the policy may withhold
-// the result, it is asked before the file is replaced. While it downloads the status tells the bytes, at the end also the rows: the
-// records of the CSV after its header.
+// the result, it is asked before the file is replaced. While it downloads the status tells the bytes, at the end also the rows of what is CSV, TSV or JSON
+// lines by its type or name: records after the header, or lines.
 //
 // The address may come from users, so it leads to public addresses only, unless AllowPrivate says otherwise: this is checked of what the
 // name resolves to, for each connection, redirections included. A URL that is refused as it is written is not retryable; a name that
 // leads inside is told like one that does not exist. What owners are not told stands in the log of the pool.
 //
 // Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
-// not retryable and told to the owner in plain words. A body that is cut off is a failure and leaves the old file; so is a server
-// that does not answer within Stall, or then sends less than LeastRate for as long.
+// not retryable and told to the owner in plain words. A body that is cut off, or packed in a way that is not understood, is a failure
+// and leaves the old file; so is a web page in place of data, unless the payload has "expect":"html", and a server that does not answer
+// within Stall, or then sends less than LeastRate for as long.
 //
 // The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
 // with a hash. The file of a model that is removed stays, and so does a hidden one with the fence of
@@ -123,7 +127,8 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	defer watchdog.end()
 	ctx = watchdog.ctx
 	path := filepath.Join(f.dir, fileName(attempt.UID))
-	known, _ := readSidecar(path, source.String())
+	identity := identityOf(source, f.IgnoreParams)
+	known, _ := readSidecar(path, identity.String())
 	response, conditional, err := f.request(ctx, attempt, source, known.believed(attempt.Fence, f.Revalidate))
 	if err != nil {
 		return err
@@ -139,7 +144,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	case response.StatusCode != http.StatusOK:
 		return refused(response, source)
 	}
-	return f.save(&download{ctx: ctx, attempt: attempt, source: source, response: response, path: path, most: f.MaxBytes, known: known})
+	return f.save(&download{ctx: ctx, attempt: attempt, source: identity, response: response, path: path, most: f.MaxBytes, known: known})
 }
 
 // fetchError is the failure of a request. What the guard refuses only the owner can mend; the texts around it tell addresses.
@@ -152,8 +157,8 @@ func fetchError(ctx context.Context, err error) error {
 
 // save replaces the file and its sidecar, and tells what has arrived.
 func (f *fetcher) save(d *download) error {
-	if d.response.ContentLength > d.most {
-		return d.tooLarge()
+	if d.response.ContentLength > d.most && d.response.Header.Get("Content-Encoding") == "" {
+		return d.failure(errTooLarge)
 	}
 	if err := replaceBy(d.path, d.receive, d.publish); err != nil {
 		return d.failure(err)
@@ -174,7 +179,7 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 		err := errors.New("input_url: expected a URL, found nothing")
 		return nil, ownersFault(err, "input_url", "No address of the feed (input_url) is set.")
 	}
-	parsed, err := checkURL(text)
+	parsed, err := checkURL(document.TrimAddress(text))
 	if err != nil {
 		return nil, ownersFault(fmt.Errorf("input_url: %w", err), "input_url", "The address of the feed is not a valid http or https address.")
 	}

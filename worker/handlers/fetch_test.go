@@ -202,7 +202,7 @@ func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 
 func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	d := &download{ctx: ctx, attempt: example(), response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
+	d := &download{ctx: ctx, attempt: example(), source: &url.URL{}, response: &http.Response{Request: &http.Request{URL: &url.URL{}}, Body: io.NopCloser(strings.NewReader(table))}, most: 100}
 	cancel(worker.ErrFenceLost)
 	path := filepath.Join(t.TempDir(), "feed")
 	err := replace(path, d.receive)
@@ -219,48 +219,6 @@ func TestAFileThatCannotBeWrittenIsAFailureThatMayBeRetried(t *testing.T) {
 }
 
 const table = "id,name\n1,\"a\nb\"\n2,c\n"
-
-type feed struct {
-	t       *testing.T
-	dir     string
-	url     string
-	handler worker.Handler
-	said    []model.Message
-}
-
-func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *feed {
-	t.Helper()
-	f := &feed{t: t, dir: filepath.Join(t.TempDir(), "feeds"), url: serve(t, serveFeed) + "/feed.csv"}
-	options.Client = ownClient(t)
-	handler := testkit.Got(Fetch(f.dir, options))(t)
-	f.handler = handler
-	return f
-}
-
-// fetch runs the handler as a pool would, and returns what the poller would understand.
-func (f *feed) fetch(ctx context.Context, url string) model.Message {
-	f.t.Helper()
-	payload := testkit.Got(json.Marshal(map[string]string{"input_url": url}))(f.t)
-	return f.try(ctx, &worker.Attempt{Payload: payload})
-}
-
-// fetchAs fetches by an attempt of its own.
-func (f *feed) fetchAs(t *testing.T, a *worker.Attempt) model.Message {
-	t.Helper()
-	a.Payload = testkit.Got(json.Marshal(map[string]string{"input_url": f.url}))(t)
-	return f.try(t.Context(), a)
-}
-
-func (f *feed) try(ctx context.Context, a *worker.Attempt) model.Message {
-	f.t.Helper()
-	a.UID, a.AttemptUID = "tbl/1", "a1"
-	said, end := try(ctx, f.t, f.handler, a)
-	f.said = append(f.said, said...)
-	if ctx.Err() == nil {
-		f.clean()
-	}
-	return end
-}
 
 func (f *feed) clean() {
 	f.t.Helper()
@@ -356,7 +314,7 @@ func TestAConditionIsOnlySentForTheFileThatIsThere(t *testing.T) {
 func TestASidecarVouchesForNoOtherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "feed")
 	must(t, writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}))
-	d := &download{ctx: t.Context(), attempt: example(), path: path, response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
+	d := &download{ctx: t.Context(), attempt: example(), path: path, source: &url.URL{}, response: &http.Response{Request: &http.Request{URL: &url.URL{}}, Body: io.NopCloser(strings.NewReader(table))}, most: 100}
 	must(t, replaceBy(path, d.receive, d.rename)) // and here the worker is killed
 	meta, found := readSidecar(path, "u")
 	failIf(t, found, "the sidecar of the old file vouches for the new one: %+v", meta)

@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -48,4 +50,46 @@ func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *wor
 		return nil, model.Message{}
 	}
 	return told[:len(told)-1], told[len(told)-1]
+}
+
+type feed struct {
+	t       *testing.T
+	dir     string
+	url     string
+	handler worker.Handler
+	said    []model.Message
+}
+
+func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *feed {
+	t.Helper()
+	f := &feed{t: t, dir: filepath.Join(t.TempDir(), "feeds"), url: serve(t, serveFeed) + "/feed.csv"}
+	options.Client = ownClient(t)
+	handler := testkit.Got(Fetch(f.dir, options))(t)
+	f.handler = handler
+	return f
+}
+
+// fetch runs the handler as a pool would, and returns what the poller would understand.
+func (f *feed) fetch(ctx context.Context, url string) model.Message {
+	f.t.Helper()
+	payload := testkit.Got(json.Marshal(map[string]string{"input_url": url}))(f.t)
+	return f.try(ctx, &worker.Attempt{Payload: payload})
+}
+
+// fetchAs fetches by an attempt of its own.
+func (f *feed) fetchAs(t *testing.T, a *worker.Attempt) model.Message {
+	t.Helper()
+	a.Payload = testkit.Got(json.Marshal(map[string]string{"input_url": f.url}))(t)
+	return f.try(t.Context(), a)
+}
+
+func (f *feed) try(ctx context.Context, a *worker.Attempt) model.Message {
+	f.t.Helper()
+	a.UID, a.AttemptUID = "tbl/1", "a1"
+	said, end := try(ctx, f.t, f.handler, a)
+	f.said = append(f.said, said...)
+	if ctx.Err() == nil {
+		f.clean()
+	}
+	return end
 }

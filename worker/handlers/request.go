@@ -19,6 +19,7 @@ func (f *fetcher) ask(ctx context.Context, attempt *worker.Attempt, source *url.
 	}
 	request.Header.Set("User-Agent", f.UserAgent)
 	request.Header.Set("Accept", "*/*")
+	request.Header.Set("Accept-Encoding", "gzip") // said by ourselves, so that all codings are taken off in one place
 	request.Header.Set("Cache-Control", "max-age=0")
 	if attempt.Purpose == model.ForRun {
 		request.Header.Set("Cache-Control", "no-cache")

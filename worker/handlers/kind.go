@@ -1,0 +1,63 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+)
+
+var (
+	// tabular finds CSV, JSON lines and TSV, in this order, in the type of a body, the name of its file, a path or a parameter.
+	tabular = regexp.MustCompile(`(?im)(?:\b|_|%3a)(?:(csv|comma-separated-values)|(ndjson|jsonl(?:ines)?)|tsv|tab(?:-separated-values)?)(?:\.gz)?["'/ ]*([;,&]|$)`)
+	// vague are types of which the body may be anything: text/html is what PHP says when it is not told.
+	vague   = regexp.MustCompile(`(?i)^(?:$|text/plain|text/html|[^;,]*(?:octet-stream|download|excel|gzip))(?:$|[;, ])`)
+	page    = regexp.MustCompile(`(?i)^\x{feff}?\s*<(!doctype\s+)?html\b`)
+	errPage = errors.New("expected data as before, found a web page")
+)
+
+// counterOf returns what counts the rows of a response, or nil. What is not said by its type is said by its name, the path after redirections
+// and before, or a parameter such as format=csv.
+func counterOf(response *http.Response, source *url.URL) *counter {
+	kind := response.Header.Get("Content-Type")
+	said := []string{kind}
+	if asked := response.Request.URL; vague.MatchString(kind) {
+		said = append(said, response.Header.Get("Content-Disposition"), asked.Path, source.Path, asked.RawQuery, source.RawQuery)
+	}
+	found := tabular.FindStringSubmatch(strings.Join(said, "\n"))
+	if found == nil {
+		return nil
+	}
+	c := &counter{quotes: found[1] != "", header: 1}                                // in TSV a quote is a sign like others, and a break is escaped
+	if found[2] != "" || strings.Contains(strings.ToLower(kind), "header=absent") { // RFC 4180, section 3
+		c.header = 0
+	}
+	return c
+}
+
+// isHTML judges a body by its type and first bytes. What other formats may begin with, such as <a>, <!-- and <?xml, needs the type of a page.
+func isHTML(contentType string, head []byte) bool {
+	said := strings.Contains(strings.ToLower(contentType), "html")
+	return page.Match(head) || said && (bytes.Contains(head, []byte("<html")) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
+}
+
+// checkPage refuses a page in place of data. A feed that is a page remains one, and a payload may say "expect":"html".
+func (d *download) checkPage(isPage bool) error {
+	var payload struct{ Expect any }
+	_ = json.Unmarshal(d.attempt.Payload, &payload)
+	old, err := os.Open(d.path)
+	if !isPage || payload.Expect == "html" || err != nil {
+		return nil
+	}
+	defer func() { _ = old.Close() }()
+	head, _ := io.ReadAll(io.LimitReader(old, 512))
+	if len(head) == 0 || isHTML("text/html", head) { // its type is not known any more
+		return nil
+	}
+	return errPage
+}
