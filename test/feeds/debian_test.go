@@ -2,6 +2,52 @@ package feeds
 
 import "strings"
 
+// debianServers are servers that Debian has, and that of Go.
+var debianServers = []server{
+	nginx("", ""),
+	nginx("`gzip on`", "gzip on; gzip_types text/csv;"),
+	apache("", ""),
+	apache("`mod_deflate`", "AddOutputFilterByType DEFLATE text/csv").noting("knows only its plain ETag again, which is sent too"),
+	lighttpd("", "").noting("may answer with the old file for up to 2 s"),
+	lighttpd("`mod_deflate`", `server.modules = ("mod_deflate")
+deflate.mimetypes = ("text/csv")
+deflate.allowed-encodings = ("gzip")`).noting("likewise"),
+	caddy("", ""),
+	caddy("`encode gzip`", "encode gzip"),
+	{name: "Go", with: "`http.FileServer`"},
+	{
+		name: "Python", with: "`http.server`", program: "/usr/bin/python3", debian: "python3", version: []string{"--version"},
+		args: func(s *site, _ string) []string {
+			return []string{"-m", "http.server", "--bind", "127.0.0.1", "--directory", s.path("www"), s.port()}
+		},
+	},
+	{
+		name: "PHP", with: "`php -S`", program: "php", debian: "php-cli", version: []string{"--version"}, whole: true,
+		args: func(s *site, _ string) []string { return []string{"-S", s.address, "-t", s.path("www")} },
+	},
+	{
+		name: "busybox httpd", program: "busybox", debian: "busybox", version: []string{},
+		args: func(s *site, _ string) []string { return []string{"httpd", "-f", "-p", s.address, "-h", s.path("www")} },
+	},
+	{
+		name: "mini_httpd", program: "mini_httpd", debian: "mini-httpd", version: []string{"-V"},
+		args: func(s *site, _ string) []string {
+			return []string{"-D", "-h", "127.0.0.1", "-p", s.port(), "-d", s.path("www"), "-i", s.path("pid")}
+		},
+	},
+	{
+		name: "webfs", program: "webfsd", debian: "webfs",
+		args: func(s *site, _ string) []string {
+			return []string{"-F", "-i", "127.0.0.1", "-p", s.port(), "-r", s.path("www")}
+		},
+	},
+}
+
+func (s server) noting(note string) server {
+	s.note = note
+	return s
+}
+
 const nginxConfig = `
 daemon off; master_process off; pid $DIR/pid; error_log stderr;
 events {}
@@ -11,10 +57,10 @@ http {
 	types { text/csv csv; }
 	server { listen $ADDRESS; root $DIR/www; `
 
-func nginx(settings string) func(*site, string) []string {
-	return func(s *site, _ string) []string {
+func nginx(with, settings string) server {
+	return server{name: "nginx", with: with, program: "nginx", debian: "nginx-light", version: []string{"-v"}, args: func(s *site, _ string) []string {
 		return []string{"-p", s.dir, "-e", "stderr", "-c", s.configure(nginxConfig + settings + " }\n}\n")}
-	}
+	}}
 }
 
 const apacheConfig = `
@@ -34,9 +80,12 @@ TypesConfig /dev/null
 AddType text/csv .csv
 `
 
-func apache(settings string) func(*site, string) []string {
-	return func(s *site, modules string) []string {
-		return []string{"-X", "-f", s.configure(strings.ReplaceAll(apacheConfig, "$MODULES", modules) + settings + "\n")}
+func apache(with, settings string) server {
+	return server{
+		name: "Apache", with: with, program: "apache2", debian: "apache2-bin", version: []string{"-v"}, modules: "usr/lib/apache2/modules",
+		args: func(s *site, modules string) []string {
+			return []string{"-X", "-f", s.configure(strings.ReplaceAll(apacheConfig, "$MODULES", modules) + settings + "\n")}
+		},
 	}
 }
 
@@ -47,67 +96,27 @@ server.document-root = "$DIR/www"
 mimetype.assign = (".csv" => "text/csv")
 `
 
-func lighttpd(settings string) func(*site, string) []string {
-	return func(s *site, modules string) []string {
-		return []string{"-D", "-f", s.configure(lighttpdConfig + settings + "\n"), "-m", modules}
+func lighttpd(with, settings string) server {
+	return server{
+		name: "lighttpd", with: with, program: "lighttpd", debian: "lighttpd lighttpd-mod-deflate", version: []string{"-v"}, modules: "usr/lib/lighttpd",
+		args: func(s *site, modules string) []string {
+			return []string{"-D", "-f", s.configure(lighttpdConfig + settings + "\n"), "-m", modules}
+		},
 	}
 }
 
-func caddy(settings string) func(*site, string) []string {
-	return func(s *site, _ string) []string {
-		text := "{\n\tadmin off\n\tauto_https off\n}\nhttp://$ADDRESS {\n\troot * $DIR/www\n\tfile_server\n\t" + settings + "\n}\n"
-		return []string{"run", "--adapter", "caddyfile", "--config", s.configure(text)}
-	}
+const caddyConfig = `
+{
+	admin off
+	auto_https off
 }
+http://$ADDRESS {
+	root * $DIR/www
+	file_server
+	`
 
-// squidConfig has the defaults of squid for what is kept, in memory.
-const squidConfig = `
-http_port $ADDRESS accel defaultsite=feeds.example
-cache_peer 127.0.0.1 parent $ORIGIN_PORT 0 no-query no-digest originserver
-http_access allow all
-refresh_pattern . 0 20% 4320
-access_log none
-cache_log /dev/null
-pid_filename none
-coredump_dir $DIR
-netdb_filename none
-pinger_enable off
-shutdown_lifetime 0 seconds
-`
-
-// debianServers are the servers that Debian has, and the one of Go.
-var debianServers = []server{
-	{name: "nginx", program: "nginx", debian: "nginx-light", version: []string{"-v"}, args: nginx("")},
-	{name: "nginx, `gzip on`", program: "nginx", debian: "nginx-light", version: []string{"-v"}, args: nginx("gzip on; gzip_types text/csv;")},
-	{name: "Apache", program: "apache2", debian: "apache2-bin", version: []string{"-v"}, modules: "usr/lib/apache2/modules", args: apache("")},
-	{name: "Apache, `mod_deflate`", program: "apache2", debian: "apache2-bin", version: []string{"-v"}, modules: "usr/lib/apache2/modules",
-		args: apache("AddOutputFilterByType DEFLATE text/csv")},
-	{name: "lighttpd", program: "lighttpd", debian: "lighttpd", version: []string{"-v"}, modules: "usr/lib/lighttpd", args: lighttpd("")},
-	{name: "lighttpd, `mod_deflate`", program: "lighttpd", debian: "lighttpd", version: []string{"-v"}, modules: "usr/lib/lighttpd",
-		args: lighttpd(`server.modules = ("mod_deflate")` + "\n" + `deflate.mimetypes = ("text/csv")` + "\n" + `deflate.allowed-encodings = ("gzip")`)},
-	{name: "caddy", program: "caddy", debian: "caddy", version: []string{"version"}, args: caddy("")},
-	{name: "caddy, `encode gzip`", program: "caddy", debian: "caddy", version: []string{"version"}, args: caddy("encode gzip")},
-	{name: "Go, `http.FileServer`"},
-	{name: "Python, `http.server`", program: "/usr/bin/python3", debian: "python3", version: []string{"--version"},
-		args: func(s *site, _ string) []string {
-			return []string{"-m", "http.server", "--bind", "127.0.0.1", "--directory", s.path("www"), s.port()}
-		}},
-	{name: "PHP, `php -S`", program: "php", debian: "php-cli", version: []string{"--version"}, whole: true,
-		args: func(s *site, _ string) []string { return []string{"-S", s.address, "-t", s.path("www")} }},
-	{name: "busybox httpd", program: "busybox", debian: "busybox", version: []string{},
-		args: func(s *site, _ string) []string { return []string{"httpd", "-f", "-p", s.address, "-h", s.path("www")} }},
-	{name: "mini_httpd", program: "mini_httpd", debian: "mini-httpd", version: []string{"-V"},
-		args: func(s *site, _ string) []string {
-			return []string{"-D", "-h", "127.0.0.1", "-p", s.port(), "-d", s.path("www"), "-i", s.path("pid")}
-		}},
-	{name: "webfs", program: "webfsd", debian: "webfs",
-		args: func(s *site, _ string) []string { return []string{"-F", "-i", "127.0.0.1", "-p", s.port(), "-r", s.path("www")} }},
-	{name: "squid", program: "squid", debian: "squid", version: []string{"-v"}, cache: true,
-		args: func(s *site, _ string) []string { return []string{"-N", "-f", s.configure(squidConfig)} }},
-	{name: "varnish", program: "varnishd", debian: "varnish", version: []string{"-V"}, cache: true, stale: true,
-		args: func(s *site, _ string) []string {
-			return []string{"-F", "-a", s.address, "-b", s.origin, "-n", s.path("varnish"), "-j", "none", "-s", "malloc,16m"}
-		}},
-	{name: "nginx, `proxy_cache`", program: "nginx", debian: "nginx-light", version: []string{"-v"}, cache: true, stale: true,
-		args: nginx("location / { proxy_pass http://$ORIGIN; proxy_cache feeds; proxy_cache_valid 200 10m; }")},
+func caddy(with, settings string) server {
+	return server{name: "caddy", with: with, program: "caddy", debian: "caddy", version: []string{"version"}, args: func(s *site, _ string) []string {
+		return []string{"run", "--adapter", "caddyfile", "--config", s.configure(caddyConfig + settings + "\n}\n")}
+	}}
 }

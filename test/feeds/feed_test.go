@@ -48,7 +48,7 @@ func (f *feed) holds(want []byte) bool {
 // notices reports whether an attempt gets what was written. A server may answer from memory for some seconds; one that answers so for longer than
 // patience does it for ever, or until a time of its own ends.
 func (f *feed) notices(want []byte, patience time.Duration) bool {
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(patience); ; <-tick.C {
 		if f.fetch(); f.holds(want) {

@@ -1,6 +1,10 @@
 package feeds
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,24 +20,48 @@ var (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// TestFetchGetsWhatWasWrittenFromEachServer also makes the table of docs/feeds.md, when it is told to.
-func TestFetchGetsWhatWasWrittenFromEachServer(t *testing.T) {
+var servers = slices.Concat(debianServers, caches, npmServers)
+
+// TestFetchGetsWhatEachServerHas also writes the table of docs/feeds.md, when it is told to.
+func TestFetchGetsWhatEachServerHas(t *testing.T) {
 	var mu sync.Mutex
-	rows := map[int]row{}
-	t.Cleanup(func() { t.Logf("%+v", rows) })
-	number := 0
-	for _, s := range debianServers {
+	var rows []row // guarded by mu
+	t.Cleanup(func() {
+		if *update {
+			slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.place-b.place, strings.Compare(a.server, b.server)) })
+			writeTable(t, rows)
+		}
+	})
+	for place, s := range servers {
 		for _, i := range s.installations() {
-			place := number
-			number++
-			t.Run(strings.ReplaceAll(s.name, "`", ""), func(t *testing.T) {
+			t.Run(strings.ReplaceAll(s.name+" "+s.with, "`", ""), func(t *testing.T) {
 				t.Parallel()
-				s.require(t)
+				if s.debian != "" {
+					testkit.RequireProgram(t, s.program, s.debian)
+				}
 				r := observe(t, &s, i)
+				r.place = place
 				mu.Lock()
 				defer mu.Unlock()
-				rows[place] = r
+				rows = append(rows, r)
 			})
 		}
 	}
+}
+
+// TestFetchUnpacksWhatApacheKeepsPacked is about a file that lies packed on the server, whose coding Apache calls by its old name for every client.
+func TestFetchUnpacksWhatApacheKeepsPacked(t *testing.T) {
+	t.Parallel()
+	s := apache("", "AddEncoding x-gzip .gz")
+	testkit.RequireProgram(t, s.program, s.debian)
+	site := newSite(t)
+	s.start(site, s.installations()[0])
+	var packed bytes.Buffer
+	packer := gzip.NewWriter(&packed)
+	testkit.Got(packer.Write(table(1)))(t)
+	must(t, packer.Close())
+	f := site.feed("feed.csv.gz")
+	site.write(f.name, packed.Bytes(), written)
+	f.fetch()
+	failIf(t, !f.holds(table(1)), "want the feed unpacked, got another file")
 }

@@ -1,6 +1,7 @@
 package feeds
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,9 +13,10 @@ import (
 
 // row is what is seen of a server.
 type row struct {
+	place     int // of the server in the list
 	server    string
 	sends     string // validators
-	packed    bool   // whether it packs the feed for who asks for it
+	packed    string // the coding, for who asks for gzip
 	unchanged bool   // whether the second download of what has not changed was answered by 304
 	soon      bool   // whether --fetch gets what was written in the second of the Last-Modified
 	later     bool   // likewise, of what was written long after
@@ -28,13 +30,13 @@ var written = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 func observe(t *testing.T, s *server, i installation) (r row) {
 	site := newSite(t)
 	s.start(site, i)
-	patience := 10 * time.Second
+	patience := 5 * time.Second
 	if s.stale {
 		patience = 0
 	}
 	headers := site.ask(t, s)
-	r = row{server: s.name + " " + s.numbered(t, i, headers), sends: validators(headers), packed: headers.Get("Content-Encoding") != "", note: s.note}
-	r.soon = site.rewrittenSoon(patience)
+	r = row{server: s.called(s.numbered(t, i, headers)), sends: validators(headers), packed: headers.Get("Content-Encoding"), note: s.note}
+	r.soon = site.noticesYoung(patience)
 	f := site.feed("old.csv")
 	site.write(f.name, table(1), written)
 	f.fetch()
@@ -73,7 +75,7 @@ func (s *site) ask(t *testing.T, of *server) http.Header {
 func validators(headers http.Header) string {
 	var sends []string
 	if tag := headers.Get("ETag"); len(tag) > 32 {
-		sends = append(sends, "`"+tag[:16]+"…`")
+		sends = append(sends, "`"+tag[:12]+`…"`+"`")
 	} else if tag != "" {
 		sends = append(sends, "`"+tag+"`")
 	}
@@ -86,11 +88,11 @@ func validators(headers http.Header) string {
 	return strings.Join(sends, ", ")
 }
 
-// rewrittenSoon reports whether it is noticed that a feed is written anew in the second in which it was written and fetched. Where the clock does not
+// noticesYoung reports whether it is noticed that a feed is written anew in the second in which it was written and fetched. Where the clock does not
 // allow that, it tries again with another feed.
-func (s *site) rewrittenSoon(patience time.Duration) bool {
+func (s *site) noticesYoung(patience time.Duration) bool {
 	for try := range 50 {
-		f := s.feed("soon" + string(rune('a'+try%26)) + strings.Repeat("z", try/26) + ".csv")
+		f := s.feed(fmt.Sprintf("young-%d.csv", try))
 		s.write(f.name, table(1), time.Time{})
 		second := s.second(f.name)
 		f.fetch()

@@ -16,6 +16,7 @@ import (
 // server is a program that people serve feeds with, as they configure it.
 type server struct {
 	name    string
+	with    string // the setting that it is about
 	program string // empty: it is a part of this one
 	debian  string // the package of Debian that has it
 	npm     string // the package of npm that it is of
@@ -39,15 +40,18 @@ type installation struct {
 	root    string // of the files of its package
 }
 
-func (s *server) installations() []installation {
-	if s.npm != "" {
+// installations are that of the system and those that are there beside it. Of npm nothing is there without make feeds.
+func (s *server) installations() (found []installation) {
+	switch {
+	case s.npm == "":
+		found = []installation{{program: s.program}}
+	case more != "":
 		return []installation{{program: s.programOfNpm()}}
 	}
-	found := []installation{{program: s.program}}
-	others, _ := filepath.Glob(filepath.Join(more, s.program+"-[0-9]*", s.program))
 	if more == "" || s.program == "" {
-		others = nil
+		return found
 	}
+	others, _ := filepath.Glob(filepath.Join(more, s.program+"-[0-9]*", s.program))
 	for _, program := range others {
 		found = append(found, installation{program, filepath.Join(filepath.Dir(program), "unpacked")})
 	}
@@ -61,17 +65,6 @@ func (s *server) programOfNpm() string {
 	return filepath.Join(more, "node/node_modules/.bin", s.program)
 }
 
-// require skips the test where a server is missing, and fails it in CI if Debian has it.
-func (s *server) require(t *testing.T) {
-	t.Helper()
-	switch {
-	case s.npm != "" && more == "":
-		t.Skip("it is of npm: make feeds runs it")
-	case s.debian != "":
-		testkit.RequireProgram(t, s.program, s.debian)
-	}
-}
-
 func (s *server) start(site *site, i installation) {
 	if s.cache {
 		site.origin = site.serve()
@@ -80,7 +73,15 @@ func (s *server) start(site *site, i installation) {
 		site.address = site.serve()
 		return
 	}
-	site.start(i.program, s.args(site, filepath.Join("/", i.root, s.modules)))
+	site.start(i.program, s.args(site, filepath.Join("/", i.root, s.modules)), "NODE_PATH="+filepath.Join(more, "node/node_modules"))
+}
+
+// called is how the table calls it, with a version.
+func (s *server) called(version string) string {
+	if s.with == "" {
+		return s.name + " " + version
+	}
+	return s.name + " " + version + ", " + s.with
 }
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)*`)

@@ -47,8 +47,10 @@ func nobody(t *testing.T) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
-func (s *site) path(names ...string) string { return filepath.Join(append([]string{s.dir}, names...)...) }
-func (s *site) port() string                { return strings.TrimPrefix(s.address, "127.0.0.1:") }
+func (s *site) path(names ...string) string {
+	return filepath.Join(append([]string{s.dir}, names...)...)
+}
+func (s *site) port() string { return strings.TrimPrefix(s.address, "127.0.0.1:") }
 
 // configure writes a configuration, in which $DIR, $ADDRESS, $PORT, $ORIGIN and $ORIGIN_PORT stand for those of the site.
 func (s *site) configure(text string) (path string) {
