@@ -73,7 +73,13 @@ func (s *server) start(site *site, i installation) {
 		site.address = site.serve()
 		return
 	}
-	site.start(i.program, s.args(site, filepath.Join("/", i.root, s.modules)), "NODE_PATH="+filepath.Join(more, "node/node_modules"))
+	for range 3 {
+		site.address = testkit.FreeAddress(site.T)
+		if site.start(i.program, s.args(site, filepath.Join("/", i.root, s.modules)), "NODE_PATH="+filepath.Join(more, "node/node_modules")) {
+			return
+		}
+	}
+	site.Fatalf("want %s to listen, it ends", i.program)
 }
 
 // called is how the table calls it, with a version.

@@ -27,7 +27,7 @@ type site struct {
 
 // newSite makes a folder where the user nobody may write, who runs the server where root runs the test: most servers refuse to serve as root.
 func newSite(t *testing.T) *site {
-	s := &site{T: t, dir: testkit.Got(os.MkdirTemp("", "feeds-"))(t), address: testkit.FreeAddress(t)} // not t.TempDir, where only its owner may go
+	s := &site{T: t, dir: testkit.Got(os.MkdirTemp("", "feeds-"))(t)} // not t.TempDir, where only its owner may go
 	t.Cleanup(func() { must(t, os.RemoveAll(s.dir)) })
 	must(t, os.Mkdir(s.path("www"), 0o755))
 	must(t, os.Chmod(s.dir, 0o755))
@@ -61,20 +61,30 @@ func (s *site) configure(text string) (path string) {
 	return path
 }
 
-// start runs a server until the test ends, and returns when it takes connections.
-func (s *site) start(program string, args []string, environ ...string) {
+// start runs a server until the test ends, and returns when it takes connections; false: it has ended, as somebody else has got its port.
+func (s *site) start(program string, args []string, environ ...string) bool {
 	command := exec.Command(program, args...)
 	command.Dir, command.SysProcAttr = s.dir, nobody(s.T)
 	command.Env = append(os.Environ(), append(environ, "HOME="+s.dir)...)
 	server := testkit.StartCommand(s.T, command)
 	s.Cleanup(func() { server.Stop() }) // its children end with it
-	testkit.Eventually(s.T, program+" listens", func() bool {
+	ended := make(chan struct{})
+	go func() { server.Wait(); close(ended) }()
+	listens := false
+	testkit.Eventually(s.T, program+" listens or ends", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+		}
 		connection, err := net.Dial("tcp", s.address)
 		if err != nil {
 			return false
 		}
+		listens = true
 		return connection.Close() == nil
 	})
+	return listens
 }
 
 // serve serves the folder in this process.
