@@ -8,10 +8,11 @@ var debianServers = []server{
 	nginx("`gzip on`", "gzip on; gzip_types text/csv;"),
 	apache("", ""),
 	apache("`mod_deflate`", "AddOutputFilterByType DEFLATE text/csv").noting("knows only its plain ETag again, which is sent too"),
-	lighttpd("", "").noting("may answer with the old file for up to 2 s"),
-	lighttpd("`mod_deflate`", `server.modules = ("mod_deflate")
+	lighttpd("", csvOfLighttpd).noting("may answer with the old file for up to 2 s"),
+	lighttpd("`mod_deflate`", csvOfLighttpd+`server.modules = ("mod_deflate")
 deflate.mimetypes = ("text/csv")
 deflate.allowed-encodings = ("gzip")`).noting("likewise"),
+	lighttpd("`mimetype.assign` without it", `mimetype.assign = (".html" => "text/html")`).sendingNothing(),
 	caddy("", ""),
 	caddy("`encode gzip`", "encode gzip"),
 	{name: "Go", with: "`http.FileServer`"},
@@ -45,6 +46,12 @@ deflate.allowed-encodings = ("gzip")`).noting("likewise"),
 
 func (s server) noting(note string) server {
 	s.note = note
+	return s
+}
+
+// sendingNothing is one that never answers 304.
+func (s server) sendingNothing() server {
+	s.whole = true
 	return s
 }
 
@@ -93,7 +100,9 @@ const lighttpdConfig = `
 server.bind = "127.0.0.1"
 server.port = $PORT
 server.document-root = "$DIR/www"
-mimetype.assign = (".csv" => "text/csv")
+`
+
+const csvOfLighttpd = `mimetype.assign = (".csv" => "text/csv")
 `
 
 func lighttpd(with, settings string) server {

@@ -2,7 +2,6 @@ package feeds
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"slices"
 	"strings"
@@ -28,19 +27,19 @@ func TestFetchGetsWhatEachServerHas(t *testing.T) {
 	var rows []row // guarded by mu
 	t.Cleanup(func() {
 		if *update {
-			slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.place-b.place, strings.Compare(a.server, b.server)) })
+			slices.SortFunc(rows, func(a, b row) int { return slices.Compare(a.place[:], b.place[:]) })
 			writeTable(t, rows)
 		}
 	})
-	for place, s := range servers {
-		for _, i := range s.installations() {
+	for number, s := range servers {
+		for version, i := range s.installations() {
 			t.Run(strings.ReplaceAll(s.name+" "+s.with, "`", ""), func(t *testing.T) {
 				t.Parallel()
 				if s.debian != "" {
 					testkit.RequireProgram(t, s.program, s.debian)
 				}
 				r := observe(t, &s, i)
-				r.place = place
+				r.place = [2]int{number, version}
 				mu.Lock()
 				defer mu.Unlock()
 				rows = append(rows, r)

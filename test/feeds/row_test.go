@@ -13,7 +13,7 @@ import (
 
 // row is what is seen of a server.
 type row struct {
-	place     int // of the server in the list
+	place     [2]int // in the table
 	server    string
 	sends     string // validators
 	packed    string // the coding, for who asks for gzip
