@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test long servers race lint bench fuzz demo playground docs release ci
+.PHONY: help build test long servers feeds race lint bench fuzz demo playground docs release ci
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -17,6 +17,9 @@ servers: ## test each server and client library that can be had, and write the t
 	.ci/servers fetch || true
 	.ci/servers run docs/servers.md
 	.ci/servers clients docs/servers.md
+
+feeds: ## fetch from each web server and cache that can be had, and write the table of docs/feeds.md
+	.ci/feeds
 
 race: ## run the tests under the race detector
 	go test -race ./...
