@@ -10,8 +10,8 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// ask requests a feed. One who runs the model by hand wants to have what the origin has now, past all caches; else a cache may ask the origin whether it has
-// changed, but must not guess.
+// ask requests a feed. A cache may ask the origin whether it has changed, but must not guess. It is passed where somebody runs the model by hand, and where
+// the whole is wanted: squid, for one, asks the origin by a date of its own that says nothing within its second.
 func (f *fetcher) ask(ctx context.Context, attempt *worker.Attempt, source *url.URL, known validators) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
 	if err != nil {
@@ -21,7 +21,7 @@ func (f *fetcher) ask(ctx context.Context, attempt *worker.Attempt, source *url.
 	request.Header.Set("Accept", "*/*")
 	request.Header.Set("Accept-Encoding", "gzip") // said by ourselves, so that all codings are taken off in one place
 	request.Header.Set("Cache-Control", "max-age=0")
-	if attempt.Purpose == model.ForRun {
+	if attempt.Purpose == model.ForRun || known == (validators{}) {
 		request.Header.Set("Cache-Control", "no-cache")
 	}
 	for name, values := range f.Header {

@@ -14,14 +14,15 @@ type validators struct {
 }
 
 // validatorsOf are those of a response that its server changes with each change of the feed. Within a second of Last-Modified the feed may change once
-// more under the same date (section 8.8.2.2), and under an ETag that is made of that time and of the size.
+// more under the same date (section 8.8.2.2), and under an ETag that is made of that time and of the size. One more second is for file systems: they read a clock
+// that lags by some milliseconds.
 func validatorsOf(header http.Header) validators {
 	v := validators{header.Get("ETag"), header.Get("Last-Modified")}
 	modified, err := http.ParseTime(v.LastModified)
 	if err != nil {
 		return validators{ETag: v.ETag}
 	}
-	if date, err := http.ParseTime(header.Get("Date")); err == nil && date.Sub(modified) >= time.Second {
+	if date, err := http.ParseTime(header.Get("Date")); err == nil && date.Sub(modified) >= 2*time.Second {
 		return v
 	}
 	if tellsTime(v.ETag, modified) {

@@ -16,13 +16,13 @@ import (
 const modified = "Sat, 21 Nov 2026 07:00:00 GMT"
 
 func TestOnlyWhatTheNextChangeIsSureToChangeIsKeptOfAResponse(t *testing.T) {
-	const soon, later = "Sat, 21 Nov 2026 07:00:00 GMT", "Sat, 21 Nov 2026 07:00:01 GMT"
+	const soon, later = "Sat, 21 Nov 2026 07:00:01 GMT", "Sat, 21 Nov 2026 07:00:02 GMT"
 	for name, test := range map[string]struct {
 		etag, modified, date string
 		want                 validators
 	}{
-		"a second later":               {`"6b014170-30d32"`, modified, later, validators{`"6b014170-30d32"`, modified}},
-		"in the same second":           {`"v1"`, modified, soon, validators{ETag: `"v1"`}},
+		"two seconds later":            {`"6b014170-30d32"`, modified, later, validators{`"6b014170-30d32"`, modified}},
+		"within two seconds":           {`"v1"`, modified, soon, validators{ETag: `"v1"`}},
 		"nginx":                        {`"6b014170-30d32"`, modified, soon, validators{}},
 		"nginx, packed":                {`W/"6b014170-30d32"`, modified, soon, validators{}},
 		"caddy":                        {`"toubg04c1e"`, modified, soon, validators{}},
@@ -133,7 +133,14 @@ func TestAFileOfAnOlderReleaseIsAskedForOnceAsAWhole(t *testing.T) {
 }
 
 func TestACacheMustAskTheOriginAndARunByHandPassesIt(t *testing.T) {
-	f, requests := watched(t, FetchOptions{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) })
+	f, requests := watched(t, FetchOptions{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		_, _ = io.WriteString(w, table)
+	})
+	f.fetchAs(t, &worker.Attempt{Purpose: model.ForPlanned})
+	if got := (*requests)[0].Get("Cache-Control"); got != "no-cache" {
+		t.Errorf("the whole: got %q, want no-cache", got)
+	}
 	for _, test := range []struct {
 		purpose model.Purpose
 		want    string
