@@ -48,7 +48,7 @@ func TestALoginPageIsDoubtedForAsLongAsItComes(t *testing.T) {
 		m.AttemptUID, m.StartedAt, m.DeadlineAt = "a", at, at.Add(time.Hour)
 		d, _ := m.Handle(Message{Type: MessageSuccess, AttemptUID: "a", Metrics: map[string]float64{"bytes": 4000}}, at)
 		m.State = d.Next
-		m.State.Disabled = false
+		m.Disabled = false
 		m.Past = slices.Insert(m.Past, 0, *d.Ended)[:min(10, len(m.Past)+1)]
 		if got := d.Ended.ErrorType; got != policy.ReasonSuspect {
 			t.Fatalf("day %d: got %q, want a failure of type suspect", day, got)

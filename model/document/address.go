@@ -8,8 +8,8 @@ import (
 // TrimAddress takes off an address what a paste leaves around it and what cannot be part of a URL (RFC 3986, section 2): spaces, breaks, also as
 // programs escape them, signs without a width, quotes and angle brackets.
 func TrimAddress(text string) string {
-	for rest := text; ; text = rest {
-		rest = strings.TrimFunc(text, isAround)
+	for {
+		rest := strings.TrimFunc(text, isAround)
 		for _, escaped := range []string{`\n`, `\r`, `\t`} {
 			rest = strings.TrimSuffix(rest, escaped)
 		}
@@ -19,6 +19,7 @@ func TrimAddress(text string) string {
 		if rest == text {
 			return text
 		}
+		text = rest
 	}
 }
 
