@@ -20,12 +20,16 @@ type Asked struct {
 func RetryAfter(answer http.Header) (Asked, bool) {
 	text := strings.TrimSpace(answer.Get("Retry-After"))
 	at, err := readDate(text)
-	if seconds, is := readSeconds(text); is {
-		if at = unixTime(seconds); at.IsZero() {
-			const most = math.MaxInt64 / int64(time.Second)
-			return Asked{Wait: time.Duration(min(seconds, float64(most))*1000) * time.Millisecond}, true
+	if seconds, failed := strconv.ParseFloat(text, 64); failed == nil && strings.Trim(text, "0123456789.") == "" {
+		if seconds >= from*1000 {
+			seconds /= 1000
 		}
-	} else if err != nil {
+		if seconds < from || seconds >= to {
+			return Asked{Wait: time.Duration(min(seconds, mostSeconds)*1000) * time.Millisecond}, true
+		}
+		at, err = time.UnixMilli(int64(seconds*1000)), nil
+	}
+	if err != nil {
 		return Asked{}, false
 	}
 	if now, err := readDate(strings.TrimSpace(answer.Get("Date"))); err == nil {
@@ -34,32 +38,13 @@ func RetryAfter(answer http.Header) (Asked, bool) {
 	return Asked{Until: at}, true
 }
 
-// readSeconds reads a decimal number without a sign.
-func readSeconds(text string) (float64, bool) {
-	if strings.Trim(text, "0123456789.") != "" {
-		return 0, false
-	}
-	seconds, err := strconv.ParseFloat(text, 64)
-	return seconds, err == nil
-}
-
-// unixTime is the instant that a number of seconds means which is far too long for a wait; zero: it is none.
-func unixTime(seconds float64) time.Time {
-	const from, to = 978_307_200, 4_102_444_800 // the years 2001 to 2099
-	switch {
-	case seconds >= from && seconds < to:
-		return time.UnixMilli(int64(seconds * 1000)).UTC()
-	case seconds >= from*1000 && seconds < to*1000:
-		return time.UnixMilli(int64(seconds)).UTC()
-	default:
-		return time.Time{}
-	}
-}
+// Numbers from the first to below the second are Unix times: the years 2001 to 2099. As a wait they would be decades.
+const from, to, mostSeconds = 978_307_200, 4_102_444_800, math.MaxInt64 / 1_000_000_000
 
 func readDate(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC1123Z, time.RFC3339} {
 		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), nil
+			return at, nil
 		}
 	}
 	return http.ParseTime(text)

@@ -135,7 +135,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 		attempt.Unchanged()
 		attempt.Status("Not changed", 100)
 		return publish(ctx, path, attempt.Fence, func() error { return nil })
-	case !carriesFile(response.StatusCode):
+	case statusOf(response.StatusCode).file != succeeds:
 		return refused(response, source)
 	}
 	return f.save(&download{ctx: ctx, attempt: attempt, source: source, response: response, path: path, most: f.MaxBytes}, known)

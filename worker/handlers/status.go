@@ -24,10 +24,8 @@ type status struct {
 // statuses are all that are understood (RFC 9110, section 15, and what is known of others). docs/worker.md has them as a table.
 var statuses = []status{
 	{[]int{200, 203}, 2, succeeds, succeeds, "the whole answer, even if a proxy changed it on its way"},
-	{[]int{202}, 2, succeeds, passes, "the file is not made yet"},
-	{[]int{204, 205}, 2, succeeds, passes, "there is no file in it"},
-	{[]int{206, 226}, 2, succeeds, passes, "a part, or what has changed, that nobody asked for"},
-	{nil, 2, succeeds, passes, "not known to carry a file"},
+	{[]int{202, 204, 205}, 2, succeeds, passes, "there is no file in it, or not yet"},
+	{nil, 2, succeeds, passes, "no whole file: of 206 and 226 a part that nobody asked for"},
 	{[]int{304}, 3, foundNothing, foundNothing, "`--fetch` had asked; else as any other 3xx"},
 	{nil, 3, passes, passes, "`--http` follows none, as the payload would be lost; `--fetch` follows ten"},
 	{[]int{407}, 4, retried, retried, "your proxy refused the worker; no owner hears of it"},
@@ -40,17 +38,11 @@ var statuses = []status{
 	{nil, 5, passes, passes, "the server's own fault"},
 }
 
-// leftToPolicy is what a status means of no class that is known.
-var leftToPolicy = status{http: passes, file: passes}
-
 func statusOf(code int) status {
 	for _, s := range statuses {
 		if slices.Contains(s.codes, code) || s.codes == nil && s.class == code/100 {
 			return s
 		}
 	}
-	return leftToPolicy
+	return status{http: passes, file: passes}
 }
-
-// carriesFile reports whether the answer to a download is the file.
-func carriesFile(code int) bool { return statusOf(code).file == succeeds }
