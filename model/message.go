@@ -297,7 +297,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	if !message.RetryAt.IsZero() {
 		message.RetryAfter = max(0, message.RetryAt.Sub(now))
 	}
-	message.Failure = m.Policy.Bounded(message.Failure)
+	m.Policy.Bound(&message.Failure)
 	if message.RetryAfter > maxRetryAfter {
 		message.RetryAfter, message.Ignored = 0, append(slices.Clip(message.Ignored), fieldRetryAfter)
 	}

@@ -189,6 +189,12 @@ func (o Operator) RemoveLimit(ctx context.Context, key string) error {
 	return requireNamed(removed, err, key, "a limit that was set")
 }
 
+// OpenLimit opens a key of limits that an answer with a retry_after has closed: what waits for it starts as its limits allow.
+func (o Operator) OpenLimit(ctx context.Context, key string) error {
+	opened, err := o.Queue.Fleet().OpenLimit(ctx, key)
+	return requireNamed(opened, err, key, "a key that an answer has closed")
+}
+
 // Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.
 func (o Operator) Limits(ctx context.Context, keys ...string) ([]store.LimitUse, error) {
 	return o.Queue.Fleet().LimitUses(ctx, keys...)

@@ -132,12 +132,11 @@ const maxRetryAfter = 365 * 24 * time.Hour
 
 func (p *Policy) serversMost() time.Duration { return cmp.Or(p.MaxRetryAfter, DefaultMaxRetryAfter) }
 
-// Bounded is a failure without what its server asks for beyond MaxRetryAfter. What a worker asks for itself stays.
-func (p *Policy) Bounded(f Failure) Failure {
+// Bound takes from a failure what its server asks for beyond MaxRetryAfter. What a worker asks for itself stays.
+func (p *Policy) Bound(f *Failure) {
 	if most := p.serversMost(); f.ByServer && f.RetryAfter > most {
 		f.Asked, f.RetryAfter = f.RetryAfter, most
 	}
-	return f
 }
 
 // ClosesKeysFor is for how long a failure closes the keys of the policy's limits: as long as it asks, at most MaxRetryAfter and an hour. 0: not at all.

@@ -102,7 +102,10 @@ func (s *Explanation) retryBecause(b model.Branch) string {
 	}
 	switch {
 	case a.RetryAt.Equal(s.m.NotBefore):
-		moved = waits(a.Why)
+		moved = "Its worker asked to wait until then."
+		if _, asked, more := strings.Cut(a.Why, model.WhyServerAsked); more {
+			moved = "Its server asked for " + asked + "; the policy allows until then."
+		}
 	case rejected(a):
 	case !a.RetryAt.Equal(a.EndedAt.Add(a.Delay + a.Jitter)):
 		moved = "Its retry window opens then."
@@ -121,14 +124,6 @@ func (s *Explanation) retryBecause(b model.Branch) string {
 	default:
 		return join(moved, "Its policy puts it first, so it replaces "+planned+".")
 	}
-}
-
-// waits tells who has asked for a retry to wait, by why it does.
-func waits(why string) string {
-	if _, asked, more := strings.Cut(why, model.WhyServerAsked); more {
-		return "Its server asked for " + asked + "; the policy allows until then."
-	}
-	return "Its worker asked to wait until then."
 }
 
 // planned tells when a planned refresh starts, and what moved it or a retry to then.
