@@ -135,7 +135,13 @@ func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
 func circuitCommand(a *app) *cobra.Command {
 	var probe, reason string
 	var s operate.CircuitSettings
-	show := shows(a, operate.Operator.Circuit, circuitPairs)
+	show := func(ctx context.Context, o operate.Operator, keys []string) error {
+		circuits, err := o.Circuits(ctx, keys[0])
+		if err != nil {
+			return err
+		}
+		return inPairs(a, circuitPairs)(circuits[0], nil)
+	}
 	opening := a.operates("open KEY", "Open a circuit by hand, until a probe is answered", cobra.ExactArgs(1),
 		func(ctx context.Context, o operate.Operator, keys []string) error {
 			if _, err := o.OpenCircuit(ctx, keys[0], probe, reason); err != nil {

@@ -75,15 +75,6 @@ func (o Operator) Circuits(ctx context.Context, keys ...string) ([]Circuit, erro
 	return circuits, nil
 }
 
-// Circuit reads the circuit of a key.
-func (o Operator) Circuit(ctx context.Context, key string) (Circuit, error) {
-	circuits, err := o.Circuits(ctx, key)
-	if err != nil {
-		return Circuit{}, err
-	}
-	return circuits[0], nil
-}
-
 // OpenCircuit opens the circuit of a key until a probe is answered, for a time at least. Without one, that is the usual one, or the window of the
 // circuit of the queue.
 func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (after time.Duration, err error) {
