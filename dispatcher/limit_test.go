@@ -200,6 +200,59 @@ func TestARetryAfterOfAStatus429ClosesTheKeyForAll(t *testing.T) {
 	})
 }
 
+// closedFor is one model that runs of each of two hosts, of which the first answers 429 and asks to be left alone.
+func closedFor(b *bundle, d *dispatcher.Dispatcher, wait time.Duration, limit string) {
+	b.fleet(`{"timeout":"10m","retries":["0s"],"limits":[{"key":"{host(input_url)}",`+limit+`}]}`, append(uidsOf("t1", 3), uidsOf("t2", 1)...)...)
+	b.settle(d)
+	b.failWith(policy.Failure{ErrorType: "http_429", RetryAfter: wait, ByServer: true}, "t1/m00")
+	b.settle(d)
+}
+
+func TestAnAbsurdRetryAfterClosesItsKeyForAnHour(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		closedFor(b, d, 365*24*time.Hour, `"running":1`)
+		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+		stopIf(t, err != nil || len(uses) != 1, "got %+v, %v", uses, err)
+		if until := b.now().Add(time.Hour); !uses[0].ClosedUntil.Equal(until) || uses[0].ClosedBy != "t1/m00 (http_429)" || uses[0].Parked != 2 {
+			t.Errorf("got %+v, want it closed until %s by t1/m00 (http_429), and the two others parked", uses[0], until)
+		}
+		b.Clock.Turn(time.Hour)
+		b.settle(d)
+		b.running(1, "t1")
+		uses, err = b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+		failIf(t, err != nil || !uses[0].ClosedUntil.IsZero() || uses[0].ClosedBy != "", "got %+v, %v, want it open", uses, err)
+	})
+}
+
+func TestAKeyThatIsOpenedByHandLetsItsModelsStartAsItsLimitAllows(t *testing.T) {
+	for name, limit := range map[string]string{"running": `"running":1`, "rate": `"rate":"6/m"`} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				open := func(want bool) {
+					t.Helper()
+					got, err := b.Store.Fleet().OpenLimit(t.Context(), "host=t1", b.now())
+					failIf(t, got != want || err != nil, "opened: got %t, %v, want %t", got, err, want)
+				}
+				b.fleet(fourAHost, "t1/m00")
+				open(false)
+				closedFor(b, d, time.Hour, limit)
+				b.Clock.Turn(time.Minute)
+				b.settle(d)
+				equal(t, map[string]int{"t2": 1}, counts(b.runs()))
+				open(true)
+				open(false)
+				b.settle(d)
+				b.running(1, "t1")
+				if name == "rate" {
+					b.Clock.Turn(10 * time.Second)
+					b.settle(d)
+					b.running(2, "t1")
+				}
+			})
+		})
+	}
+}
+
 func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy        string

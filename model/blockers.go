@@ -227,6 +227,13 @@ func (b *Blockers) Forecast(m *Model, limiters *Limiters, now time.Time) (f Fore
 			}
 		}
 		by = next.ParkedBy
+		if kind, name := by.Split(); kind == BlockerLimit {
+			if until, who := limiters.key(name).ClosedAt(at); who != "" {
+				at = ceilMillis(until)
+				next.State = next.Release(at, at).Next
+				continue
+			}
+		}
 		opens, recheck := b.Opens(by, at)
 		if !by.Timed() || recheck.Equal(Never) {
 			blocker = by

@@ -89,7 +89,7 @@ func second(s float64) time.Time {
 }
 
 func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing.T) {
-	at := func(free, closed float64) Slots { return Slots{second(free), second(closed)} }
+	at := func(free, closed float64) Slots { return Slots{Free: second(free), Closed: second(closed)} }
 	for name, test := range map[string]struct {
 		was       Slots
 		slot, now float64
@@ -112,8 +112,9 @@ func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing
 func TestSlotsAreReadAsTheyWereWritten(t *testing.T) {
 	for text, want := range map[string]Slots{
 		"": {}, "1795240801000000": {Free: second(1)},
-		"1795240801000001 1795240800500000": {second(1.000001), second(0.5)},
-		" 1795240800500000":                 {Closed: second(0.5)},
+		"1795240801000001 1795240800500000":                  {Free: second(1.000001), Closed: second(0.5)},
+		" 1795240800500000":                                  {Closed: second(0.5)},
+		"1795240801000000 1795240800500000 tbl_1 (too many)": {Free: second(1), Closed: second(0.5), By: "tbl_1 (too many)"},
 	} {
 		got := ParseSlots(text)
 		failIf(t, got != want || got.String() != text, "%q is read as %v and written as %q", text, got, got.String())
@@ -123,9 +124,9 @@ func TestSlotsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func TestTheEndOfALineIsRememberedWhileSomebodyHoldsASlot(t *testing.T) {
-	got := (Slots{second(11), second(11)}).Last()
+	got := (Slots{Free: second(11), Closed: second(11)}).Last()
 	failIf(t, got != second(11), "nobody holds one: forgotten %s", got)
-	got = (Slots{second(12), second(11)}).Last()
+	got = (Slots{Free: second(12), Closed: second(11)}).Last()
 	failIf(t, got != second(12).Add(lineKept), "somebody holds one: forgotten %s", got)
 }
 
@@ -233,9 +234,9 @@ func TestASlotIsReservedBehindTheLineAndNotWhileTheKeyIsClosed(t *testing.T) {
 		now, slot float64
 	}{
 		"nothing is remembered": {Slots{}, 10, 10},
-		"the line has passed":   {Slots{second(5), second(4)}, 10, 10},
-		"behind the line":       {Slots{second(50), second(11)}, 10, 50},
-		"closed beyond it":      {Slots{second(12), second(40)}, 10, 40},
+		"the line has passed":   {Slots{Free: second(5), Closed: second(4)}, 10, 10},
+		"behind the line":       {Slots{Free: second(50), Closed: second(11)}, 10, 50},
+		"closed beyond it":      {Slots{Free: second(12), Closed: second(40)}, 10, 40},
 	} {
 		slot, after := test.was.reserve(time.Second, second(test.now))
 		diff := cmp.Diff([]time.Time{second(test.slot), second(test.slot + 1), test.was.Closed}, []time.Time{slot, after.Free, after.Closed})

@@ -37,6 +37,7 @@ type Command struct {
 	Hold   Hold          // hold; release: its ID, and Within if Spread
 	For    time.Duration // hold: how long; 0: until Hold.Until, or until a release
 	Spread bool          // release: the command says over how long the starts are spread
+	Key    string        // open_limit
 
 	ID      string // the same again within a day is a duplicate; empty: none
 	ReplyTo string // the list on which its outcome is told, as its sender wrote it; empty: nobody asks
@@ -97,6 +98,11 @@ func (c *Command) readFrom(doc *document.Reader) error {
 		}
 		doc.Fail(document.ValidateID("id", c.Hold.ID))
 		return doc.Err()
+	case CommandOpen:
+		doc := document.Read(doc.Fields, "key")
+		c.Key = doc.Text("key")
+		doc.Require(c.Key != "", "key", "the key of a limit, such as host=example.com")
+		return doc.Err()
 	case CommandRequeue: // without a uid it is about all rejected messages
 		doc := document.Read(doc.Fields, "uid")
 		if c.UID = doc.Text("uid"); doc.Fields["uid"] != nil {
@@ -104,7 +110,7 @@ func (c *Command) readFrom(doc *document.Reader) error {
 		}
 		return doc.Err()
 	default:
-		return unknownType(c.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandAccept, CommandReject, CommandHold, CommandRelease, CommandRequeue)
+		return unknownType(c.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandAccept, CommandReject, CommandHold, CommandRelease, CommandRequeue, CommandOpen)
 	}
 }
 
@@ -282,11 +288,12 @@ const (
 	CommandHold    CommandType = "hold"
 	CommandRelease CommandType = "release"
 	CommandRequeue CommandType = "requeue"
+	CommandOpen    CommandType = "open_limit"
 )
 
 // OfQueue reports whether a command is about the queue, and about no state of a model.
 func (t CommandType) OfQueue() bool {
-	return t == CommandHold || t == CommandRelease || t == CommandRequeue
+	return t == CommandHold || t == CommandRelease || t == CommandRequeue || t == CommandOpen
 }
 
 func (c *Command) readHold(fields map[string]any) error {

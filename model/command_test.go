@@ -30,7 +30,7 @@ func TestACommandIsReadAsTheWireContractSays(t *testing.T) {
 func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 	for _, test := range []struct{ raw, counter, reason string }{
 		{`run tbl_1`, CounterMalformed, `expected a JSON object, found "run tbl_1"`},
-		{`{}`, CounterUnknownType, `type: expected put, remove, run, enable, disable, accept, reject, hold, release, requeue, found ""`},
+		{`{}`, CounterUnknownType, `type: expected put, remove, run, enable, disable, accept, reject, hold, release, requeue, open_limit, found ""`},
 		{`{"type":[]}`, CounterMalformed, "type: expected a text, found a list"},
 
 		{`{"type":"run"}`, CounterNoUID, "uid: expected the uid of a model, found nothing"},

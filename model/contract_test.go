@@ -27,7 +27,7 @@ func TestTheContractNamesEachMessageCommandAndField(t *testing.T) {
 		},
 		"## What an application says": {
 			string(CommandPut), string(CommandRun), string(CommandEnable), string(CommandDisable), string(CommandRemove), string(CommandAccept), string(CommandReject),
-			string(CommandHold), string(CommandRelease), string(CommandRequeue),
+			string(CommandHold), string(CommandRelease), string(CommandRequeue), string(CommandOpen),
 		},
 		"### The definition":          definitionFields,
 		"### Replies":                 append(jsonNames(reply{}), "command_id", "reply_to", "by"),

@@ -130,8 +130,8 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 			d.CircuitOutcome = CircuitFailed
 		}
 	}
-	if failure.RetryAfter > 0 && m.Policy.RetryAfterClosesKeys(failure.ErrorType) {
-		d.ClosedUntil = now.Add(failure.RetryAfter)
+	if closed := m.Policy.ClosesKeysFor(failure); closed > 0 {
+		d.ClosedUntil = now.Add(closed)
 	}
 	d.Ended = &Attempt{
 		AttemptUID:   before.AttemptUID,

@@ -67,6 +67,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 
 	default:
 		v.policyError = policyError
+		v.why.serverAsked = failure.Asked
 		takesPlanned = m.retryAfter(&v, s, j, delay, failure.RetryAfter)
 	}
 

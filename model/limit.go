@@ -171,10 +171,11 @@ type Acquire struct {
 	Before, After Slots  // as they were read, and as they are from now on
 }
 
-// closed finds, among the keys of which a slot is held, the closed one that opens last.
+// closed finds the closed key that opens last, among those that an answer has closed and those of which a slot is held.
 func (l *Limiters) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
 	for _, limit := range limits {
-		if at := ceilMillis(l.key(limit.Name).Closed); slices.Contains(held, limit.Name) && at.After(now) && at.After(opens) {
+		stops := slices.Contains(held, limit.Name) || l.key(limit.Name).By != ""
+		if at := ceilMillis(l.key(limit.Name).Closed); stops && at.After(now) && at.After(opens) {
 			name, opens = limit.Name, at
 		}
 	}
@@ -235,6 +236,20 @@ func CountedBy(all, kind string) (keys []string) {
 type Slots struct {
 	Free   time.Time // the first slot that nobody has reserved; zero: any instant is
 	Closed time.Time // until then nothing starts, whatever is reserved; zero: it is open
+	By     string    // whose answer has closed it, such as "tbl_1 (http_429)"; empty: the pace of the rate alone
+}
+
+// ClosedAt is until when an answer has closed the key, and by whom; zero: none has, or it has opened by now.
+func (s Slots) ClosedAt(now time.Time) (until time.Time, by string) {
+	if s.By == "" || !s.Closed.After(now) {
+		return until, ""
+	}
+	return s.Closed, s.By
+}
+
+// Open are the slots of a key that somebody opens at now. Those that are reserved come as much earlier as they came later by its closing.
+func (s Slots) Open(now time.Time) Slots {
+	return Slots{Free: latest(now, s.Free.Add(now.Sub(s.Closed))), Closed: now}
 }
 
 // evenly is how much too soon a start may come. Without it a start delayed by a millisecond would delay all behind it.
@@ -244,22 +259,23 @@ const lineKept = time.Hour
 
 // ParseSlots reads what String has written. What cannot be read is zero.
 func ParseSlots(text string) Slots {
-	free, closed, _ := strings.Cut(text, " ")
-	return Slots{readMicros(free), readMicros(closed)}
+	free, rest, _ := strings.Cut(text, " ")
+	closed, by, _ := strings.Cut(rest, " ")
+	return Slots{readMicros(free), readMicros(closed), by}
 }
 
-// String is how slots are stored: both instants in Unix microseconds; empty for the zero value.
+// String is how slots are stored: both instants in Unix microseconds, and by whom; empty for the zero value.
 func (s Slots) String() string {
 	text := micros(s.Free)
 	if !s.Closed.IsZero() {
-		text += " " + micros(s.Closed)
+		text = strings.TrimSuffix(text+" "+micros(s.Closed)+" "+s.By, " ")
 	}
 	return text
 }
 
 func (s Slots) reserve(interval time.Duration, now time.Time) (slot time.Time, after Slots) {
 	slot = latest(s.Free, s.Closed, now)
-	return slot, Slots{ceilMicros(slot.Add(interval)), s.Closed}
+	return slot, Slots{ceilMicros(slot.Add(interval)), s.Closed, s.By}
 }
 
 // start closes the key for an interval. A late start moves the whole line.

@@ -109,6 +109,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 		optional(&m, &m.ErrorType, doc, "error_type", text)
 		optional(&m, &m.UserFriendlyReason, doc, "user_friendly_reason", text)
 		optional(&m, &m.Retryable, doc, "retryable", flag)
+		optional(&m, &m.ByServer, doc, "retry_after_by", func(doc *document.Reader, name string) bool { return doc.OneOf(name, "", ByServer) == ByServer })
 		m.readRetryAfter(doc)
 	case MessageStatus:
 		optional(&m, &m.Status, doc, "status", text)
@@ -223,6 +224,9 @@ func optional[T any](m *Message, place *T, doc *document.Reader, name string, re
 
 const fieldRetryAfter = "retry_after"
 
+// ByServer is what a failure says of a retry_after that was read from a header of a server, in the field retry_after_by.
+const ByServer = "server"
+
 func (m *Message) readRetryAfter(doc *document.Reader) {
 	optional(m, &m.RetryAfter, doc, fieldRetryAfter, func(doc *document.Reader, name string) time.Duration {
 		text, found := doc.Scalar(name)
@@ -236,6 +240,9 @@ func (m *Message) readRetryAfter(doc *document.Reader) {
 			}
 		}
 		seconds, err := strconv.ParseFloat(text, 64)
+		if m.ByServer { // its policy bounds it, so that it is never too long
+			seconds = min(seconds, maxRetryAfter.Seconds())
+		}
 		if err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds() {
 			return time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond)
 		}
@@ -290,6 +297,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	if !message.RetryAt.IsZero() {
 		message.RetryAfter = max(0, message.RetryAt.Sub(now))
 	}
+	m.Policy.Bound(&message.Failure)
 	if message.RetryAfter > maxRetryAfter {
 		message.RetryAfter, message.Ignored = 0, append(slices.Clip(message.Ignored), fieldRetryAfter)
 	}

@@ -152,3 +152,31 @@ func TestTheWaitForAWindowCountsNotTowardsGivingUpWhoeverMakesTheModelWait(t *te
 		t.Errorf("held by a hold: it gives up at %s, want %s", clockText(got), clockText(want))
 	}
 }
+
+func TestWhatAServerAsksForIsBoundedByThePolicyAndWhatAWorkerAsksForIsNot(t *testing.T) {
+	with := func(policy string) string {
+		return atSixAnd16 + `"policy":{"timeout":"1h","retries":["1m","1m"],"alignment":"until_success"` + policy + `}`
+	}
+	const server, day = `,"retry_after_by":"server"`, "#1, next 06:10+1: retry 1 of 2 after 1d"
+	runStories(t, []storyTest{
+		{with(""), `06:00 start | 06:10 failure "retry_after":3600` + server, "#1, next 07:10: retry 1 of 2 after 1h, as the worker asked"},
+		{with(""), `06:00 start | 06:10 failure "retry_after":86400` + server, day + ", as the worker asked"},
+		{with(""), `06:00 start | 06:10 failure "retry_after":172800` + server, day + ", a server asked for 2d"},
+		{with(""), `06:00 start | 06:10 failure "retry_after":31536000` + server, day + ", a server asked for 365d"},
+		{with(""), `06:00 start | 06:10 failure "retry_after":1e15` + server, day + ", a server asked for 365d"},
+		{with(""), `06:00 start | 06:10 failure "retry_after":"2026-01-08T06:10:00Z"` + server, day + ", a server asked for 3d"},
+		{with(""), `06:00 start | 06:10 failure "retry_after":"9999-01-01T00:00:00Z"` + server, day + ", a server asked for 106751d23h"},
+		{with(""), `06:00 start | 06:10 failure "retry_after":"2025-01-05T06:10:00Z"` + server, "#1, next 06:11: retry 1 of 2 after 1m, ends before planned"},
+		{with(`,"max_retry_after":"2h"`), `06:00 start | 06:10 failure "retry_after":10800` + server, "#1, next 08:10: retry 1 of 2 after 2h, a server asked for 3h"},
+		{with(`,"max_retry_after":"2d"`), `06:00 start | 06:10 failure "retry_after":172800` + server, "#1, next 06:10+2: retry 1 of 2 after 2d, as the worker asked"},
+
+		// What a worker asks for itself keeps its floor
+		{with(`,"max_retry_after":"2h"`), `06:00 start | 06:10 failure "retry_after":172800`, "#1, next 06:10+2: retry 1 of 2 after 2d, as the worker asked"},
+		{with(`,"max_retry_after":"2h"`), `06:00 start | 06:10 failure "retry_after":172800,"retry_after_by":"me"`, "#1, next 06:10+2: retry 1 of 2 after 2d, as the worker asked"},
+		{with(`,"max_retry_after":"2h"`), `06:00 start | 06:10 postponed "retry_after":172800`, "#0 deferred 1, next 06:10+2: postponed by the worker: again after 2d"},
+
+		// A wish says nothing about whether there is a retry
+		{with(`,"never_retry":["http_403"]`), `06:00 start | 06:10 failure "error_type":"http_403","retry_after":60` + server,
+			"#1 disabled (Cannot refresh after 1 attempt): disabled, never retry http_403"},
+	})
+}

@@ -21,6 +21,7 @@ type why struct {
 	// These are set only after a delay. plannedAt is set by retryWhenPlanned too.
 	delay, jitter      time.Duration // of the policy, or of the worker if it asked for more; what jitter added or took
 	asked              bool          // the delay is that of the worker
+	serverAsked        time.Duration // what a server has asked for, if that is more than its policy allows
 	inWindow           bool          // the retry waits for the retry window
 	policyError        bool
 	retryAt, plannedAt time.Time // when the retry alone would start; the planned refresh that it was aligned with
@@ -52,6 +53,8 @@ const (
 	WhySkipped   = "skipped, late by "            // a missed planned refresh was skipped; how late it was follows
 	WhyDisabled  = "disabled"                     // by a failure or by hand; why follows
 	WhyWithdrawn = "withdrawn: no worker took it" // until its deadline: it goes back in line
+	// WhyServerAsked stands within: its server has asked for more than its policy allows; for how much follows.
+	WhyServerAsked = ", a server asked for "
 )
 
 // behind is refresh_why, behind the condition under which it comes so. It is read in Redis by people who may know nothing else of refreshd. Of a
@@ -112,7 +115,10 @@ func (w why) failures() string { return " after " + words.Count(w.k, "failure", 
 // timing says when a retry starts, and in clauses why then and not when it is planned.
 func (w why) timing(after, moved string) []string {
 	asked, failed, reason := "", "", ", in place of planned"
-	if w.asked {
+	switch {
+	case w.asked && w.serverAsked > 0:
+		asked = WhyServerAsked + words.Roughly(w.serverAsked)
+	case w.asked:
 		asked = ", as the worker asked"
 	}
 	if w.policyError {

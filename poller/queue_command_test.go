@@ -53,6 +53,19 @@ func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
 	})
 }
 
+func TestALimitIsOpenedOnTheWire(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		const slots = "1795248000000000 1795248000000000 tbl_1 (http_429)" // 2026-11-21T08:00:00Z
+		must(t, b.Redis.Set(t.Context(), b.Store.Keys.Rate("host=a"), slots, time.Hour).Err())
+		open := asking(`{"type":"open_limit","key":"host=a"}`, here)
+		b.obey(open, open)
+		b.round()
+		b.expectReplies(here, `{"type":"open_limit","outcome":"applied"}`, `{"type":"open_limit","outcome":"unchanged"}`)
+		left := model.ParseSlots(b.Redis.Get(t.Context(), b.Store.Keys.Rate("host=a")).Val())
+		failIf(t, left.By != "" || left.Closed.After(b.Clock.Now()), "got the slots %+v, want them open", left)
+	})
+}
+
 func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		wrong := map[string]string{
@@ -68,6 +81,7 @@ func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing
 			`{"type":"hold","id":"h1","reason":"x","within":"48h"}`:                            "within: expected 0s to",
 			`{"type":"release"}`:                         "id: expected",
 			`{"type":"release","id":"h1","within":"2d"}`: "within: expected 0s to",
+			`{"type":"open_limit"}`:                      "key: expected",
 			`{"type":"requeue","uid":""}`:                "uid: expected",
 			`{"type":"requeue","id":"x"}`:                "id: expected one of uid",
 		}

@@ -120,7 +120,7 @@ func TestWhoAsksIsToldWhatBecameOfACommand(t *testing.T) {
 			`{"uid":"b","type":"put","outcome":"refused","counter":"malformed","reason":"policy: expected a policy, or the name of a stored one (default), found \"fast\"","field":"policy","expected":"a policy, or the name of a stored one (default)","found":"\"fast\""}`,
 			`{"uid":"b","type":"run","outcome":"refused","counter":"unknown_model","reason":"uid: expected a stored model, found \"b\"","field":"uid","expected":"a stored model","found":"\"b\""}`,
 			`{"type":"run","outcome":"refused","counter":"no_uid","reason":"uid: expected the uid of a model, found nothing","field":"uid","expected":"the uid of a model","found":"nothing"}`,
-			`{"uid":"b","type":"dance","outcome":"refused","counter":"unknown_type","reason":"type: expected put, remove, run, enable, disable, accept, reject, hold, release, requeue, found \"dance\"","field":"type","expected":"put, remove, run, enable, disable, accept, reject, hold, release, requeue","found":"\"dance\""}`,
+			`{"uid":"b","type":"dance","outcome":"refused","counter":"unknown_type","reason":"type: expected put, remove, run, enable, disable, accept, reject, hold, release, requeue, open_limit, found \"dance\"","field":"type","expected":"put, remove, run, enable, disable, accept, reject, hold, release, requeue, open_limit","found":"\"dance\""}`,
 			`{"command_id":"c1","uid":"a","type":"put","outcome":"duplicate"}`,
 			`{"command_id":"c2","uid":"a","type":"run","outcome":"refused","counter":"busy","reason":"an attempt is queued or running. To replace it, send \"force\": true.","field":"run","expected":"an idle model","found":"an attempt queued or running"}`,
 		)

@@ -31,6 +31,7 @@ const MaxWait = 365 * 24 * time.Hour
 type (
 	retryable  bool
 	retryAfter struct{ wish any } // seconds, or a time
+	byServer   bool
 	postponed  struct{ wish json.Number }
 	errorType  string
 	ownerText  string
@@ -75,6 +76,10 @@ func RetryAt(err error, at time.Time) error {
 	}
 	return mark(err, retryAfter{model.FormatTime(at)})
 }
+
+// ByServer says that the wait of a RetryAfter or RetryAt within was read from a header of a server, which may be mistaken: the policy bounds it
+// by its max_retry_after. What a worker asks for itself is not bounded.
+func ByServer(err error) error { return mark(err, byServer(true)) }
 
 // Postpone is not a failure: the work cannot be done now and is to be tried again after d, without counting. At most MaxWait;
 // negative counts as 0. It wins over everything that it is wrapped in.

@@ -19,7 +19,8 @@ type message struct {
 	Reason             string             `json:"reason,omitempty"`
 	ErrorType          string             `json:"error_type,omitempty"`
 	Retryable          *bool              `json:"retryable,omitempty"`
-	RetryAfter         any                `json:"retry_after,omitempty"` // seconds, or a time
+	RetryAfter         any                `json:"retry_after,omitempty"`    // seconds, or a time
+	RetryAfterBy       string             `json:"retry_after_by,omitempty"` // model.ByServer; empty: the worker
 	UserFriendlyReason string             `json:"user_friendly_reason,omitempty"`
 	Status             string             `json:"status,omitempty"`
 	Progress           *int               `json:"progress,omitempty"`
@@ -81,6 +82,9 @@ func (a *Attempt) outcome(err error) message {
 	}
 	if after, found := factOf[retryAfter](err); found {
 		m.RetryAfter = after.wish
+		if by, _ := factOf[byServer](err); bool(by) {
+			m.RetryAfterBy = model.ByServer
+		}
 	}
 	kind, _ := factOf[errorType](err)
 	text, _ := factOf[ownerText](err)

@@ -235,6 +235,17 @@ func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
 	s.told("d", "Limit tenant=t1 is full", "when a running model of tenant=t1 ends")
 }
 
+func TestAModelThatWaitsForAClosedKeyIsToldUntilWhenAndWhoseAnswerClosedIt(t *testing.T) {
+	s := newTimedQueue(t, "05:00:00")
+	s.do("policy", "put", file(t, "p.yaml", steeredPolicy))
+	s.model("a", "t1", "h1")
+	const slots = "1767592800000000 1767592800000000 tbl_1 (http_429)" // 2026-01-05T06:00:00Z
+	must(t, s.queue.Redis.Set(t.Context(), s.queue.Store.Keys.Rate("tenant=t1"), slots, 0).Err())
+	s.told("a", "It is closed until 06:00 by the answer to tbl_1 (http_429)", "starts at 06:00")
+	s.dispatch("05:00:00")
+	s.told("a", "limit tenant=t1 is closed until 06:00", "It is closed until 06:00 by the answer to tbl_1 (http_429)", "starts at 06:00")
+}
+
 func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.do("policy", "put", file(t, "p.yaml", steeredPolicy))

@@ -135,7 +135,13 @@ func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
 func circuitCommand(a *app) *cobra.Command {
 	var probe, reason string
 	var s operate.CircuitSettings
-	show := shows(a, operate.Operator.Circuit, circuitPairs)
+	show := func(ctx context.Context, o operate.Operator, keys []string) error {
+		circuits, err := o.Circuits(ctx, keys[0])
+		if err != nil {
+			return err
+		}
+		return inPairs(a, circuitPairs)(circuits[0], nil)
+	}
 	opening := a.operates("open KEY", "Open a circuit by hand, until a probe is answered", cobra.ExactArgs(1),
 		func(ctx context.Context, o operate.Operator, keys []string) error {
 			if _, err := o.OpenCircuit(ctx, keys[0], probe, reason); err != nil {
@@ -227,6 +233,7 @@ func limitCommand(a *app) *cobra.Command {
 	a.bindBy(flags)
 	command := group("limit", "Bound what runs of a key, such as four downloads a host", setting,
 		a.operates("rm KEY", "Forget a limit that was set", cobra.ExactArgs(1), toNamed(operate.Operator.RemoveLimit)),
+		a.operates("open KEY", "Open a key that an answer with a retry_after has closed", cobra.ExactArgs(1), toNamed(operate.Operator.OpenLimit)),
 		lists(a, "List the limits that were set, and the keys of which something runs or waits", everything(operate.Operator.Limits), limitHeader, limitRow))
 	command.Long = `A policy limits the keys of its models: limits: [{key: "{host(input_url)}", running: 4, rate: 60/m}]. A limit that is set here for one key, such as
 host=example.com, goes before that until it ends; one for a template, such as '{host(input_url)}', bounds all models of the queue.
@@ -234,12 +241,12 @@ In a queue of several parts each part has its share, and at least one.`
 	return command
 }
 
-var limitHeader = []any{"KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON"}
+var limitHeader = []any{"KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON", "CLOSED UNTIL", "CLOSED BY"}
 
 func limitRow(l *store.LimitUse) []any {
 	set := l.Rate.String()
 	if l.Max > 0 {
 		set = fmt.Sprintf("%d running %s", l.Max, set)
 	}
-	return []any{l.Key, l.Running, l.Parked, set, l.Until, l.By, l.Reason}
+	return []any{l.Key, l.Running, l.Parked, set, l.Until, l.By, l.Reason, l.ClosedUntil, l.ClosedBy}
 }

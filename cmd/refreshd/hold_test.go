@@ -3,10 +3,12 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestAHoldIsListedUntilItIsReleased(t *testing.T) {
@@ -35,6 +37,21 @@ func TestALimitIsSetListedAndForgotten(t *testing.T) {
 		c.do("limit", "rm", "host=example.com")
 		left := c.do("limit", "ls")
 		failIf(t, strings.Contains(left, "example.com"), "expected it forgotten, found %s", left)
+	})
+}
+
+func TestAKeyThatAnAnswerHasClosedIsListedAndOpened(t *testing.T) {
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
+		expectContains(t, c.fail(1, "limit", "open", "host=a"), "host=a: expected a key that an answer has closed, found none of that name")
+		until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+		slots := model.Slots{Free: until, Closed: until, By: "tbl_1 (http_429)"}
+		must(t, server.Client(t).Set(t.Context(), "bigtables:rate:host=a", slots.String(), time.Hour).Err())
+		expectContains(t, c.do("limit", "ls"), "CLOSED UNTIL", "tbl_1 (http_429)", until.UTC().Format("15:04:05"))
+		views := c.objects(c.do("limit", "ls", "-o", "json"))
+		failIf(t, len(views) != 1 || views[0]["closed_by"] != "tbl_1 (http_429)" || views[0]["closed_until"] != model.FormatTime(until), "the limits are %v", views)
+		c.do("limit", "open", "host=a")
+		views = c.objects(c.do("limit", "ls", "-o", "json"))
+		failIf(t, len(views) > 0 && (views[0]["closed_by"] != "" || views[0]["closed_until"] != nil), "the limits are %v", views)
 	})
 }
 

@@ -28,7 +28,7 @@ const (
 	nightlyCanonical = "name: nightly\nrrule: FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0\ntimeout: 30m\nqueue_timeout: none\nsilent_after: none\n" +
 		"retries: [0s, 5m]\njitter: 0\nalignment: align_planned\non_exhausted: next_planned\n" + restCanonical
 	restCanonical = "give_up_after: none\nnever_retry: []\ndelays_by_error: {}\nretry_window: none\nmisfire: run_once\nspread: none\n" +
-		"limits: []\ncircuit: none\nretry_after_scope: auto\nclosed: []\nfresh_within: none\nwarn_within: none\n" +
+		"limits: []\ncircuit: none\nretry_after_scope: auto\nmax_retry_after: 1d\nclosed: []\nfresh_within: none\nwarn_within: none\n" +
 		"guard: []\non_suspect: tell\nnotify: [disabled, recovered, stale, fresh, suspect]\nfailing_from: none\nemail: none\ndisabled_reason: \"\"\n"
 )
 
@@ -275,7 +275,7 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 	for command, fields := range map[string]string{
 		"check " + yaml: outcome, "put " + yaml + " --plan": outcome, "put " + yaml: outcome, "rm other": outcome, "ls": "name policy readable", "english nightly": "english name",
 		"diff nightly default": "differences plan", "diff nightly nightly": "differences plan", "english default": "english name",
-		"get nightly": "alignment circuit closed delays_by_error disabled_reason email failing_from fresh_within give_up_after guard jitter limits misfire name never_retry " +
+		"get nightly": "alignment circuit closed delays_by_error disabled_reason email failing_from fresh_within give_up_after guard jitter limits max_retry_after misfire name never_retry " +
 			"notify on_exhausted on_suspect queue_timeout retries retry_after_scope retry_window rrule silent_after spread timeout warn_within",
 	} {
 		decoder, count := json.NewDecoder(strings.NewReader(c.do(strings.Fields("policy -o json "+command)...))), 0

@@ -75,15 +75,6 @@ func (o Operator) Circuits(ctx context.Context, keys ...string) ([]Circuit, erro
 	return circuits, nil
 }
 
-// Circuit reads the circuit of a key.
-func (o Operator) Circuit(ctx context.Context, key string) (Circuit, error) {
-	circuits, err := o.Circuits(ctx, key)
-	if err != nil {
-		return Circuit{}, err
-	}
-	return circuits[0], nil
-}
-
 // OpenCircuit opens the circuit of a key until a probe is answered, for a time at least. Without one, that is the usual one, or the window of the
 // circuit of the queue.
 func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (after time.Duration, err error) {
@@ -187,6 +178,12 @@ func (o Operator) SetLimit(ctx context.Context, r LimitRequest) (err error) {
 func (o Operator) RemoveLimit(ctx context.Context, key string) error {
 	removed, err := o.Queue.Fleet().RemoveLimit(ctx, key)
 	return requireNamed(removed, err, key, "a limit that was set")
+}
+
+// OpenLimit opens a key of limits that an answer with a retry_after has closed: what waits for it starts as its limits allow.
+func (o Operator) OpenLimit(ctx context.Context, key string) error {
+	opened, err := o.Queue.Fleet().OpenLimit(ctx, key)
+	return requireNamed(opened, err, key, "a key that an answer has closed")
 }
 
 // Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.

@@ -138,6 +138,8 @@ func (s *Store) applyQueueCommand(ctx context.Context, c *model.Command, by orde
 			within = nil
 		}
 		return s.Fleet().releaseHold(ctx, c.Hold.ID, within, now, by)
+	case model.CommandOpen:
+		return s.Fleet().OpenLimit(ctx, c.Key, now)
 	case model.CommandRequeue:
 		return s.requeueAbout(ctx, c.UID)
 	default:

@@ -50,6 +50,11 @@ func (q QueueFleet) RemoveLimit(ctx context.Context, name string) (bool, error) 
 	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().RemoveLimit(ctx, name, now) })
 }
 
+// OpenLimit opens a key in every part; false: it was open.
+func (q QueueFleet) OpenLimit(ctx context.Context, name string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().OpenLimit(ctx, name, now) })
+}
+
 // PutCalendar stores a calendar in every part.
 func (q QueueFleet) PutCalendar(ctx context.Context, c schedule.Calendar) error {
 	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) { return true, part.Fleet().PutCalendar(ctx, c, now) })

@@ -75,6 +75,22 @@ func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (boo
 	return s.changeBlocker(ctx, s.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
+// OpenLimit opens a key that an answer has closed, and lets a dispatcher look at once at what waits for it. false: none has closed it.
+func (s Fleet) OpenLimit(ctx context.Context, name string, now time.Time) (bool, error) {
+	key, slots := s.Keys.Rate(name), model.Slots{}
+	opened, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		text, err := tx.Get(ctx, key).Result()
+		slots = model.ParseSlots(text)
+		_, by := slots.ClosedAt(now)
+		return by != "", ignoreMissing(err)
+	}, func(pipe redis.Pipeliner) {
+		open := slots.Open(now)
+		pipe.Set(ctx, key, open.String(), max(time.Millisecond, open.Last().Sub(now)))
+		pipe.ZAddXX(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
+	}, key)
+	return opened, Wrap(err, "open a key")
+}
+
 // Limits reads the limits that were set at run time, by their names.
 func (s Fleet) Limits(ctx context.Context) ([]model.Limit, error) {
 	return readNamed(ctx, s, s.Keys.Limits, "read limits", ReadLimit)
@@ -92,6 +108,9 @@ type LimitUse struct {
 	Running int64       `json:"running"`       // attempts that it counts
 	Parked  int64       `json:"parked"`        // models that wait for it
 	Next    time.Time   `json:"next_start_at"` // the first slot that nobody has reserved; zero: at any time
+
+	ClosedUntil time.Time `json:"closed_until"` // by an answer with a retry_after; zero: it is open
+	ClosedBy    string    `json:"closed_by"`    // whose answer, such as "tbl_1 (http_429)"
 }
 
 // LimitUses reads these keys of limits, and those for which a limit was set, in their order; without any, all of which something runs or waits: it
@@ -132,9 +151,11 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 		for i, name := range names {
 			use := uses[name]
 			use.Running, use.Parked = running[i].Val(), parked[i].Val()
-			if slots := model.ParseSlots(slots[i].Val()); slots.Free.After(now) {
+			slots := model.ParseSlots(slots[i].Val())
+			if slots.Free.After(now) {
 				use.Next = slots.Free
 			}
+			use.ClosedUntil, use.ClosedBy = slots.ClosedAt(now)
 			all = append(all, *use)
 		}
 	}
@@ -161,12 +182,15 @@ func (q QueueFleet) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, 
 }
 
 func (u *LimitUse) add(other *LimitUse) {
-	running, parked, next := u.Running+other.Running, u.Parked+other.Parked, other.Next
+	running, parked, next, closed := u.Running+other.Running, u.Parked+other.Parked, other.Next, *u
 	if next.IsZero() {
 		next = u.Next
 	}
 	if other.Set || u.Key == "" {
 		*u = *other
 	}
-	u.Running, u.Parked, u.Next = running, parked, next
+	if other.ClosedUntil.After(closed.ClosedUntil) {
+		closed = *other
+	}
+	u.Running, u.Parked, u.Next, u.ClosedUntil, u.ClosedBy = running, parked, next, closed.ClosedUntil, closed.ClosedBy
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -300,7 +301,11 @@ func (c *indexChanges) addReleases() {
 		return
 	}
 	if until := c.transition.decision.ClosedUntil; len(rates) > 0 && until.After(c.now) {
-		c.add("closes#"+strconv.Itoa(len(rates)), strconv.FormatInt(until.UnixMicro(), 10))
+		by := c.transition.uid
+		if kind := c.transition.decision.Ended.ErrorType; kind != "" {
+			by += " (" + document.Shorten(kind, document.MaxFound) + ")"
+		}
+		c.add("closes#"+strconv.Itoa(len(rates)), strconv.FormatInt(until.UnixMicro(), 10)+" "+by)
 		c.addKeys(rates...)
 	}
 	for _, name := range model.CountedBy(c.was.counted, model.BlockerCircuit) {

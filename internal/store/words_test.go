@@ -60,7 +60,7 @@ var words = []word{
 	{"recheck", oneValue, "Unix ms", "when a dispatcher rechecks it"},
 	{"frees#<n>", aList, "", "the limits that get a slot back"},
 	{"extends#<n>", oneValue, "Unix ms", "until when these limits are held"},
-	{"closes#<n>", oneValue, "Unix us", "until when these rates are closed"},
+	{"closes#<n>", oneValue, "", "until when these rates are closed in Unix us, and by whom"},
 	{"circuit#1", aList, "", "blocker and key; 1 = failed, 0 = answered, empty = neither; failures and attempts that open it; when to probe, in RFC 3339 and ms"},
 	{"fingerprint#3", aList, "", "id, models that it may stop unnoticed, text, reason, error type"},
 	{"recovers#1", none, "", "leave the fingerprint"},

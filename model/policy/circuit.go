@@ -84,6 +84,9 @@ func (p *Policy) readCircuit(doc *document.Reader) {
 	if scope := doc.OneOf("retry_after_scope", scopeAuto, scopeAuto, string(ScopeModel), string(ScopeKey)); scope != scopeAuto {
 		p.RetryAfterScope = RetryAfterScope(scope)
 	}
+	if most := doc.LengthWithin("max_retry_after", time.Second, maxRetryAfter); most != DefaultMaxRetryAfter {
+		p.MaxRetryAfter = most
+	}
 	if doc.Fields["circuit"] != nil && !saysNone(doc, "circuit") {
 		circuit, err := parseCircuit(doc.Fields["circuit"])
 		doc.Fail(document.Place(err, "circuit"))

@@ -30,6 +30,8 @@ type Failure struct {
 	UserFriendlyReason string
 	Retryable          *bool         // the result's own word; nil: the policy decides
 	RetryAfter         time.Duration // at least this long after now; 0: no wish
+	ByServer           bool          // RetryAfter was read from a header of a server
+	Asked              time.Duration // what the server has asked for, if that is more than its policy allows; 0: it is not
 
 	Ours bool // no worker said so: a deadline, or too many deferrals
 }

@@ -14,7 +14,7 @@ const ofTheHouse = `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin","dtstart":"
 	`"retries":["7m"],"jitter":0.3,"alignment":"until_success","on_exhausted":"give_up","give_up_after":"1w","never_retry":["Gone"],` +
 	`"delays_by_error":{"Busy":"2h"},"retry_window":"FREQ=DAILY;BYHOUR=9","misfire":"skip","spread":"3m",` +
 	`"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/m"}],"circuit":{"key":"{policy}","open_after":"5 of 10","on":["timeout"],"probe":"1h"},` +
-	`"retry_after_scope":"model","closed":["holidays"],"fresh_within":"26h","warn_within":"24h","guard":[{"rows":{"min":1}}],"on_suspect":"hold","notify":["disabled"],"failing_from":3,"email":{"payload":"owner"},"disabled_reason":"Sorry."}`
+	`"retry_after_scope":"model","max_retry_after":"2h","closed":["holidays"],"fresh_within":"26h","warn_within":"24h","guard":[{"rows":{"min":1}}],"on_suspect":"hold","notify":["disabled"],"failing_from":3,"email":{"payload":"owner"},"disabled_reason":"Sorry."}`
 
 // completed reads a policy, and completes it with that of the house.
 func completed(t testing.TB, text string) Policy {
@@ -62,6 +62,7 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"limits":[{"key":"{kind}","running":1}]}`:            with(func(p *Policy) { p.Limits = []Limit{{Key: Key{KeyField, "kind"}, Running: 1}} }),
 		`{"circuit":"none"}`:                                   with(func(p *Policy) { p.Circuit = nil }),
 		`{"circuit":{"key":"{policy}","open_after":"1 of 1"}}`: with(func(p *Policy) { p.Circuit = &Circuit{Key{Kind: KeyPolicy}, 1, 1, nil, DefaultProbe} }),
+		`{"max_retry_after":"1d"}`:                             with(func(p *Policy) { p.MaxRetryAfter = 0 }),
 		`{"retry_after_scope":"auto"}`:                         with(func(p *Policy) { p.RetryAfterScope = ScopeAuto }),
 		`{"closed":[]}`:                                        with(func(p *Policy) { p.Closed = nil }),
 		`{"warn_within":"none"}`:                               with(func(p *Policy) { p.WarnWithin = 0 }),
@@ -107,7 +108,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 	}
 	const want = `{"timeout":"10m","queue_timeout":"none","silent_after":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
-		`"limits":[],"circuit":"none","retry_after_scope":"auto","closed":[],"fresh_within":"none","warn_within":"none",` +
+		`"limits":[],"circuit":"none","retry_after_scope":"auto","max_retry_after":"1d","closed":[],"fresh_within":"none","warn_within":"none",` +
 		`"guard":[],"on_suspect":"tell","notify":["disabled","recovered","stale","fresh","suspect"],"failing_from":"none","email":"none","disabled_reason":""}`
 	if whole, err := json.Marshal(Default().Explicit()); string(whole) != want || err != nil {
 		t.Errorf("got %s, %v", whole, err)
@@ -117,7 +118,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 func TestADraftTellsWhatItTakesFromTheDefault(t *testing.T) {
 	draft, err := Read(jsonOf(t, `{"timeout":"1h","retries":["1m"],"retry_on":["A"],"misfire":null,"notify":[],"delays_by_error":{},"disabled_reason":"","spread":0}`))
 	diff := cmp.Diff([]string{"queue_timeout", "silent_after", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire",
-		"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "guard", "on_suspect", "failing_from", "email"}, draft.Missing())
+		"limits", "circuit", "retry_after_scope", "max_retry_after", "closed", "fresh_within", "warn_within", "guard", "on_suspect", "failing_from", "email"}, draft.Missing())
 	failIf(t, err != nil || diff != "", "%v, -want +got\n%s", err, diff)
 }
 

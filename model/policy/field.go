@@ -82,6 +82,8 @@ var fields = []field{
 		return saidOr(string(p.RetryAfterScope), p.RetryAfterScope != ScopeAuto, scopeAuto)
 	},
 		func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }, ""},
+	{"max_retry_after", func(p *Policy) (any, bool) { return document.FormatDuration(p.serversMost()), p.MaxRetryAfter == 0 },
+		func(p, usual *Policy) { p.MaxRetryAfter = usual.MaxRetryAfter }, ""},
 	{"closed", func(p *Policy) (any, bool) { return saidOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
 	{"fresh_within", func(p *Policy) (any, bool) { return lengthOr(p.FreshWithin) }, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }, ""},
 	{"warn_within", func(p *Policy) (any, bool) { return lengthOr(p.WarnWithin) }, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }, "fresh_within"},

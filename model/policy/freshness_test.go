@@ -28,8 +28,34 @@ func TestARetryAfterClosesKeysAsThePolicySays(t *testing.T) {
 	}
 	refusals(t, map[string]string{
 		`{"retry_after_scope":"keys"}`: `retry_after_scope: expected auto or model or key, found "keys"`,
+		`{"max_retry_after":"999ms"}`:  `max_retry_after: expected a duration from 1s to 365d, found "999ms"`,
+		`{"max_retry_after":"366d"}`:   `max_retry_after: expected a duration from 1s to 365d, found "366d"`,
+		`{"max_retry_after":"none"}`:   `max_retry_after: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "none" (a number from 0 is missing before "none")`,
 		`{"retry_after_scope":1}`:      "retry_after_scope: expected a text, found 1",
 	})
+}
+
+func TestAnAnswerClosesKeysForAnHourAtMost(t *testing.T) {
+	for _, test := range []struct {
+		policy  string
+		failure Failure
+		want    time.Duration
+	}{
+		{`{"retry_after_scope":"key"}`, Failure{}, 0},
+		{`{"retry_after_scope":"model"}`, Failure{RetryAfter: time.Minute}, 0},
+		{`{"retry_after_scope":"key"}`, Failure{RetryAfter: time.Minute}, time.Minute},
+		{`{"retry_after_scope":"key"}`, Failure{RetryAfter: time.Minute, ByServer: true}, time.Minute},
+		{`{"retry_after_scope":"key"}`, Failure{RetryAfter: 2 * time.Hour}, time.Hour},
+		{`{"retry_after_scope":"key","max_retry_after":"3h"}`, Failure{RetryAfter: 2 * time.Hour, ByServer: true}, time.Hour},
+		{`{"retry_after_scope":"key","max_retry_after":"10m"}`, Failure{RetryAfter: 2 * time.Hour, ByServer: true}, 10 * time.Minute},
+		{`{"retry_after_scope":"key","max_retry_after":"10m"}`, Failure{RetryAfter: 2 * time.Hour}, 10 * time.Minute},
+	} {
+		p := policyOf(t, test.policy)
+		got := p.ClosesKeysFor(test.failure)
+		if got != test.want {
+			t.Errorf("%s, %+v: got %s, want %s", test.policy, test.failure, got, test.want)
+		}
+	}
 }
 
 func TestAPolicyNamesTheCalendarsThatItIsClosedOn(t *testing.T) {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -118,6 +119,32 @@ func (p *Policy) RetryAfterClosesKeys(errorType string) bool {
 		return len(p.Limits) > 0 && statusType(errorType) == tooManyRequests
 	}
 	return p.RetryAfterScope == ScopeKey
+}
+
+// DefaultMaxRetryAfter is the most that a server may ask for where a policy does not say.
+const DefaultMaxRetryAfter = 24 * time.Hour
+
+// maxClosing bounds for how long one answer closes a key, whoever asks: it stops many models.
+const maxClosing = time.Hour
+
+// maxRetryAfter is the longest wait that the wire knows.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+func (p *Policy) serversMost() time.Duration { return cmp.Or(p.MaxRetryAfter, DefaultMaxRetryAfter) }
+
+// Bound takes from a failure what its server asks for beyond MaxRetryAfter. What a worker asks for itself stays.
+func (p *Policy) Bound(f *Failure) {
+	if most := p.serversMost(); f.ByServer && f.RetryAfter > most {
+		f.Asked, f.RetryAfter = f.RetryAfter, most
+	}
+}
+
+// ClosesKeysFor is for how long a failure closes the keys of the policy's limits: as long as it asks, at most MaxRetryAfter and an hour. 0: not at all.
+func (p *Policy) ClosesKeysFor(f Failure) time.Duration {
+	if !p.RetryAfterClosesKeys(f.ErrorType) {
+		return 0
+	}
+	return min(f.RetryAfter, p.serversMost(), maxClosing)
 }
 
 // Rate is how many may start in a length of time: Count from 1 to 1,000,000, Per from 1 second to 1 day. The zero value is no bound.

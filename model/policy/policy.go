@@ -48,6 +48,8 @@ type Policy struct {
 	Circuit *Circuit
 	// RetryAfterScope is what a worker's retry_after holds back.
 	RetryAfterScope RetryAfterScope
+	// MaxRetryAfter bounds the retry_after that a server asked for, 1 second to 365 days; 0: DefaultMaxRetryAfter.
+	MaxRetryAfter time.Duration
 	// Closed lists calendars: while one is closed, nothing starts. Sorted, at most 8.
 	Closed []string
 

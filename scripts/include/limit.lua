@@ -38,16 +38,17 @@ local write_extends = each_key('extends', 'zset', function(key, item)
   return redis.pcall('ZADD', key, value_of(item, 'extends'), item.uid) --@ extend
 end)
 
--- write_closes closes keys until an instant in Unix us. The slots that are reserved come as much later.
+-- write_closes closes keys until an instant in Unix us; by whom follows. Slots that are reserved come as much later.
 local write_closes = each_key('closes', 'string', function(key, item)
-  local is, till = redis.pcall('GET', key), tonumber(value_of(item, 'closes'))
-  local free, closed = string.match(type(is) == 'string' and is or '', '^(%d*) ?(%d*)$')
-  free, closed = tonumber(free or '') or 0, tonumber(closed or '') or 0
+  local is, till, by = redis.pcall('GET', key), string.match(value_of(item, 'closes'), '^(%d+)(.*)$')
+  local free, closed = string.match(type(is) == 'string' and is or '', '^(%d*) ?(%d*)')
+  free, closed = tonumber(free) or 0, tonumber(closed) or 0
   local open = math.max(closed, 1000 * now)
+  till = tonumber(till)
   if open < till and type(is) ~= 'table' then
     free = math.max(free, open) + till - open
-    local slots, lasts = string.format('%.0f %.0f', free, till), math.ceil((free - 1000 * now) / 1000)
-    redis.call('SET', key, slots, 'PX', lasts) --@ close the key
+    local lasts = math.ceil((free - 1000 * now) / 1000)
+    redis.call('SET', key, string.format('%.0f %.0f', free, till) .. by, 'PX', lasts) --@ close the key
   end
   return is
 end)

@@ -171,7 +171,7 @@ func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, a
 	place := later(slots.Closed, slot)
 	late := max(0, at.Sub(place)-littleLate)
 	slots.Closed = place.Add(late + interval)
-	slots.Free = later(slots.Free.Add(late), slots.Closed)
+	slots.Free, slots.By = later(slots.Free.Add(late), slots.Closed), ""
 	p.slots[name] = slots
 }
 
@@ -224,7 +224,11 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		until, slots := decision.ClosedUntil, p.slots[name]
 		if open := later(slots.Closed, at); until.After(open) {
-			p.slots[name] = model.Slots{Free: later(slots.Free, open).Add(until.Sub(open)), Closed: until}
+			by := m.UID
+			if kind := decision.Ended.ErrorType; kind != "" {
+				by += " (" + kind + ")"
+			}
+			p.slots[name] = model.Slots{Free: later(slots.Free, open).Add(until.Sub(open)), Closed: until, By: by}
 			p.opens[name] = later(p.opens[name], until)
 		}
 	}

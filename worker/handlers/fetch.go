@@ -141,7 +141,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 		known.tell(attempt)
 		attempt.Status("Not changed", 100)
 		return publish(ctx, path, attempt.Fence, func() error { return nil })
-	case response.StatusCode != http.StatusOK:
+	case statusOf(response.StatusCode).file != succeeds:
 		return refused(response, source)
 	}
 	return f.save(&download{ctx: ctx, attempt: attempt, source: identity, response: response, path: path, most: f.MaxBytes, known: known})

@@ -25,16 +25,12 @@ type HTTPOptions struct {
 
 // HTTP returns a handler that POSTs the payload of every attempt, a JSON object, to a URL. The attempt stands in the headers
 // Refreshd-Uid, Refreshd-Attempt-Uid, Refreshd-Attempt-No and Refreshd-Deadline-At, and in Traceparent if it is traced. The status is the result:
-//
-//	2xx            success; with the JSON body {"changed":false} the refresh found nothing new
-//	304            success that found nothing new
-//	429, 503       failure; Retry-After, in seconds or as a date, is respected
-//	408, 425, 5xx  failure; the policy decides about a retry
-//	3xx            failure; a redirection is not followed, because it would lose the payload
-//	any other 4xx  failure that no retry mends
+// 2xx is a success, which with the JSON body {"changed":false} found nothing new, as does 304; docs/worker.md has a table of the others.
+// Redirections are not followed, because they would lose the payload.
 //
 // A failure may explain itself with the JSON body {"reason":"…","user_friendly_reason":"…"}; its error type is as in http_503,
-// or network when there was no response. When the connection ends, the attempt is over: the service should stop.
+// or network when there was no response. Retry-After, in seconds or as a date, is respected up to the max_retry_after of the policy.
+// When the connection ends, the attempt is over: the service should stop.
 //
 // The error says that the URL is not one.
 func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
@@ -87,15 +83,18 @@ func result(attempt *worker.Attempt, response *http.Response, body []byte) error
 		reply.Changed, reply.Reason, reply.UserFriendlyReason = nil, "", ""
 	}
 	readMetrics(attempt, body)
-	code := response.StatusCode
+	meant := statusOf(response.StatusCode).http
 	switch {
-	case code == http.StatusNotModified, code/100 == 2 && reply.Changed != nil && !*reply.Changed:
+	case meant == foundNothing, meant == succeeds && reply.Changed != nil && !*reply.Changed:
 		attempt.Unchanged()
 		return nil
-	case code/100 == 2:
+	case meant == succeeds:
 		return nil
 	}
 	err := statusError(response)
+	if meant == retried { // the reply is not that of the service
+		return err
+	}
 	if reply.Reason != "" {
 		err = fmt.Errorf("%w: %s", err, reply.Reason)
 	}

@@ -57,16 +57,17 @@ func TestAServiceGetsThePayloadAndTheAttempt(t *testing.T) {
 }
 
 func TestTheHTTPStatusMakesTheResult(t *testing.T) {
-	no := false
+	no, yes := false, true
 	success := model.Message{Type: model.MessageSuccess}
 	unchanged := model.Message{Type: model.MessageSuccess, Changed: &no}
 	failure := func(reason, kind string) model.Message {
 		return model.Message{Type: model.MessageFailure, Failure: policy.Failure{Reason: reason, ErrorType: kind}}
 	}
 	final := func(m model.Message) model.Message { m.Retryable = &no; return m }
-	after := func(m model.Message, d time.Duration) model.Message { m.RetryAfter = d; return m }
+	after := func(m model.Message, d time.Duration) model.Message { m.RetryAfter, m.ByServer = d, true; return m }
 	friendly := func(m model.Message, text string) model.Message { m.UserFriendlyReason = text; return m }
-	at := func(m model.Message, at time.Time) model.Message { m.RetryAt = at; return m }
+	at := func(m model.Message, at time.Time) model.Message { m.RetryAt, m.ByServer = at, true; return m }
+	refused := func(text string) model.Message { m := failure(text, "http_407"); m.Retryable = &yes; return m }
 	for name, c := range map[string]struct {
 		status int
 		header map[string]string
@@ -87,13 +88,19 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 		"400":                        {400, nil, "", final(failure("400 Bad Request", "http_400"))},
 		"404":                        {404, nil, "", final(failure("404 Not Found", "http_404"))},
 		"408":                        {408, nil, "", failure("408 Request Timeout", "http_408")},
+		"403 after seconds":          {403, map[string]string{"Retry-After": "60"}, "", after(failure("403 Forbidden", "http_403"), time.Minute)},
+		"403 at once":                {403, map[string]string{"Retry-After": "0"}, "", after(failure("403 Forbidden", "http_403"), 0)},
+		"403 after nonsense":         {403, map[string]string{"Retry-After": "-1"}, "", final(failure("403 Forbidden", "http_403"))},
+		"407":                        {407, nil, `{"reason":"proxy","user_friendly_reason":"Pay the proxy."}`, refused("the host of the address cannot be reached")},
+		"407 after seconds":          {407, map[string]string{"Retry-After": "60"}, "", after(refused("the host of the address cannot be reached"), time.Minute)},
+		"409":                        {409, nil, "", failure("409 Conflict", "http_409")},
 		"500":                        {500, nil, "", failure("500 Internal Server Error", "http_500")},
 		"599":                        {599, nil, "", failure("599 ", "http_599")},
 		"503 after seconds":          {503, map[string]string{"Retry-After": "120"}, "", after(failure("503 Service Unavailable", "http_503"), 2*time.Minute)},
 		"429 after seconds":          {429, map[string]string{"Retry-After": "1"}, "", after(failure("429 Too Many Requests", "http_429"), time.Second)},
 		"429 without":                {429, nil, "", failure("429 Too Many Requests", "http_429")},
 		"429 after a date":           {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:01:30 GMT", "Date": "Sat, 21 Nov 2026 07:00:00 GMT"}, "", after(failure("429 Too Many Requests", "http_429"), 90*time.Second)},
-		"429 after a past date":      {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:00:00 GMT", "Date": "Sat, 21 Nov 2026 07:01:30 GMT"}, "", failure("429 Too Many Requests", "http_429")},
+		"429 after a past date":      {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:00:00 GMT", "Date": "Sat, 21 Nov 2026 07:01:30 GMT"}, "", after(failure("429 Too Many Requests", "http_429"), 0)},
 		"429 after a date, no clock": {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:01:30 GMT", "Date": "-"}, "", at(failure("429 Too Many Requests", "http_429"), time.Date(2026, 11, 21, 7, 1, 30, 0, time.UTC))},
 		"429 after nonsense":         {429, map[string]string{"Retry-After": "soon"}, "", failure("429 Too Many Requests", "http_429")},
 		"429 after ages":             {429, map[string]string{"Retry-After": "9223372036854775807"}, "", after(failure("429 Too Many Requests", "http_429"), worker.MaxWait)},

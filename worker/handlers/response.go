@@ -12,22 +12,26 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// statusError is the failure that a status other than 2xx and 304 means: 408, 425, 429 and 5xx, as well as a redirection that
-// is not followed, leave it to the policy whether to retry, and any other 4xx is not retryable. Retry-After is respected.
+// statusError is the failure that a status means. Retry-After is respected, and leaves to the policy what would be final: the server expects to
+// answer otherwise then, as GitHub does that limits by 403.
 func statusError(response *http.Response) error {
 	code := response.StatusCode
 	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
-	switch asked, found := backoff.RetryAfter(response.Header); {
+	meant := statusOf(code).file
+	if meant == retried { // no owner hears of the proxy
+		err = worker.Retryable(worker.Reason(err, errUnreachable))
+	}
+	asked, found := backoff.RetryAfter(response.Header)
+	switch {
 	case found && !asked.Until.IsZero():
-		err = worker.RetryAt(err, asked.Until) // an instant is left to the clock of Redis
+		return worker.ByServer(worker.RetryAt(err, asked.Until)) // an instant is left to the clock of Redis
 	case found:
-		err = worker.RetryAfter(err, asked.Wait)
-	}
-	mayPass := code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests
-	if code/100 == 4 && !mayPass {
+		return worker.ByServer(worker.RetryAfter(err, asked.Wait))
+	case meant == fails:
 		return worker.NotRetryable(err)
+	default:
+		return err
 	}
-	return err
 }
 
 // ownersFault is a failure that no retry mends, told to the owner in plain words.
@@ -44,11 +48,13 @@ func requestError(ctx context.Context, err error) error {
 	return stopped(ctx, worker.ErrorType(worker.Reason(err, unaddressed(err)), "network"))
 }
 
+const errUnreachable = "the host of the address cannot be reached"
+
 // unaddressed is what owners are told of an error of the network: neither an address of this machine nor that of its resolver, nor
 // whether a name that leads nowhere exists inside.
 func unaddressed(err error) string {
 	if _, missing := errors.AsType[*net.DNSError](err); missing || errors.Is(err, errInside) {
-		return "the host of the address cannot be reached"
+		return errUnreachable
 	}
 	text := err.Error()
 	for {

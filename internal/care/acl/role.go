@@ -119,6 +119,7 @@ func poller(k scope) part {
 			// It carries out the commands about the queue.
 			allow("hget", reading(k.Holds)),
 			allow("zscore", reading(k.Commands)),
+			allow("watch get", reading(k.Rate(all))),
 		),
 	}
 	if k.several {
@@ -240,7 +241,7 @@ func operator(k scope) part {
 		direct: append(viewer(k).direct,
 			// What doctor --repair does with lists that nobody owns, with policies that nobody uses, with probes and with counts of failures.
 			allow("ltrim", writing(k.Wake)),
-			allow("watch", reading(k.PolicyUses, k.Circuit(all), k.Model(all), k.Errors, k.Error(all))),
+			allow("watch", reading(k.Rate(all), k.PolicyUses, k.Circuit(all), k.Model(all), k.Errors, k.Error(all))),
 			allow("hdel", writing(k.PolicyUses)),
 			allow("zadd", writing(k.Errors)),
 			allow("zadd", writing(k.Dispatchers, k.Pollers, k.Workers)),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestEachFormDoesWhatItSays(t *testing.T) {
@@ -37,6 +38,12 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	expect(t, d.submit("steering", "limit/set", "key", key, "running", "2"), "The limit of "+key+" is set.", "at most 2 at a time")
 	expect(t, d.submit("steering?key=host%3Dexample.com", "limit/rm"), "is forgotten")
 	expectNone(t, d.page(home+"steering"), "at most 2 at a time")
+
+	closed := model.Slots{Free: d.Clock.Now().Add(time.Hour), Closed: d.Clock.Now().Add(time.Hour), By: "a (http_429)"}
+	must(t, d.Redis.Set(t.Context(), d.Store.Keys.Rate(key), closed.String(), time.Hour).Err())
+	expect(t, d.page(home+"steering?key=host%3Dexample.com"), "Closed until", "by the answer to a (http_429)")
+	expect(t, d.submit("steering?key=host%3Dexample.com", "limit/open"), "The key "+key+" is open")
+	expectNone(t, d.page(home+"steering?key=host%3Dexample.com"), "Closed until")
 
 	expect(t, d.submit("failures", "failures/run", "rate", "1/s"), "runs all models that fail by")
 	expect(t, d.submit("steering", "bulk/cancel"), "is cancelled")

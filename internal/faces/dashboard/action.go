@@ -40,6 +40,7 @@ var actions = []action{
 	{path: "circuit/close", do: closeCircuit},
 	{path: "limit/set", do: setLimit},
 	{path: "limit/rm", do: removeLimit},
+	{path: "limit/open", do: openLimit},
 	{path: "bulk/cancel", do: cancelBulk},
 	{path: "rejected/requeue", do: requeueRejected},
 	{path: "rejected/drop", do: dropRejected},

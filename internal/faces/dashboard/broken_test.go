@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -61,7 +62,7 @@ func TestAnActionOfWhichACallOfRedisFailsSaysSo(t *testing.T) {
 		fields []string
 	}{
 		{"hold/put", []string{"id", "h1", "selector", "uid=a", "reason", "why"}}, {"hold/release", []string{"id", "h0"}},
-		{"limit/set", []string{"key", "host=a", "running", "3"}}, {"limit/rm", []string{"key", "host=b"}},
+		{"limit/set", []string{"key", "host=a", "running", "3"}}, {"limit/rm", []string{"key", "host=b"}}, {"limit/open", []string{"key", "host=c"}},
 		{"circuit/open", []string{"key", "host=a"}}, {"circuit/open", []string{"key", "queue"}}, {"circuit/close", []string{"key", "host=b"}},
 		{"model/run", []string{"uid", "a"}}, {"model/disable", []string{"uid", "a"}}, {"model/enable", []string{"uid", "a"}},
 	} {
@@ -71,6 +72,7 @@ func TestAnActionOfWhichACallOfRedisFailsSaysSo(t *testing.T) {
 			d.press(home+"hold/put", "id", "h0", "selector", "uid=none", "reason", "why")
 			d.press(home+"limit/set", "key", "host=b", "running", "3")
 			d.press(home+"circuit/open", "key", "host=b")
+			q.Redis.Set(t.Context(), q.Store.Keys.Rate("host=c"), "1800000000000000 1800000000000000 a (http_429)", time.Hour)
 			fault.Arm(n)
 			told := d.flashOf(home+action.path, action.fields...)
 			struck = fault.Struck()

@@ -143,6 +143,11 @@ func removeLimit(ctx context.Context, req *request) (outcome, error) {
 	return outcome{text: "The limit of " + key + " is forgotten: what policies say is in force."}, req.operator.RemoveLimit(ctx, key)
 }
 
+func openLimit(ctx context.Context, req *request) (outcome, error) {
+	key := req.get("key")
+	return outcome{text: "The key " + key + " is open: its models start again.", next: req.Link("steering", "key", key)}, req.operator.OpenLimit(ctx, key)
+}
+
 func cancelBulk(ctx context.Context, req *request) (outcome, error) {
 	id := req.get("id")
 	_, err := req.operator.CancelBulk(ctx, id)

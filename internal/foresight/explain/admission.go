@@ -21,6 +21,9 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 		return "", until
 	case s.m.Parked():
 		_, until = gates.Opens(s.m.ParkedBy, s.Now)
+		if kind, name := s.m.ParkedBy.Split(); kind == model.BlockerLimit {
+			until, _ = s.room(name).ClosedAt(s.Now)
+		}
 		return s.m.ParkedBy, until
 	case s.m.RefreshAt.After(s.Now):
 		start = s.m.RefreshAt
@@ -31,13 +34,16 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 	return gate, until
 }
 
+func (s *Explanation) room(key string) *model.LimiterState {
+	return cmp.Or(s.admission.Rooms.Keys[key], new(model.LimiterState))
+}
+
 // opened reports whether the model is parked by what no longer stops it: a dispatcher has not looked since.
 func (s *Explanation) opened(gate model.Blocker) bool {
 	opens, _ := s.admission.Gates.Opens(gate, s.Now)
 	switch kind, name := gate.Split(); kind {
 	case model.BlockerLimit:
-		room := cmp.Or(s.admission.Rooms.Keys[name], new(model.LimiterState))
-		opens = s.admission.Rooms.Full(s.admission.Limits) == "" && !room.Closed.After(s.Now)
+		opens = s.admission.Rooms.Full(s.admission.Limits) == "" && !s.room(name).Closed.After(s.Now)
 	case model.BlockerCircuit:
 		opens = s.admission.Circuit == nil || !s.admission.Circuit.Open()
 	}
@@ -47,7 +53,7 @@ func (s *Explanation) opened(gate model.Blocker) bool {
 // released tells when a model starts that something blocks.
 func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	kind, name := gate.Split()
-	room, start, least := cmp.Or(s.admission.Rooms.Keys[name], new(model.LimiterState)), "It starts", ""
+	start, least := "It starts", ""
 	if s.Forecast.GiveUp.Possible() {
 		start = "It will be disabled"
 	} else if s.m.RefreshAt.After(s.Now) {
@@ -56,7 +62,7 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	if s.Gate != "" && s.Gate != gate {
 		least = " at the earliest"
 	}
-	opens := cmp.Or(s.Forecast.StartAt, room.Closed)
+	opens := cmp.Or(s.Forecast.StartAt, s.room(name).Closed)
 	switch {
 	case s.opened(gate) && !s.Forecast.StartAt.After(s.Now):
 		return start + " " + s.soon() + ": " + kind + " " + name + " no longer stops it."
@@ -162,6 +168,12 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 	if hold := gates.Hold(name); kind == model.BlockerHold && hold != nil {
 		return HeldText(hold, when)
 	}
+	if kind == model.BlockerLimit && when != nil {
+		text = "limit " + name + " is full"
+		if !until.IsZero() {
+			text = "limit " + name + " is closed until " + when(until)
+		}
+	}
 	if kind == model.BlockerCalendar && when != nil && !until.IsZero() {
 		text += " until " + when(until)
 	}
@@ -210,6 +222,9 @@ func (s *Explanation) limit(limit *model.Limit) string {
 		if !set.Until.IsZero() {
 			text += " until " + s.clock(set.Until)
 		}
+	}
+	if until, by := s.room(limit.Name).ClosedAt(s.Now); by != "" {
+		text += ". It is closed until " + s.clock(until) + " by the answer to " + by
 	}
 	return text + "."
 }

@@ -103,6 +103,9 @@ func (s *Explanation) retryBecause(b model.Branch) string {
 	switch {
 	case a.RetryAt.Equal(s.m.NotBefore):
 		moved = "Its worker asked to wait until then."
+		if _, asked, more := strings.Cut(a.Why, model.WhyServerAsked); more {
+			moved = "Its server asked for " + asked + "; the policy allows until then."
+		}
 	case rejected(a):
 	case !a.RetryAt.Equal(a.EndedAt.Add(a.Delay + a.Jitter)):
 		moved = "Its retry window opens then."

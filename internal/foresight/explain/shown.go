@@ -181,7 +181,7 @@ func stopped(gate model.Blocker) string {
 	case model.BlockerCalendar:
 		return "the calendar " + name + " is closed"
 	case model.BlockerLimit:
-		return "limit " + name + " is full"
+		return "limit " + name + " is full or closed"
 	case model.BlockerSuspect:
 		return "its result is doubted"
 	default:

@@ -35,5 +35,5 @@ func Example() {
 	// - On the second failure, retry after 1 minute
 	// - Skip retries that overlap with a scheduled refresh
 	// - Give up after the final unsuccessful retry
-	// - Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness. Doubt no refresh. Tell of a doubted refresh
+	// - Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Let a server ask to wait for at most 1 day. Open no circuit. Stay closed on no calendar. Promise no freshness. Doubt no refresh. Tell of a doubted refresh
 }

@@ -92,6 +92,8 @@ var sentences = []form{
 	{`let a retry_after close no keys / (?:an? )?(?:worker's )?retry_after <holds back> only (?:the|its)(?: own)? model(?: itself| that got it)? / an? (?:worker's )?retry_after <holds back> (?:the|its)(?: own)? model only`,
 		"Let a retry_after close no keys", set("retry_after_scope", string(policy.ScopeModel))},
 	{`let a retry_after close keys only (?:after|on) http_429`, "Let a retry_after close keys only after http_429", set("retry_after_scope", "auto")},
+	{`let a server ask (?:to wait )?(?:for )?<at most><duration> / a server(?:'s retry_after)? may (?:be|ask for|ask to wait(?: for)?) <at most><duration> / ` + headed(`longest (?:retry_after|wait) of a server`, `<duration>`),
+		"Let a server ask to wait for at most 1 day", setDuration("max_retry_after")},
 	{`stay closed on no calendar`, "Stay closed on no calendar", set("closed", []any{})},
 	{`(?:stay|be|remain) closed (?:on|during) (the calendars? |)<names> / stay closed while (the calendars? |)<names> (?:is|are) closed / (?:observe|respect) (the calendars? )<names>(?:: while one of them is closed, nothing starts)? / <nothing starts> on (the calendars? )<names> / (?:while|when|if|during) (the calendars? |)<names>(?: (?:is|are) closed)? => <nothing starts>`,
 		"Stay closed on holidays and nightly-maintenance", (*draft).calendars},

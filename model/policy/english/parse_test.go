@@ -154,6 +154,9 @@ func TestEverySentenceIsRead(t *testing.T) {
 		"Run at most 1 at a time for each {x}. Start at most 9 in 1s for each {y}":                    `{"limits":[{"key":"{x}","running":"1"},{"key":"{y}","rate":"9/1s"}]}`,
 		"Probe the open circuit after ten minutes\nOpen the circuit of {policy} after 1 failure of 1": `{"circuit":{"key":"{policy}","open_after":"1 of 1","probe":"10m"}}`,
 		"Count only network, http_5xx and timeout errors for the circuit":                             `{"circuit":{"on":["network","http_5xx","timeout"]}}`,
+		"Let a server ask to wait for at most 1 day":                                                  `{"max_retry_after":"1d"}`,
+		"A server's retry_after may be at most 2 hours":                                               `{"max_retry_after":"2h"}`,
+		"Longest wait of a server: 90 minutes":                                                        `{"max_retry_after":"1h30m"}`,
 		"Let a `retry_after` close no keys":                                                           `{"retry_after_scope":"model"}`,
 		`Stay closed on holidays, "2026" and "all"`:                                                   `{"closed":["holidays","2026","all"]}`,
 

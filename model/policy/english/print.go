@@ -284,6 +284,8 @@ func (out *printer) limits(p *policy.Policy) {
 	default:
 		out.sayUsual("Let a retry_after close keys only after http_429")
 	}
+	most := "Let a server ask to wait for at most " + inWords(cmp.Or(p.MaxRetryAfter, policy.DefaultMaxRetryAfter))
+	out.sayIf(p.MaxRetryAfter > 0, "%s", most, most)
 	if c := p.Circuit; c == nil {
 		out.sayUsual("Open no circuit")
 	} else {

@@ -108,6 +108,7 @@ func somePolicy(t *rapid.T) map[string]any {
 		{"failing_from", rapid.SampledFrom([]any{"none", 1, 3, 21, 1000})},
 		{"disabled_reason", someReason().AsAny()}, {"limits", rapid.Custom(someLimits).AsAny()}, {"circuit", rapid.Custom(someCircuit).AsAny()},
 		{"retry_after_scope", rapid.SampledFrom([]any{"auto", "model", "key"})},
+		{"max_retry_after", rapid.SampledFrom([]any{"1s", "90m", "1d", "365d"})},
 		{"closed", rapid.SliceOfN(someCalendar().AsAny(), 0, 8).AsAny()},
 		{"guard", rapid.Custom(someGuards).AsAny()}, {"on_suspect", rapid.SampledFrom([]any{"tell", "fail", "hold"})},
 		{"fresh_within", rapid.SampledFrom([]any{"none", "26h", "3650d", "1m30s"})},
@@ -284,7 +285,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness. Doubt no refresh. Tell of a doubted refresh\n",
+			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Let a server ask to wait for at most 1 day. Open no circuit. Stay closed on no calendar. Promise no freshness. Doubt no refresh. Tell of a doubted refresh\n",
 		`{"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}],"retry_after_scope":"key",
 			"circuit":{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","5xx",429,"Too busy"]},"closed":["nightly-maintenance","holidays"],
 			"fresh_within":"26h","warn_within":"24h"}`: `- Allow 10 minutes to complete
@@ -304,7 +305,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Keep the model fresh within 1 day 2 hours
 - Warn after 1 day without a success
 - Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Doubt no refresh. Tell of a doubted refresh
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Let a server ask to wait for at most 1 day. Doubt no refresh. Tell of a doubted refresh
 `,
 	} {
 		diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy))))
