@@ -1085,16 +1085,13 @@ function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $t
         try {
             if ($won = wins($pdo, $key, $fence, $table)) {
                 $write($pdo);
-                $pdo->commit();
             }
+            $won ? $pdo->commit() : $pdo->rollBack();
             return $won;
-        } catch (\PDOException $error) { // 1020 and 1213: of MySQL
+        } catch (\Throwable $error) {
+            $pdo->inTransaction() && $pdo->rollBack(); // a database may have done so
             if ($left === 0 || !array_intersect(array_slice($error->errorInfo ?? [], 0, 2), ['40001', '40P01', 1020, 1213])) {
-                throw $error;
-            }
-        } finally {
-            if ($pdo->inTransaction()) {
-                $pdo->rollBack();
+                throw $error; // the last two: of MySQL
             }
         }
     }
