@@ -66,9 +66,11 @@ export class Attempt {
   logUrl: string | undefined;
 }
 
-/** Whether you may publish under key: nobody has yet with this fence or a higher one. Call it in the transaction that publishes. */
-export function wins(client: { query(text: string, values: any[]): Promise<{ rowCount: number | null }> }, key: string, fence: number | null,
-  table?: string): Promise<boolean>;
+/** Whether you may publish under key: nobody has yet with this fence or a higher one. Call it first in the transaction that publishes. */
+export function wins(client: { query(text: string, values?: any[]): Promise<any> }, key: string, fence: number | null, table?: string): Promise<boolean>;
+
+/** Awaits write in a transaction of its own if it wins, and returns whether it has. What the database ends for another transaction is run again. */
+export function publish(client: any, key: string, fence: number | null, write: (client: any) => any, table?: string): Promise<boolean>;
 
 export class Worker {
   constructor(refresh: (attempt: Attempt) => any, options?: {

@@ -886,15 +886,40 @@ function crc32(text) {
 }
 
 /**
- * Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it in the transaction
- * that publishes, with a client of Postgres that has query(text, values). If it says no, roll back and return.
+ * Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the transaction
+ * that publishes, with a client of pg or a connection of mysql2/promise or mariadb. If it says no, roll back and return.
  */
 async function wins(client, key, fence, table = 'refreshd_fences') {
   if (fence === null) throw new TypeError('this attempt has no fence: a daemon of refreshd 0.9.0 has started it');
   if (!/^\w+(\.\w+)?$/.test(table)) throw new TypeError(`table: expected a name such as refreshd_fences, found ${table}`);
+  if (client.execute) { // MySQL
+    await client.query(`INSERT INTO ${table} (name, fence) VALUES (?, 0) ON DUPLICATE KEY UPDATE name = name`, [key]);
+    const found = await client.query(`UPDATE ${table} SET fence = ? WHERE name = ? AND fence < ?`, [fence, key, fence]);
+    return [].concat(found)[0].affectedRows === 1;
+  }
   const result = await client.query(`INSERT INTO ${table} AS t (key, fence) VALUES ($1, $2) ON CONFLICT (key)`
     + ' DO UPDATE SET fence = excluded.fence WHERE t.fence < excluded.fence', [key, fence]);
   return result.rowCount === 1;
+}
+
+/**
+ * Awaits write(client) in a transaction of its own if it wins, commits, and returns whether it has. A transaction that the database ends for the sake of
+ * another one is run again, up to 10 times, with write. The client must be one connection and no pool, and in no transaction.
+ */
+async function publish(client, key, fence, write, table = 'refreshd_fences') {
+  if (client.getConnection || 'totalCount' in client) throw new TypeError('client: expected one connection, found a pool');
+  for (let left = 9; ; left--) {
+    try {
+      await client.query('BEGIN');
+      const won = await wins(client, key, fence, table);
+      if (won) await write(client);
+      await client.query(won ? 'COMMIT' : 'ROLLBACK');
+      return won;
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {}); // the connection may be lost; the first error says more
+      if (left === 0 || !['40001', '40P01', 1213, 1020].includes(error.errno ?? error.code)) throw error;
+    }
+  }
 }
 
 // >>> scripts of refreshd, written by: go test ./scripts -run TestTheClients -update
@@ -993,4 +1018,4 @@ return codes
 `;
 // <<< scripts
 
-module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker, wins };
+module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker, publish, wins };

@@ -43,7 +43,7 @@ except ImportError:
                       % getattr(sys.modules.get("redis"), "__version__", sys.modules.get("redis"))) from None
 
 __version__ = "0.9.0"
-__all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish_file", "wins"]
+__all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish", "publish_file", "wins"]
 
 log = logging.getLogger("refreshd")
 
@@ -605,19 +605,43 @@ class _Taken:
 
 
 def wins(connection, key, fence, table="refreshd_fences"):
-    """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it in the transaction
-    that publishes, on a connection to Postgres. If it says no, roll back and return. See docs/publish.md of refreshd for the table."""
+    """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the
+    transaction that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return. See docs/publish.md of refreshd."""
     if fence is None:
         raise ValueError("this attempt has no fence: a daemon of refreshd 0.9.0 has started it")
     if not re.fullmatch(r"\w+(\.\w+)?", table):
         raise ValueError("table: expected a name such as refreshd_fences, found %r" % table)
     cursor = connection.cursor()
     try:
-        cursor.execute("INSERT INTO " + table + " AS t (key, fence) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET fence = excluded.fence"
-                       " WHERE t.fence < excluded.fence", (key, fence))
+        if re.search("mysql|mariadb", type(connection).__module__, re.IGNORECASE):
+            cursor.execute("INSERT INTO " + table + " (name, fence) VALUES (%s, 0) ON DUPLICATE KEY UPDATE name = name", (key,))
+            cursor.execute("UPDATE " + table + " SET fence = %s WHERE name = %s AND fence < %s", (fence, key, fence))
+        else:
+            cursor.execute("INSERT INTO " + table + " AS t (key, fence) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET fence = excluded.fence"
+                           " WHERE t.fence < excluded.fence", (key, fence))
         return cursor.rowcount == 1
     finally:
         cursor.close()
+
+
+def publish(connection, key, fence, write, table="refreshd_fences"):
+    """Calls write(connection) in a transaction of its own if it wins, commits, and returns whether it has. A transaction that the database ends for
+    the sake of another one is run again, up to 10 times, with write. The connection must be in no transaction, and not commit by itself."""
+    by_itself = connection.get_autocommit() if hasattr(connection, "get_autocommit") else getattr(connection, "autocommit", False)
+    if by_itself or getattr(getattr(connection, "info", None), "transaction_status", 0):  # only psycopg tells the status
+        raise ValueError("connection: expected one without autocommit and in no transaction, found another")
+    for left in reversed(range(10)):
+        try:
+            won = wins(connection, key, fence, table)
+            if won:
+                write(connection)
+            (connection.commit if won else connection.rollback)()
+            return won
+        except BaseException as error:
+            connection.rollback()
+            codes = [getattr(error, name, None) for name in ("sqlstate", "pgcode", "errno")] + list(error.args)
+            if left == 0 or not any(code in ("40001", "40P01", 1213, 1020) for code in codes):  # the last two: of MySQL
+                raise
 
 
 def publish_file(path, data, fence):

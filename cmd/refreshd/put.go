@@ -30,7 +30,8 @@ func putCommand(a *app) *cobra.Command {
 
 YAML may hold many documents, or a list; JSON an object, several, or a list; both are read to the end before the first
 model is saved, so that a file cut off in the middle saves nothing. JSON lines (an object on each line) are saved as they
-are read, so that a million of them need no memory.
+are read, so that a million of them need no memory. In a payload of YAML 01234, 1_000, yes and 12:30 are texts; a number that JSON cannot
+hold as it is written (0x1F, +5, .5) is refused, and so is a field that stands twice.
 
 What model get -o json and model ls -o json show is saved again too, edited or not: of its fields only those of the
 definition count. A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes

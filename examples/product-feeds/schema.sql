@@ -1,3 +1,4 @@
+CREATE TABLE refreshd_fences (key text PRIMARY KEY, fence bigint NOT NULL);
 CREATE TABLE products (
     feed  text,
     sku   text,

@@ -26,6 +26,8 @@ def refresh(attempt):
             database.execute(STAGING)
             rows = load(attempt, database, file)
             attempt.check()  # raises if the attempt no longer counts
+            if not refreshd.wins(database, attempt.uid, attempt.fence):  # while this one was frozen, a later one has published
+                return
             database.execute("DELETE FROM products WHERE feed = %s", (attempt.uid,))
             database.execute("INSERT INTO products SELECT %s, sku, name, price FROM staging", (attempt.uid,))
     attempt.status("%d products" % rows, 100)

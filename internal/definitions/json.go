@@ -63,8 +63,12 @@ func decodeJSON(at *fields, text []byte, raw ...string) Document {
 		doc.Err = errTooLarge
 		return doc
 	}
-	value, valid := document.Decode(text, raw...)
+	value, twice, valid := document.DecodeOnce(text, raw...)
 	switch {
+	case twice != nil:
+		again := at.line + bytes.Count(text[:twice.At], []byte("\n"))
+		doc.Value, doc.Err = value, document.Refuse(twice.Field, "each field once", fmt.Sprintf("it again on line %d", again))
+		return doc
 	case valid:
 		doc.Value = value
 		return doc

@@ -123,7 +123,6 @@ payload:
   text: "7"
   int: 7
   big: 12345678901234567890123
-  hex: 0x1F
   float: 1.50
   bool: true
   none: ~
@@ -132,7 +131,7 @@ payload:
 `)
 	stopIf(t, len(definitions) != 1, "expected one definition")
 	d := definitions[0]
-	const payload = `{"big":12345678901234567890123,"bool":true,"day":"2026-01-01","float":1.50,"hex":31,"int":7,` +
+	const payload = `{"big":12345678901234567890123,"bool":true,"day":"2026-01-01","float":1.50,"int":7,` +
 		`"list":[1,{"a":"yes"}],"none":null,"text":"7"}`
 	failIf(t, d.UID != "2026-01-01" || d.Dtstart != "2026-01-01T00:00:00" || d.Payload != payload, "found %+v", d)
 	const policy = `{"timeout":"1m30s","retries":["0s","1m"],"alignment":"align_planned","on_exhausted":"give_up"}`

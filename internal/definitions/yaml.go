@@ -194,35 +194,54 @@ func within(path, field string) bool {
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
+// written matches what YAML 1.2 reads as a number; to YAML 1.1 also 01234, 0b11 and 1_000 are numbers. A number of decimal digits that begins with a
+// zero is none to its author either: it is the code of a place, a country or a file.
+var written = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+|[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+
 func scalar(node *yaml.Node, path string) (any, error) {
 	payload := within(path, "payload")
 	switch tag := node.ShortTag(); tag {
 	case "!!null":
 		return nil, nil
 	case "!!bool":
-		if payload || within(path, policyRoot) {
-			return strings.EqualFold(node.Value, "true"), nil
+		value := strings.ToLower(node.Value)
+		switch {
+		case !payload && !within(path, policyRoot):
+			return node.Value, nil
+		case value != "true" && value != "false": // with the tag
+			return nil, document.Refuse(path, "true or false", document.Found(node.Value)+": quote it for a text")
 		}
-		return node.Value, nil
+		return value == "true", nil
 	case "!!int", "!!float":
-		if !payload {
+		if !payload || node.Style == 0 && !written.MatchString(node.Value) {
 			return node.Value, nil
 		}
-		if json.Valid([]byte(node.Value)) { // the digits that were written, where JSON has the same form
-			return json.Number(node.Value), nil
-		}
-		var value any
-		if err := node.Decode(&value); err != nil {
-			return nil, &document.Error{Field: path, Want: "a number", Found: document.Found(node.Value)}
-		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, &document.Error{Field: path, Want: "a number that JSON can hold", Found: document.Found(node.Value)}
-		}
-		return json.Number(text), nil
+		return number(node, path)
 	case "!!str", "!!timestamp", "!!binary":
 		return node.Value, nil
 	default:
 		return nil, &document.Error{Field: path, Want: "a plain value", Found: "one with the tag " + document.Found(tag)}
 	}
 }
+
+// number keeps the digits that were written, where JSON has the same form, and refuses what would not be read back as it was written.
+func number(node *yaml.Node, path string) (any, error) {
+	if json.Valid([]byte(node.Value)) {
+		return json.Number(node.Value), nil
+	}
+	found, want := document.Found(node.Value)+": quote it for a text", "a number as JSON has it"
+	var value any
+	if node.Decode(&value) != nil {
+		return nil, document.Refuse(path, "a number", found)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		want = "a number that JSON can hold"
+	} else if len(node.Value) <= exactDigits {
+		found += ", or write " + string(text)
+	}
+	return nil, document.Refuse(path, want, found)
+}
+
+// exactDigits are as many as a float64 holds exactly.
+const exactDigits = 15

@@ -164,14 +164,16 @@ type interpreter struct {
 }
 
 var interpreters = map[string]interpreter{
-	"python":               {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis"}, "python3 python3-redis"},
-	"python with requests": {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, requests"}, "python3 python3-redis python3-requests"},
-	"python with psycopg":  {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg"}, "python3 python3-redis python3-psycopg"},
-	"node":                 {[]string{"node"}, []string{"-e", "require('redis')"}, "nodejs node-redis"},
-	"php":                  {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"}, "php-cli php-redis"},
+	"python":                {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis"}, "python3 python3-redis"},
+	"python with requests":  {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, requests"}, "python3 python3-redis python3-requests"},
+	"python with psycopg":   {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg"}, "python3 python3-redis python3-psycopg"},
+	"python with databases": {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg, pymysql"}, "python3 python3-redis python3-psycopg python3-pymysql"},
+	"node":                  {[]string{"node"}, []string{"-e", "require('redis')"}, "nodejs node-redis"},
+	"php":                   {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"}, "php-cli php-redis"},
+	"php with databases":    {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') && extension_loaded('pdo_pgsql') && extension_loaded('pdo_mysql') ? 0 : 1);"}, "php-cli php-redis php-pgsql php-mysql"},
 }
 
-// Interpreter returns the program of a language, python, python with requests or psycopg, node or php, that has the usual client of Redis, and an
+// Interpreter returns the program of a language, python, python with requests, psycopg or databases, node or php, that has the usual client of Redis, and an
 // environment in which it finds that. Without one it skips the test, or fails it in CI, as RequireProgram does.
 func Interpreter(t testing.TB, language string) (program string, environ []string) {
 	t.Helper()

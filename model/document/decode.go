@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -17,10 +18,29 @@ func Decode(text []byte, raw ...string) (value any, valid bool) {
 	return d.value(raw), true
 }
 
+// Twice is a field that an object has twice, of which a decoder takes the last.
+type Twice struct {
+	Field string // its path, as in an Error
+	At    int    // where it stands again, in bytes from the beginning of the text
+}
+
+// DecodeOnce decodes as Decode does, and also tells the first field that stands twice, also in what stays as it is written; nil: none does. It is for
+// what people write: a program reads back what it wrote.
+func DecodeOnce(text []byte, raw ...string) (value any, twice *Twice, valid bool) {
+	if !utf8.Valid(text) || !json.Valid(text) {
+		return nil, nil, false
+	}
+	d := decoder{text: text, strict: true}
+	value = d.value(raw)
+	return value, d.twice, true
+}
+
 // decoder goes through a text that is known to be valid.
 type decoder struct {
-	text []byte
-	at   int
+	text   []byte
+	at     int
+	strict bool // it looks for twice
+	twice  *Twice
 }
 
 func (d *decoder) value(raw []string) any {
@@ -30,7 +50,11 @@ func (d *decoder) value(raw []string) any {
 	case '[':
 		list := []any{}
 		for d.at++; d.more(']'); {
+			known := d.twice
 			list = append(list, d.value(nil))
+			if d.twice != known {
+				d.within("[" + strconv.Itoa(len(list)-1) + "]")
+			}
 		}
 		return list
 	case '"':
@@ -56,9 +80,12 @@ func (d *decoder) value(raw []string) any {
 func (d *decoder) object(raw []string) map[string]any {
 	fields := make(map[string]any)
 	for d.at++; d.more('}'); {
+		again := d.at
 		name := d.string()
+		_, stands := fields[name]
 		d.space()
 		d.at++ // the colon
+		known := d.twice
 		if d.space() == '{' && slices.Contains(raw, name) {
 			from := d.at
 			d.pass()
@@ -66,8 +93,18 @@ func (d *decoder) object(raw []string) map[string]any {
 		} else {
 			fields[name] = d.value(nil)
 		}
+		if d.twice != known {
+			d.within(Shorten(name, MaxFound))
+		} else if stands && d.strict && known == nil {
+			d.twice = &Twice{Shorten(name, MaxFound), again}
+		}
 	}
 	return fields
+}
+
+// within puts what was found in a part below the name of the part.
+func (d *decoder) within(name string) {
+	d.twice = &Twice{(&Error{Field: d.twice.Field}).At(name).Field, d.twice.At}
 }
 
 // space passes over spaces, and returns what follows.
@@ -111,6 +148,10 @@ func (d *decoder) passString() {
 
 // pass passes over an object.
 func (d *decoder) pass() {
+	if d.strict {
+		d.object(nil)
+		return
+	}
 	for depth := 0; ; {
 		switch d.text[d.at] {
 		case '"':

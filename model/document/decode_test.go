@@ -36,6 +36,32 @@ func decodesAlike(t *testing.T, text []byte) {
 		if valid && differs || !valid && is && utf8.Valid(text) {
 			t.Errorf("%.80q, %v as written:\n got %v, %v\nwant %v, %v", text, raw, got, valid, want, is)
 		}
+		if plain, _ := Decode(text, raw...); !reflect.DeepEqual(plain, strictly(text, raw)) {
+			t.Errorf("%.80q, %v as written: DecodeOnce decodes %v, want %v", text, raw, strictly(text, raw), plain)
+		}
+	}
+}
+
+func strictly(text []byte, raw []string) any {
+	value, _, _ := DecodeOnce(text, raw...)
+	return value
+}
+
+func TestAFieldThatStandsTwiceIsFoundWhereverItIs(t *testing.T) {
+	for text, want := range map[string]Twice{
+		`{"a":1,"b":[{"a":1}],"c":{"a":1}}`:       {},
+		`{"a":1,"a":2,"b":1,"b":1}`:               {"a", 7},
+		`{"x":[[],[0,{"a":1,"\u0061":2}]],"x":1}`: {"x[1][1].a", 19},
+		`{"p":{"a":{"b":1,"b":2}}}`:               {"p.a.b", 17}, // stays as it is written
+		`[{"a":{}},{"a":{},"a":{"b":1,"b":1}}]`:   {"[1].a.b", 29},
+	} {
+		var got Twice
+		if _, twice, _ := DecodeOnce([]byte(text), "p"); twice != nil {
+			got = *twice
+		}
+		if got != want {
+			t.Errorf("%s: got %+v, want %+v", text, got, want)
+		}
 	}
 }
 

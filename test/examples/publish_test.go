@@ -24,12 +24,23 @@ const (
 // program runs a script of a language with the client of refreshd, and returns the lines that it prints.
 func program(t *testing.T, language, script string, args ...string) []string {
 	t.Helper()
-	interpreter, environ := testkit.Interpreter(t, language)
+	interpreter, environ := testkit.Interpreter(t, strings.Replace(language, "node with databases", "node", 1))
 	clients := testkit.Got(filepath.Abs(filepath.Join(root, "clients")))(t)
-	command := exec.Command(interpreter, append([]string{map[string]string{"node": "-e", "php": "-r"}[language], script}, args...)...)
-	if strings.HasPrefix(language, "python") {
-		command = exec.Command(interpreter, append([]string{"-c", script}, args...)...)
+	flag := "-c"
+	switch {
+	case strings.HasPrefix(language, "node"):
+		flag = "-e"
+	case strings.HasPrefix(language, "php"):
+		flag = "-r"
 	}
+	if language == "node with databases" { // Debian has no mysql2
+		drivers := filepath.Join(serversFolder(t), "drivers", "node_modules")
+		if _, err := os.Stat(drivers); err != nil {
+			t.Skipf("%v: run .ci/servers databases", err)
+		}
+		environ = append(environ, "NODE_PATH="+drivers+":/usr/share/nodejs")
+	}
+	command := exec.Command(interpreter, append([]string{flag, script}, args...)...)
 	command.Env = append(environ, "PYTHONPATH="+filepath.Join(clients, "python"), "CLIENTS="+clients, "PYTHONDONTWRITEBYTECODE=1")
 	output, err := command.CombinedOutput()
 	stopIf(t, err != nil, "%s: %v\n%s", language, err, output)
@@ -72,7 +83,7 @@ func TestTheSQLOfTheOtherClientsWinsAFenceOncePerFence(t *testing.T) {
 			wins({ async query(text, values) { console.log(JSON.stringify([text, ...values])); return { rowCount: 1 }; } }, 'node', 5).then((won) => console.log(won));`,
 		"php": `require getenv('CLIENTS') . '/php/src/Refreshd.php';
 			class Asked extends PDOStatement { public string $text; function execute(?array $values = null): bool { echo json_encode([$this->text, ...$values]), "\n"; return true; } function rowCount(): int { return 1; } }
-			class Records extends PDO { function __construct() {} function prepare(string $text, array $options = []): PDOStatement|false { $asked = new Asked(); $asked->text = $text; return $asked; } }
+			class Records extends PDO { function __construct() {} function getAttribute(int $name): mixed { return 'pgsql'; } function prepare(string $text, array $options = []): PDOStatement|false { $asked = new Asked(); $asked->text = $text; return $asked; } }
 			echo json_encode(Refreshd\wins(new Records(), 'php', 5));`,
 	} {
 		got := program(t, language, script)

@@ -1049,8 +1049,8 @@ class Connection
 }
 
 /**
- * Whether you may publish under a key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it in the transaction
- * that publishes, on a connection to Postgres. If it says no, roll back and return.
+ * Whether you may publish under a key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the transaction
+ * that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return.
  */
 function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fences'): bool
 {
@@ -1060,12 +1060,41 @@ function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fen
     if (!preg_match('/^\w+(\.\w+)?$/D', $table)) {
         throw new InvalidArgumentException("table: expected a name such as refreshd_fences, found $table");
     }
-    $statement = $pdo->prepare("INSERT INTO $table AS t (key, fence) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET fence = excluded.fence"
-        . ' WHERE t.fence < excluded.fence');
-    if (!$statement->execute([$key, $fence])) { // with ERRMODE_SILENT
+    if ($mysql = $pdo->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'mysql') {
+        $pdo->prepare("INSERT INTO $table (name, fence) VALUES (?, 0) ON DUPLICATE KEY UPDATE name = name")->execute([$key]);
+    }
+    $statement = $pdo->prepare($mysql ? "UPDATE $table SET fence = ? WHERE name = ? AND fence < ?" : "INSERT INTO $table AS t (key, fence)"
+        . ' VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE t.fence < excluded.fence');
+    if (!$statement->execute($mysql ? [$fence, $key, $fence] : [$key, $fence])) { // with ERRMODE_SILENT
         throw new Exception("$table: " . implode(' ', $statement->errorInfo()));
     }
     return $statement->rowCount() === 1;
+}
+
+/**
+ * Calls $write($pdo) in a transaction of its own if it wins, commits, and returns whether it has. A transaction that the database ends for the sake of
+ * another one is run again, up to 10 times, with $write. The connection must be in no transaction.
+ */
+function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $table = 'refreshd_fences'): bool
+{
+    if ($pdo->getAttribute(\PDO::ATTR_ERRMODE) !== \PDO::ERRMODE_EXCEPTION) {
+        throw new InvalidArgumentException('pdo: expected ERRMODE_EXCEPTION, found a mode in which an error is not seen');
+    }
+    for ($left = 9; ; $left--) {
+        $pdo->beginTransaction();
+        try {
+            if ($won = wins($pdo, $key, $fence, $table)) {
+                $write($pdo);
+            }
+            $won ? $pdo->commit() : $pdo->rollBack();
+            return $won;
+        } catch (\Throwable $error) {
+            $pdo->inTransaction() && $pdo->rollBack(); // a database may have done so
+            if ($left === 0 || !array_intersect(array_slice($error->errorInfo ?? [], 0, 2), ['40001', '40P01', 1020, 1213])) {
+                throw $error; // the last two: of MySQL
+            }
+        }
+    }
 }
 
 /**

@@ -1,0 +1,45 @@
+package examples
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+// raise makes a server tell an error: on Postgres a SQLSTATE, on MariaDB a number.
+func raise(section, code string) string {
+	if section == "Postgres" {
+		return fmt.Sprintf("DO $$ BEGIN RAISE SQLSTATE '%s'; END $$", code)
+	}
+	state := "HY000"
+	if code == "1213" {
+		state = "40001"
+	}
+	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s", state, code)
+}
+
+// TestPublishRunsAgainWhatADatabaseEndsForAnother lets real servers tell each error that docs/publish.md names to each client, once, and then one that
+// it does not name, and one for ever. A client that would not see it refuses what it is given last.
+func TestPublishRunsAgainWhatADatabaseEndsForAnother(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, d database, port string) {
+		page := statementsOf(t, d.section)
+		kind, other := "postgres", "23505"
+		if d.section == "MySQL" {
+			kind, other = "mariadb", "1062"
+		}
+		again := make([]string, len(page.Again))
+		for i, code := range page.Again {
+			again[i] = raise(d.section, code)
+		}
+		task := map[string]any{"database": kind, "port": json.Number(port), "again": again, "other": raise(d.section, other), "tables": []string{
+			"DROP TABLE IF EXISTS refreshd_fences", "DROP TABLE IF EXISTS published", page.Table, "CREATE TABLE published (fence bigint)"}}
+		want := []string{"10 true 2", "11 true 2", "10 false 0", "20 error 1", "30 error 10", "20 true 1", "3 rows", "40 error 0"}
+		for _, client := range []struct{ language, file string }{{"python with databases", "again.py"}, {"php with databases", "again.php"}, {"node with databases", "again.js"}} {
+			t.Run(client.file, func(t *testing.T) {
+				testkit.Equal(t, want, program(t, client.language, scriptOf(t, client.file), string(testkit.Got(json.Marshal(task))(t))))
+			})
+		}
+	})
+}
