@@ -288,6 +288,7 @@ class Taken {
 
   /** Ends the heartbeats. What still stands there is requeued after the lease. */
   async leave() {
+    this.left = this.owner;
     if (this.known && !this.#doubt && this.#entries.length === 0) await this.client.send(['ZREM', `${this.part}:workers`, this.owner]);
   }
 }
@@ -417,7 +418,7 @@ class Worker {
   /** Takes entries, or gives a heartbeat, and heeds what else Redis says then. */
   async #ask(part, most) {
     const { entries, order, forgotten } = await part.take(most);
-    if (forgotten) {
+    if (forgotten && forgotten !== part.left) {
       this.log(`forgotten as ${forgotten}`, new Error('it was silent for too long: its attempts were requeued'));
       for (const attempt of this.#inHand) if (attempt.place?.owner === forgotten && attempt.part === part) attempt.stop('requeued');
     }

@@ -44,8 +44,9 @@ const { Worker } = require("refreshd.js");
 	testkit.Equal(t, worker.Stop(), -1) // ended by the signal
 }
 
-// TestANodeWorkerSaysNothingOfConnectionsThatItClosesItself has it close them when it has just sent a heartbeat.
-func TestANodeWorkerSaysNothingOfConnectionsThatItClosesItself(t *testing.T) {
+// TestANodeWorkerSaysNothingOfWhatItEndsItself has it give a heartbeat when it has left, and close its connections before or behind the answer: that it
+// is forgotten.
+func TestANodeWorkerSaysNothingOfWhatItEndsItself(t *testing.T) {
 	t.Parallel()
 	const ends = `const { Worker } = require("refreshd.js");
 const worker = new Worker(() => {}), send = worker.client.send.bind(worker.client);
@@ -53,14 +54,19 @@ let beats = () => {};
 worker.client.send = (words, options) => {
 	const said = send(words, options);
 	if (words[0] === "ZREM") return said.then(() => new Promise((sent) => { beats = sent; }));
-	if (words[0] === "EVALSHA") beats();
+	if (words[0] === "EVALSHA") BEATS;
 	return said;
 };
 setTimeout(() => worker.stop(), 500);
 worker.run().then(() => console.log("ended"));`
-	worker := startHandler(t, "node", ends, testkit.Redis(t).URL)
-	worker.AwaitOutput(t, "ended")
-	testkit.Equal(t, worker.Output(), "ended\n")
+	for name, beats := range map[string]string{"sent": "beats()", "answered": "said.then(() => setImmediate(() => beats()), () => {})"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worker := startHandler(t, "node", strings.Replace(ends, "BEATS", beats, 1), testkit.Redis(t).URL)
+			worker.AwaitOutput(t, "ended")
+			testkit.Equal(t, worker.Output(), "ended\n")
+		})
+	}
 }
 
 // TestANodeWorkerPushesWhatItHoldsAtOnceWhenRedisIsBack lets work end while Redis is away for so long that pauses have grown.
