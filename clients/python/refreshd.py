@@ -322,7 +322,7 @@ class Worker:
     def _ask(self, part, most):
         """Takes entries, or gives a heartbeat with 0, and heeds what else Redis says then."""
         owner, entries, order, forgotten = part.take(most)
-        if forgotten:
+        if forgotten and not self._gone.is_set():  # it has not left by itself
             log.warning("%s was silent for too long: its attempts were requeued", owner)
             for attempt in list(self._in_hand.values()):
                 if attempt._place and attempt._place[:2] == (part, owner):
