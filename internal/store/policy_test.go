@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -151,12 +152,17 @@ func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			const many = 300
 			var cache policyCache
-			before, many := heapOf(), 300
-			for i := range many {
-				must(t, only(cache.parse(policyOf(i))))
+			takes := math.MaxInt
+			for range 3 { // what ends meanwhile of other tests only adds to it
+				cache = policyCache{}
+				before := heapOf()
+				for i := range many {
+					must(t, only(cache.parse(policyOf(i))))
+				}
+				takes = min(takes, heapOf()-before)
 			}
-			takes := heapOf() - before
 			t.Logf("%d bytes each, %d by estimate", takes/many, cache.bytes/many)
 			failIf(t, takes > cache.bytes || len(cache.byText) != many, "expected at most %d bytes, found %d", cache.bytes, takes)
 		})
