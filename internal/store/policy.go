@@ -61,7 +61,7 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 	if err != nil {
 		return p, Wrap(err, "read stored policy")
 	}
-	size := 3*len(text) + 512 + p.CompiledSize() // about: its text, what was read of it, the entry of the map, and what is compiled
+	size := 3*len(text) + 544 + p.CompiledSize() // about: its text, what was read of it, the entry of the map, and what is compiled
 	if c.byText == nil || c.bytes+size > maxCachedPolicies {
 		c.byText, c.bytes = make(map[string]policy.Policy), 0
 	}
