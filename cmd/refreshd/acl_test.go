@@ -177,7 +177,7 @@ func (s stage) look() {
 	s.ExpectNoRefusal(s.t)
 	viewer.in = `{"uid":"x"}`
 	for _, command := range []string{
-		"hold --id h2 --reason x", "release h1", "limit set host=h --running 1", "limit rm host=x", "circuit open host=h", "circuit close host=x", "calendar rm nightly",
+		"hold --id h2 --reason x", "release h1", "limit set host=h --running 1", "limit rm host=x", "limit open host=x", "circuit open host=h", "circuit close host=x", "calendar rm nightly",
 		"model run -l uid=good", "model import -", "model put -", "model run good", "model rm good", "model disable good", "policy rm retrying", "circuit set queue --on", "circuit set queue --off", "circuit close queue", "circuit open queue", "doctor --repair",
 	} {
 		code, stdout, stderr := viewer.run(strings.Fields(command)...)

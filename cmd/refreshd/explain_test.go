@@ -242,6 +242,8 @@ func TestAModelThatWaitsForAClosedKeyIsToldUntilWhenAndWhoseAnswerClosedIt(t *te
 	const slots = "1767592800000000 1767592800000000 tbl_1 (http_429)" // 2026-01-05T06:00:00Z
 	must(t, s.queue.Redis.Set(t.Context(), s.queue.Store.Keys.Rate("tenant=t1"), slots, 0).Err())
 	s.told("a", "It is closed until 06:00 by the answer to tbl_1 (http_429)", "starts at 06:00")
+	_, _, stderr := s.run("model", "run", "a")
+	expectContains(t, stderr, "it does not start yet: limit tenant=t1 is closed until 2026-01-05 06:00:00 UTC")
 	s.dispatch("05:00:00")
 	s.told("a", "limit tenant=t1 is closed until 06:00", "It is closed until 06:00 by the answer to tbl_1 (http_429)", "starts at 06:00")
 }

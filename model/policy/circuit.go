@@ -84,7 +84,7 @@ func (p *Policy) readCircuit(doc *document.Reader) {
 	if scope := doc.OneOf("retry_after_scope", scopeAuto, scopeAuto, string(ScopeModel), string(ScopeKey)); scope != scopeAuto {
 		p.RetryAfterScope = RetryAfterScope(scope)
 	}
-	if most := doc.LengthWithin("max_retry_after", time.Second, maxRetryAfter); most != DefaultMaxRetryAfter {
+	if most := doc.LengthWithin("max_retry_after", time.Second, 365*24*time.Hour); most != DefaultMaxRetryAfter {
 		p.MaxRetryAfter = most
 	}
 	if doc.Fields["circuit"] != nil && !saysNone(doc, "circuit") {

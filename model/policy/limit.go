@@ -127,9 +127,6 @@ const DefaultMaxRetryAfter = 24 * time.Hour
 // maxClosing bounds for how long one answer closes a key, whoever asks: it stops many models.
 const maxClosing = time.Hour
 
-// maxRetryAfter is the longest wait that the wire knows.
-const maxRetryAfter = 365 * 24 * time.Hour
-
 func (p *Policy) serversMost() time.Duration { return cmp.Or(p.MaxRetryAfter, DefaultMaxRetryAfter) }
 
 // Bound takes from a failure what its server asks for beyond MaxRetryAfter. What a worker asks for itself stays.

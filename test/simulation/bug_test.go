@@ -267,7 +267,7 @@ var steeredBugs = []bug{
 	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "slot"},
 	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, store: bursting},
 	{name: "who is told to wait loses his place", first: 751, steers: true, keyed: ratedPolicy, mark: "close the key",
-		line: "redis.call('SET', KEYS[place], string.format('%.0f %.0f', till, till), 'PX', lasts)"},
+		line: "redis.call('SET', KEYS[place], string.format('%.0f %.0f', till, till) .. by, 'PX', lasts)"},
 	{name: "a start takes no slot", steers: true, mark: "take the slot"},
 	{name: "a key that has had enough stays open", first: 29, steers: true, keyed: ratedPolicy, mark: "close the key"},
 	{name: "what goes on holds its key no longer", steers: true, mark: "extend"},

@@ -71,6 +71,13 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	must(t, err)
 	must(t, daemon.Clients.LoadScripts(t.Context(), daemon.Keys.Due))
 	ctx, gate := t.Context(), model.NewBlocker(model.BlockerHold, "h1")
+	owner := users.Server.Client(t)
+	open := func(s *store.Store) error {
+		closed := model.Slots{Closed: now.Add(time.Hour), By: "m (http_429)"}
+		must(t, owner.Set(ctx, daemon.Keys.Rate("host=h"), closed.String(), time.Hour).Err())
+		_, err := s.Fleet().OpenLimit(ctx, "host=h", now)
+		return err
+	}
 	change := func(s *store.Store) map[string]error {
 		_, released := s.Fleet().ReleaseHold(ctx, "h1", time.Minute, now)
 		_, limited := s.Fleet().RemoveLimit(ctx, "host=h", now)
@@ -81,7 +88,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, dropped := inspect.Of(s).DropProbe(ctx, "host=h", "m", now)
 		return map[string]error{
 			"hold": s.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.Fleet().PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
-			"limit rm": limited, "calendar put": s.Fleet().PutCalendar(ctx, calendar, now), "calendar rm": removed,
+			"limit rm": limited, "limit open": open(s), "calendar put": s.Fleet().PutCalendar(ctx, calendar, now), "calendar rm": removed,
 			"circuit open": opened, "circuit open queue": turned, "circuit set": s.Fleet().SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).RecheckBlocker(ctx, gate, now)),
 		}
 	}
@@ -103,7 +110,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),
 		}
 	}
-	owner := users.Server.Client(t)
+	must(t, open(users.Store(t, acl.Poller)))
 	must(t, owner.Set(ctx, "q:model:text", "text", 0).Err())
 	must(t, owner.ZAdd(ctx, daemon.Keys.Limit("host=h"), redis.Z{Score: 1, Member: "m"}, redis.Z{Score: 1, Member: "text"}).Err())
 	limiters, err := daemon.Limiters(ctx, []string{"host=h"}, nil, now)

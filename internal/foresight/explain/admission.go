@@ -16,20 +16,20 @@ import (
 // blocked is what keeps a model that waits from starting in time, and until when; zero: nobody knows.
 func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 	gates, start := &s.admission.Gates, s.Now
-	switch {
-	case !s.m.Waiting():
-		return "", until
-	case s.m.Parked():
-		_, until = gates.Opens(s.m.ParkedBy, s.Now)
-		if kind, name := s.m.ParkedBy.Split(); kind == model.BlockerLimit {
-			until, _ = s.room(name).ClosedAt(s.Now)
-		}
-		return s.m.ParkedBy, until
-	case s.m.RefreshAt.After(s.Now):
+	if s.m.RefreshAt.After(s.Now) {
 		start = s.m.RefreshAt
 	}
-	if gate, until = gates.Stop(s.m, start); gate == "" {
-		gate = s.Forecast.By
+	switch {
+	case !s.m.Waiting():
+	case s.m.Parked():
+		gate = s.m.ParkedBy
+		_, until = gates.Opens(gate, s.Now)
+	default:
+		gate, until = gates.Stop(s.m, start)
+		gate = cmp.Or(gate, s.Forecast.By)
+	}
+	if kind, name := gate.Split(); kind == model.BlockerLimit {
+		until, _ = s.room(name).ClosedAt(s.Now)
 	}
 	return gate, until
 }
