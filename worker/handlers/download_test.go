@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -138,6 +140,28 @@ func (l *lastWords) Read(p []byte) (int, error) {
 	n := copy(p, l.text)
 	l.text = l.text[n:]
 	return n, l.end
+}
+
+// A write that fails is told of the file and not of the body, whether the body is read on or over.
+func TestAFullDiskIsToldOfTheFile(t *testing.T) {
+	for _, body := range [][]byte{[]byte(table), noise(1)} {
+		response := &http.Response{Request: &http.Request{URL: &url.URL{}}, Body: io.NopCloser(bytes.NewReader(body))}
+		d := &download{ctx: t.Context(), attempt: example(), source: &url.URL{}, response: response, most: 1 << 30}
+		got := said(t, d.failure(d.receive(full{})))
+		if got.ErrorType != "disk" || got.Reason != "the file cannot be written" {
+			t.Errorf("%d bytes: told %+v, want a failure of type disk", len(body), got)
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestTheLargestFileMayBeAsLargeAsANumber(t *testing.T) {
+	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) }, FetchOptions{MaxBytes: math.MaxInt64})
+	f.expect(success, f.fetch(t.Context(), f.url))
+	f.holds(table)
 }
 
 func TestADownloadThatStallsIsGivenUpAndLeavesTheOldFile(t *testing.T) {

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,6 +17,7 @@ var (
 	// vague are types of which the body may be anything: text/html is what PHP says when it is not told.
 	vague   = regexp.MustCompile(`(?i)^(?:$|text/plain|text/html|[^;,]*(?:octet-stream|download|excel|gzip))(?:$|[;, ])`)
 	page    = regexp.MustCompile(`(?i)^\x{feff}?\s*<(!doctype\s+)?html\b`)
+	later   = regexp.MustCompile(`(?is)^\x{feff}?\s*<.*<html\b`) // behind what XML has before
 	errPage = errors.New("expected data as before, found a web page")
 )
 
@@ -43,7 +43,7 @@ func counterOf(response *http.Response, source *url.URL) *counter {
 // isHTML judges a body by its type and first bytes. What other formats may begin with, such as <a>, <!-- and <?xml, needs the type of a page.
 func isHTML(contentType string, head []byte) bool {
 	said := strings.Contains(strings.ToLower(contentType), "html")
-	return page.Match(head) || said && (bytes.Contains(head, []byte("<html")) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
+	return page.Match(head) || said && (later.Match(head) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
 }
 
 // checkPage refuses a page in place of data. A feed that is a page remains one, and a payload may say "expect":"html".

@@ -52,9 +52,12 @@ func TestWhatABodyConsistsOfIsSaidByItsTypeElseByAName(t *testing.T) {
 		{"/x?format=csv", "text/plain", "", asCSV()},
 		{"/pub?gid=0&single=true&output=csv", "", "", asCSV()},
 		{"/gviz?tqx=out:csv", "", "", asCSV()},
+		{"/gviz?tqx=out%3Acsv", "", "", asCSV()},
+		{"/export_csv", "", "", asCSV()},
 		{"/export.php?csv", "text/html", "", asCSV()},
 		{"/export/csv", "text/plain", "", asCSV()},
 		{"/x.csv", "application/json", "", nil},
+		{"/x.csv", "text/plainer", "", nil},
 		{"/x.csv", "application/rss+xml", "", nil},
 		{"/x.csv", "application/zip", "", nil},
 		{"/x", "text/plain", "", nil},
@@ -70,16 +73,18 @@ func TestWhatABodyConsistsOfIsSaidByItsTypeElseByAName(t *testing.T) {
 	}
 }
 
-func TestTheNameAfterARedirectionCounts(t *testing.T) {
-	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/latest" {
-			http.Redirect(w, r, "/2026.csv", http.StatusFound)
-			return
+func TestANameCountsAfterARedirectionAndBefore(t *testing.T) {
+	for from, to := range map[string]string{"/latest": "/2026.csv", "/latest.csv": "/objects/7", "/get": "/objects?format=csv", "/get?format=csv": "/objects/7"} {
+		f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RequestURI() == from {
+				http.Redirect(w, r, to, http.StatusFound)
+				return
+			}
+			_, _ = io.WriteString(w, table)
+		}, FetchOptions{})
+		if m := f.fetch(t.Context(), strings.Replace(f.url, "/feed.csv", from, 1)); m.Metrics["rows"] != 2 {
+			t.Errorf("%s to %s: got the metrics %v, want 2 rows", from, to, m.Metrics)
 		}
-		_, _ = io.WriteString(w, table)
-	}, FetchOptions{})
-	if m := f.fetch(t.Context(), strings.Replace(f.url, "/feed.csv", "/latest", 1)); m.Metrics["rows"] != 2 {
-		t.Errorf("got the metrics %v, want 2 rows", m.Metrics)
 	}
 }
 
@@ -123,6 +128,8 @@ func TestAPageIsToldByItsTypeAndItsFirstBytes(t *testing.T) {
 		{"text/html", "<?xml version='1.0'?>\n<html xmlns='x'>", true},
 		{"text/html", "<?xml version='1.0'?>\n<rss>", false}, // PHP that was not told a type
 		{"text/html", table, false},
+		{"text/html", "id,text\n1,<html>\n", false}, // likewise
+		{"text/html", "\ufeff<?xml version='1.0'?>\n<!-- a\npage -->\n<HTML>", true},
 		{"text/html", "", false},
 		{"application/xml", "<!-- a feed --><rss>", false},
 		{"text/xml", "<a><b/></a>", false},

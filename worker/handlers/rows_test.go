@@ -67,6 +67,8 @@ func TestRowsOfACSVAreTheRecordsAfterTheHeader(t *testing.T) {
 		{"a,b\n1,x;\"y\n", 1},
 		{"id,t\n1,\"say \\\"hi\nthere\\\" you\"\n2,c\n", 2}, // fputcsv of PHP
 		{"id,t\n1,\"ends\\\"\n2,\"a\nb\"\n", 2},             // a backslash at the end of a text
+		{"id,t\n1,\"ends\\\"\n2,c\n", 2},
+		{"id,t,u\n1,\"ends\\\",b\n2,c,d\n", 2},
 		{"id,t\n1,\"ends\\\",\"then \"\"q\"\"\"\n", 1},
 		{"id,t\n1,\"a\" \n2,c\n", 2}, // a space behind quotes
 	} {
@@ -178,6 +180,22 @@ func zipped(text string) string {
 	_, _ = io.WriteString(zip, text)
 	_ = zip.Close()
 	return packed.String()
+}
+
+// TestTheRowsOfExportsAreCounted has what programs wrote of eight rows with quotes, breaks, backslashes, tabs, an empty text and NULL.
+func TestTheRowsOfExportsAreCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		counter *counter
+		text    string
+	}{
+		"psql 15, text":     {asTSV(), "id\tt\n1\t5\" disk\n2\ta\\nb\n3\tback\\\\slash\\\\\n4\tsay \"hi\"\n5\t\"a\\nb\n6\t\n7\t\\N\n8\tt\\tb\n"},
+		"psql 15, CSV":      {asCSV(), "id,t\n1,\"5\"\" disk\"\n2,\"a\nb\"\n3,back\\slash\\\n4,\"say \"\"hi\"\"\"\n5,\"\"\"a\nb\"\n6,\"\"\n7,\n8,t\tb\n"},
+		"sqlite3 3.40, CSV": {asCSV(), "id,t\n1,\"5\"\" disk\"\n2,\"a\nb\"\n3,back\\slash\\\n4,\"say \"\"hi\"\"\"\n5,\"\"\"a\nb\"\n6,\"\"\n7,\n8,\"t\tb\"\n"},
+	} {
+		if got := countIn(c.counter, c.text); got != 8 {
+			t.Errorf("%s: got %d rows, want 8", name, got)
+		}
+	}
 }
 
 // TestTheRowsThatExportersWriteAreCounted asks programs for the same five rows, with all that a text may have in it.
