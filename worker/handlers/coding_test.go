@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -165,6 +166,21 @@ func TestTheProgressOfAPackedBodyIsOfTheBytesThatCome(t *testing.T) {
 }
 
 // A watchdog that counted what is unpacked would take a server that sends a byte a minute for a fast one.
+// TestNobodyWaitsForTheServerBehindTheEndOfAPackedBody though nothing has read up to its end: a guard may be asked for long.
+func TestNobodyWaitsForTheServerBehindTheEndOfAPackedBody(t *testing.T) {
+	for coding, body := range map[string]string{"deflate": deflated(table), "identity": table} {
+		w := newWatchdog(t.Context(), time.Hour, 1)
+		d := &download{ctx: w.ctx, attempt: example(), source: &url.URL{}, most: 100, response: &http.Response{
+			Body: w.respond(io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))), Header: http.Header{"Content-Encoding": {coding}}, Request: &http.Request{URL: &url.URL{}},
+		}}
+		must(t, d.receive(io.Discard))
+		if w.timer.Stop() {
+			t.Errorf("%q: the watchdog still waits for more", coding)
+		}
+		w.end()
+	}
+}
+
 func TestTheWatchdogCountsTheBytesThatCome(t *testing.T) {
 	body := zipped(strings.Repeat("x", 100<<10))
 	dog := newWatchdog(t.Context(), time.Hour, 1)

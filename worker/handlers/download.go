@@ -43,6 +43,7 @@ func (d *download) receive(file io.Writer) error {
 	d.hash = sha256.New()
 	copied := bufio.NewWriterSize(io.MultiWriter(file, d.hash), 32<<10) // it repeats its first error
 	err := d.copyTo(copied)
+	_ = d.response.Body.Close() // what follows does not wait for the server; what is packed may end before its end was read
 	if err := copied.Flush(); err != nil {
 		return err
 	}

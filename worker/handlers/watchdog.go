@@ -77,6 +77,12 @@ func (w *watchdog) Read(to []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the periods too.
+func (w *watchdog) Close() error {
+	w.rest()
+	return w.ReadCloser.Close()
+}
+
 func (w *watchdog) tick(turn int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
