@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"os"
-
 	"path/filepath"
 	"regexp"
-
 	"strconv"
 	"strings"
 	"testing"
