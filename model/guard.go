@@ -170,7 +170,8 @@ func parseUsual(text string) (usual map[string]float64) {
 // Doubts reports whether the guards of the policy have to see the numbers of a message: only then the history is needed. What does not count, or
 // found nothing new, is not doubted.
 func (m *Model) Doubts(message *Message) bool {
-	return len(m.Policy.Guard) > 0 && !isUnchanged(message.Changed) && !m.Outdated && !m.Unpublished
+	unchanged := isUnchanged(message.Changed) && !message.Unpublished // what was withheld is not in force
+	return len(m.Policy.Guard) > 0 && !unchanged && !m.Outdated && !m.Unpublished
 }
 
 // judge decides about a success: it counts, or a guard doubts it and the policy says what follows. What nobody doubts and is not published is made

@@ -86,3 +86,17 @@ func TestAnAttemptIsGuardedWhileAGuardMayWithholdItsResult(t *testing.T) {
 		t.Error("a policy without guards marks its attempts")
 	}
 }
+
+// TestWhatIsWithheldIsDoubtedThoughItFoundNothingNew by a handler that asks nevertheless: else it would be interrupted again and again.
+func TestWhatIsWithheldIsDoubtedThoughItFoundNothingNew(t *testing.T) {
+	m := guarded(t, policy.SuspectHold)
+	metrics := map[string]float64{"rows": 0}
+	d, _ := m.Handle(Message{Type: MessageReady, AttemptUID: m.AttemptUID, Metrics: metrics}, monday)
+	if d.Verdict != VerdictHold {
+		t.Fatalf("got %s, want hold", d.Verdict)
+	}
+	d, _ = m.Handle(Message{Type: MessageSuccess, AttemptUID: m.AttemptUID, Metrics: metrics, Changed: new(bool), Unpublished: true}, monday)
+	if d.Event != EventSuspect {
+		t.Errorf("got %s: %s, want it held", d.Event, d.Next.Why)
+	}
+}
