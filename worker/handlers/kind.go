@@ -17,7 +17,7 @@ var (
 	// vague are types of which the body may be anything: text/html is what PHP says when it is not told.
 	vague   = regexp.MustCompile(`(?i)^(?:$|text/plain|text/html|[^;,]*(?:octet-stream|download|excel|gzip))(?:$|[;, ])`)
 	page    = regexp.MustCompile(`(?i)^\x{feff}?\s*<(!doctype\s+)?html\b`)
-	later   = regexp.MustCompile(`(?is)^\x{feff}?\s*<.*<html\b`) // behind what XML has before
+	later   = regexp.MustCompile(`(?is)^\x{feff}?\s*<(.*<html|meta|link|form|center|noscript)\b`) // behind what XML has before, or without
 	errPage = errors.New("expected data as before, found a web page")
 )
 

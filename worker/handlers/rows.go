@@ -22,6 +22,7 @@ type counter struct {
 	inside     bool // of a quoted field
 	closed     bool // whether the last byte was the quote that closed a field
 	slash      bool // whether that quote followed a backslash
+	ends       bool // whether a quote behind that is the last byte: it may be the one that closed the field
 	last       byte
 }
 
@@ -65,16 +66,21 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // quoted tells whether a byte is a quote or stands inside of two.
 func (c *counter) quoted(b byte) bool {
-	closed := c.closed
-	c.closed = false
+	closed, ends := c.closed, c.ends
+	c.closed, c.ends = false, false
+	stops := b == '\n' || b == '\r' || c.separates(b)
 	switch {
+	case ends && stops:
+		c.inside = false // MySQL writes \" for the quote of 5", and then the one that closes
 	case b == '"' && c.inside:
 		c.inside, c.closed, c.slash = false, true, c.last == '\\'
 	case b == '"':
 		// A quote in the middle of a text, as in 5", opens nothing; the second of two in a quoted field opens it again.
-		c.inside = closed || !c.filled || strings.ContainsRune(c.separators, rune(c.last))
-	case closed && c.slash && b != '\n' && b != '\r' && !strings.ContainsRune(c.separators, rune(b)):
+		c.inside, c.ends = closed || !c.filled || c.separates(c.last), closed && c.slash
+	case closed && c.slash && !stops:
 		c.inside = true // fputcsv of PHP writes \" where others write ""
 	}
 	return c.inside || b == '"'
 }
+
+func (c *counter) separates(b byte) bool { return strings.ContainsRune(c.separators, rune(b)) }

@@ -70,7 +70,9 @@ func TestRowsOfACSVAreTheRecordsAfterTheHeader(t *testing.T) {
 		{"id,t\n1,\"ends\\\"\n2,c\n", 2},
 		{"id,t,u\n1,\"ends\\\",b\n2,c,d\n", 2},
 		{"id,t\n1,\"ends\\\",\"then \"\"q\"\"\"\n", 1},
-		{"id,t\n1,\"a\" \n2,c\n", 2}, // a space behind quotes
+		{"id,t\n1,\"a\" \n2,c\n", 2},                // a space behind quotes
+		{"id,t\n\"1\",\"5\\\"\"\n\"2\",\"b\"\n", 2}, // SELECT … INTO OUTFILE … ENCLOSED BY '"' of MySQL
+		{"id,t,u\n1,\"5\\\"\",\"a\nb\"\n2,c,d\n", 2},
 	} {
 		if got := countIn(asCSV(), c.text); got != c.want {
 			t.Errorf("%q: got %d rows, want %d", c.text, got, c.want)
