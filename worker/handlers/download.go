@@ -80,7 +80,6 @@ func (d *download) copyTo(file io.Writer) error {
 func (d *download) publish(written string) error {
 	meta := d.meta()
 	meta.tell(d.attempt)
-	d.attempt.Status("Downloaded "+meta.String(), 100)
 	if meta.SHA256 == d.known.SHA256 {
 		d.attempt.Unchanged()
 	} else if d.attempt.Guarded() {
@@ -88,12 +87,16 @@ func (d *download) publish(written string) error {
 			return d.doubt
 		}
 	}
-	return publish(d.ctx, d.path, d.attempt.Fence, func() error {
+	err := publish(d.ctx, d.path, d.attempt.Fence, func() error {
 		if err := d.rename(written); err != nil {
 			return err
 		}
 		return writeSidecar(d.path, meta)
 	})
+	if err == nil {
+		d.attempt.Status("Downloaded "+meta.String(), 100)
+	}
+	return err
 }
 
 func (d *download) rename(written string) error {
@@ -105,7 +108,7 @@ func (d *download) rename(written string) error {
 
 func (d *download) meta() sidecar {
 	meta := sidecar{
-		URL: digest(d.source.String()), validators: validatorsOf(d.response.Header),
+		URL: digest(d.source.String()), validators: validatorsOf(d.response),
 		Bytes: d.bytes, SHA256: hex.EncodeToString(d.hash.Sum(nil)), Fence: d.attempt.Fence,
 	}
 	if d.rows >= 0 {
@@ -137,7 +140,7 @@ func (d *download) failure(err error) error {
 	case d.doubt != nil:
 		return d.doubt
 	case errors.Is(err, errOvertaken):
-		return worker.ErrorType(err, "overtaken")
+		return err
 	case errors.Is(err, errTooLarge):
 		err = fmt.Errorf("%w: expected at most %d bytes", errTooLarge, d.most)
 		return ownersFault(err, "too_large", "The feed is larger than the "+size(d.most)+" that are allowed.")

@@ -142,7 +142,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 		attempt.Status("Not changed", 100)
 		return publish(ctx, path, attempt.Fence, func() error { return nil })
 	case statusOf(response.StatusCode).file != succeeds:
-		return refused(response, source)
+		return f.refused(response, source)
 	}
 	return f.save(&download{ctx: ctx, attempt: attempt, source: identity, response: response, path: path, most: f.MaxBytes, known: known})
 }
@@ -187,14 +187,18 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 }
 
 // refused tells the owner of a feed what its server said, where the owner can do something about it.
-func refused(response *http.Response, source *url.URL) error {
-	err := statusError(response)
+func (f *fetcher) refused(response *http.Response, source *url.URL) error {
+	code := response.StatusCode
+	if len(f.Header) > 0 && (code == http.StatusUnauthorized || code == http.StatusForbidden) { // what was refused may be the operator's own login
+		return statusError(response, retried)
+	}
+	err := statusError(response, statusOf(code).file)
 	text, found := map[int]string{
 		http.StatusNotFound:     "The feed was not found (404): ",
 		http.StatusGone:         "The feed is gone (410): ",
 		http.StatusUnauthorized: "The feed asks for a login (401): ",
 		http.StatusForbidden:    "Access to the feed was refused (403): ",
-	}[response.StatusCode]
+	}[code]
 	if !found {
 		return err
 	}

@@ -136,7 +136,7 @@ func writeSidecar(path string, meta sidecar) error {
 }
 
 // errOvertaken: an attempt with a higher fence has published its file.
-var errOvertaken = errors.New("a later attempt has published its file")
+var errOvertaken = worker.ErrorType(errors.New("a later attempt has published its file"), "overtaken")
 
 // publish calls write unless an attempt with this fence or a higher one has published this file: a worker that was frozen replaces nothing newer. The
 // lock ends with the process. Without a fence it only calls.

@@ -91,7 +91,7 @@ func result(attempt *worker.Attempt, response *http.Response, body []byte) error
 	case meant == succeeds:
 		return nil
 	}
-	err := statusError(response)
+	err := statusError(response, meant)
 	if meant == retried { // the reply is not that of the service
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
@@ -35,11 +36,17 @@ func (f *fetcher) ask(ctx context.Context, attempt *worker.Attempt, source *url.
 	return response, nil
 }
 
-// request asks for a feed, and once more without validators if the server refuses these.
+// refusals of a request are statuses by which a server, or what stands before it, may mean its validators.
+var refusals = []int{http.StatusBadRequest, http.StatusPreconditionFailed, http.StatusRequestHeaderFieldsTooLarge}
+
+// request asks for a feed, and once more without validators if the server refuses these or its 304 is about another version.
 func (f *fetcher) request(ctx context.Context, attempt *worker.Attempt, source *url.URL, known validators) (response *http.Response, conditional bool, err error) {
 	conditional = known != validators{}
 	response, err = f.ask(ctx, attempt, source, known)
-	if conditional && err == nil && response.StatusCode == http.StatusPreconditionFailed {
+	if err != nil || !conditional {
+		return response, false, err
+	}
+	if slices.Contains(refusals, response.StatusCode) || response.StatusCode == http.StatusNotModified && !known.confirmedBy(response) {
 		_ = response.Body.Close()
 		conditional = false
 		response, err = f.ask(ctx, attempt, source, validators{})
@@ -47,11 +54,13 @@ func (f *fetcher) request(ctx context.Context, attempt *worker.Attempt, source *
 	return response, conditional, err
 }
 
-// keepHeader returns a client that sends a header to the host that it was given for, and to no other that a redirection names.
+// keepHeader returns a client that sends a header to the host that it was given for, and to no other that a redirection names. None hears where the
+// redirection stood: there may be a password in that address.
 func keepHeader(client *http.Client, header http.Header) *http.Client {
 	kept := *client
 	kept.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		first := via[0].URL
+		next.Header.Del("Referer")
 		if next.URL.Hostname() != first.Hostname() || first.Scheme == "https" && next.URL.Scheme != "https" {
 			for name := range header {
 				next.Header.Del(name)

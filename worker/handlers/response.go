@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/worker"
@@ -14,11 +15,10 @@ import (
 
 // statusError is the failure that a status means. Retry-After is respected, and leaves to the policy what would be final: the server expects to
 // answer otherwise then, as GitHub does that limits by 403.
-func statusError(response *http.Response) error {
+func statusError(response *http.Response, meant outcome) error {
 	code := response.StatusCode
 	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
-	meant := statusOf(code).file
-	if meant == retried { // no owner hears of the proxy
+	if meant == retried { // no owner hears of it
 		err = worker.Retryable(worker.Reason(err, errUnreachable))
 	}
 	asked, found := backoff.RetryAfter(response.Header)
@@ -44,6 +44,9 @@ func ownersFault(err error, kind, text string) error {
 func requestError(ctx context.Context, err error) error {
 	if detailed, is := errors.AsType[*url.Error](err); is {
 		err = detailed.Err
+	}
+	if strings.Contains(err.Error(), "Location header") {
+		err = errors.New("the server redirects to what is no address") // which may hold a password
 	}
 	return stopped(ctx, worker.ErrorType(worker.Reason(err, unaddressed(err)), "network"))
 }

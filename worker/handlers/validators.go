@@ -11,24 +11,53 @@ import (
 type validators struct {
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
+	// From is the digest of the address behind all redirections, without its query, that has sent them: another one has versions of its own.
+	From string `json:"from_sha256,omitempty"`
 }
+
+// longestETag is what is sent back, in bytes: servers refuse long headers.
+const longestETag = 1 << 10
 
 // validatorsOf are those of a response that its server changes with each change of the feed. Within a second of Last-Modified the feed may change once
 // more under the same date (section 8.8.2.2), and under an ETag that is made of that time and of the size. One more second is for file systems: they read a clock
 // that lags by some milliseconds.
-func validatorsOf(header http.Header) validators {
-	v := validators{header.Get("ETag"), header.Get("Last-Modified")}
+func validatorsOf(response *http.Response) validators {
+	v := validatorsIn(response)
 	modified, err := http.ParseTime(v.LastModified)
-	if err != nil {
-		return validators{ETag: v.ETag}
+	date, noDate := http.ParseTime(response.Header.Get("Date"))
+	if err != nil || noDate != nil || date.Sub(modified) < 2*time.Second {
+		v.LastModified = ""
+		if err == nil && tellsTime(v.ETag, modified) {
+			v.ETag = ""
+		}
 	}
-	if date, err := http.ParseTime(header.Get("Date")); err == nil && date.Sub(modified) >= 2*time.Second {
-		return v
+	if len(v.ETag) > longestETag {
+		v.ETag = ""
 	}
-	if tellsTime(v.ETag, modified) {
+	if v.ETag+v.LastModified == "" {
 		return validators{}
 	}
-	return validators{ETag: v.ETag}
+	return v
+}
+
+func validatorsIn(response *http.Response) validators {
+	address := *response.Request.URL
+	address.RawQuery = ""
+	return validators{response.Header.Get("ETag"), response.Header.Get("Last-Modified"), digest(address.String())}
+}
+
+// confirmedBy reports whether a 304 is about the version that was asked for. Some servers look at the date alone, and think any older file unchanged.
+func (v validators) confirmedBy(response *http.Response) bool {
+	now := validatorsIn(response)
+	if v.ETag != "" && now.ETag != "" {
+		return opaque(v.ETag) == opaque(now.ETag)
+	}
+	return (v.From == "" || v.From == now.From) && (v.LastModified == "" || now.LastModified == "" || v.LastModified == now.LastModified)
+}
+
+// opaque is what two ETags of the same version have in common: caddy leaves its suffix out of a 304.
+func opaque(etag string) string {
+	return strings.TrimSuffix(strings.Trim(strings.TrimPrefix(etag, "W/"), `"`), "-gzip")
 }
 
 // tellsTime reports whether an ETag is made of a time: in seconds or parts of them, hexadecimal as of nginx, Apache and busybox, decimal, or to the base

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestOnlyWhatTheNextChangeIsSureToChangeIsKeptOfAResponse(t *testing.T) {
 		etag, modified, date string
 		want                 validators
 	}{
-		"two seconds later":            {`"6b014170-30d32"`, modified, later, validators{`"6b014170-30d32"`, modified}},
+		"two seconds later":            {`"6b014170-30d32"`, modified, later, validators{ETag: `"6b014170-30d32"`, LastModified: modified}},
 		"within two seconds":           {`"v1"`, modified, soon, validators{ETag: `"v1"`}},
 		"nginx":                        {`"6b014170-30d32"`, modified, soon, validators{}},
 		"nginx, packed":                {`W/"6b014170-30d32"`, modified, soon, validators{}},
@@ -36,12 +37,15 @@ func TestOnlyWhatTheNextChangeIsSureToChangeIsKeptOfAResponse(t *testing.T) {
 		"no date that can be read":     {`"v1"`, "yesterday", later, validators{ETag: `"v1"`}},
 		"an ETag alone":                {`"v1"`, "", later, validators{ETag: `"v1"`}},
 		"nothing":                      {"", "", later, validators{}},
+		"an ETag that fills a header":  {`"` + strings.Repeat("x", 1<<10) + `"`, modified, later, validators{LastModified: modified}},
 	} {
-		header := http.Header{}
-		header.Set("ETag", test.etag)
-		header.Set("Last-Modified", test.modified)
-		header.Set("Date", test.date)
-		if got := validatorsOf(header); got != test.want {
+		response := &http.Response{Header: http.Header{}, Request: &http.Request{URL: &url.URL{}}}
+		response.Header.Set("ETag", test.etag)
+		response.Header.Set("Last-Modified", test.modified)
+		response.Header.Set("Date", test.date)
+		got := validatorsOf(response)
+		got.From = ""
+		if got != test.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
 		}
 	}
