@@ -910,6 +910,9 @@ const SWALLOWED = 'write has swallowed an error of the database, or has committe
  */
 async function publish(client, key, fence, write, table = 'refreshd_fences') {
   if (client.getConnection || 'totalCount' in client) throw new TypeError('client: expected one connection, found a pool');
+  const open = client.execute ? ([].concat(await client.query('DO 0'))[0].serverStatus ?? client.info?.status) & 1 // mysql2 tells it in an answer
+    : ['T', 'E'].includes(client.getTransactionStatus?.());
+  if (open) throw new TypeError('client: expected a connection in no transaction, found one in a transaction');
   for (let left = 9; ; left--) {
     try {
       await client.query('BEGIN');

@@ -46,5 +46,7 @@ async function tell(client, fence, error, times, swallows = false) {
   console.log(Number((found.rows || found[0])[0].n), 'rows');
   const pool = task.database === 'mariadb' ? require('mysql2/promise').createPool({}) : new (require('pg').Pool)();
   await tell(pool, 40, '', 0);
+  await client.query('BEGIN');
+  await tell(client, 40, '', 0);
   await client.end();
 })();
