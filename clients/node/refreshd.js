@@ -903,17 +903,25 @@ async function wins(client, key, fence, table = 'refreshd_fences') {
   return result.rowCount === 1;
 }
 
+const SWALLOWED = 'write has swallowed an error of the database, or has committed: let errors out, and leave the commit to publish: ';
 /**
- * Awaits write(client) in a transaction of its own if it wins, commits, and returns whether it has. A transaction that the database ends for the sake of
- * another one is run again, up to 10 times, with write. The client must be one connection and no pool, and in no transaction.
+ * Awaits write(client), which must let errors of the database out, in a transaction of its own if it wins, commits, and returns whether it has. What the
+ * database ends for the sake of another one is run again, up to 10 times. The client must be one connection and no pool, and in no transaction.
  */
 async function publish(client, key, fence, write, table = 'refreshd_fences') {
   if (client.getConnection || 'totalCount' in client) throw new TypeError('client: expected one connection, found a pool');
+  const open = client.execute ? ([].concat(await client.query('DO 0'))[0].serverStatus ?? client.info?.status) & 1 // mysql2 tells it in an answer
+    : ['T', 'E'].includes(client.getTransactionStatus?.());
+  if (open) throw new TypeError('client: expected a connection in no transaction, found one in a transaction');
   for (let left = 9; ; left--) {
     try {
       await client.query('BEGIN');
       const won = await wins(client, key, fence, table);
-      if (won) await write(client);
+      if (won) {
+        await client.query('SAVEPOINT refreshd'); // it ends with the transaction
+        await write(client);
+        await client.query('RELEASE SAVEPOINT refreshd').catch((error) => { throw Object.assign(error, { message: SWALLOWED + error.message }); });
+      }
       await client.query(won ? 'COMMIT' : 'ROLLBACK');
       return won;
     } catch (error) {

@@ -625,8 +625,8 @@ def wins(connection, key, fence, table="refreshd_fences"):
 
 
 def publish(connection, key, fence, write, table="refreshd_fences"):
-    """Calls write(connection) in a transaction of its own if it wins, commits, and returns whether it has. A transaction that the database ends for
-    the sake of another one is run again, up to 10 times, with write. The connection must be in no transaction, and not commit by itself."""
+    """Calls write(connection), which must let errors of the database out, in a transaction of its own if it wins, commits, and returns whether it has.
+    What the database ends for the sake of another one is run again, up to 10 times. The connection must be in no transaction, and not commit by itself."""
     by_itself = connection.get_autocommit() if hasattr(connection, "get_autocommit") else getattr(connection, "autocommit", False)
     if by_itself or getattr(getattr(connection, "info", None), "transaction_status", 0):  # only psycopg tells the status
         raise ValueError("connection: expected one without autocommit and in no transaction, found another")
@@ -634,7 +634,13 @@ def publish(connection, key, fence, write, table="refreshd_fences"):
         try:
             won = wins(connection, key, fence, table)
             if won:
+                connection.cursor().execute("SAVEPOINT refreshd")  # it ends with the transaction
                 write(connection)
+                try:
+                    connection.cursor().execute("RELEASE SAVEPOINT refreshd")
+                except Exception as error:
+                    error.args += ("write has swallowed an error of the database, or has committed: let errors out, and leave the commit to publish",)
+                    raise
             (connection.commit if won else connection.rollback)()
             return won
         except BaseException as error:

@@ -1072,8 +1072,8 @@ function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fen
 }
 
 /**
- * Calls $write($pdo) in a transaction of its own if it wins, commits, and returns whether it has. A transaction that the database ends for the sake of
- * another one is run again, up to 10 times, with $write. The connection must be in no transaction.
+ * Calls $write($pdo), which must let errors of the database out, in a transaction of its own if it wins, commits, and returns whether it has. What the
+ * database ends for the sake of another one is run again, up to 10 times. The connection must be in no transaction.
  */
 function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $table = 'refreshd_fences'): bool
 {
@@ -1084,13 +1084,19 @@ function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $t
         $pdo->beginTransaction();
         try {
             if ($won = wins($pdo, $key, $fence, $table)) {
+                $pdo->exec('SAVEPOINT refreshd'); // it ends with the transaction
                 $write($pdo);
+                try {
+                    $pdo->exec('RELEASE SAVEPOINT refreshd');
+                } catch (\PDOException $error) {
+                    throw new Exception('write has swallowed an error of the database, or has committed: let errors out: ' . $error->getMessage(), 0, $error);
+                }
             }
             $won ? $pdo->commit() : $pdo->rollBack();
             return $won;
         } catch (\Throwable $error) {
             $pdo->inTransaction() && $pdo->rollBack(); // a database may have done so
-            if ($left === 0 || !array_intersect(array_slice($error->errorInfo ?? [], 0, 2), ['40001', '40P01', 1020, 1213])) {
+            if ($left === 0 || !array_intersect(array_slice($error->errorInfo ?? $error->getPrevious()->errorInfo ?? [], 0, 2), ['40001', '40P01', 1020, 1213])) {
                 throw $error; // the last two: of MySQL
             }
         }

@@ -8,13 +8,26 @@ async function connect() {
   return client;
 }
 
-async function tell(client, fence, error, times) {
+/** Lets another transaction hold what the first statements ask for, and wait for what they hold. */
+async function swallow(client) {
+  const other = await connect();
+  for (const text of task.held) await other.query(text);
+  const last = task.swallowed.at(-1);
+  for (const text of task.swallowed.slice(0, -1)) await client.query(text);
+  const waiting = Promise.all(task.waits.map((text) => other.query(text)));
+  await client.query(last).catch(() => {});
+  await waiting;
+  await other.end();
+}
+
+async function tell(client, fence, error, times, swallows = false) {
   let calls = 0;
   const told = await publish(client, 'm1', fence, async (connection) => {
     calls += 1;
     await connection.query(`INSERT INTO published VALUES (${fence})`);
     if (calls <= times) await connection.query(error);
-  }).catch(() => 'error');
+    if (swallows) await swallow(connection);
+  }).catch((caught) => (/swallowed/.test(caught.message) ? 'swallowed' : 'error'));
   console.log(fence, String(told), calls);
 }
 
@@ -26,9 +39,14 @@ async function tell(client, fence, error, times) {
   await tell(client, 20, task.other, 1);
   await tell(client, 30, task.again[0], 99);
   await tell(client, 20, '', 0);
+  await tell(client, 35, '', 0, true);
+  await tell(client, 35, '', 0);
+  await tell(client, 36, 'COMMIT', 1);
   const found = await client.query('SELECT count(*) AS n FROM published');
   console.log(Number((found.rows || found[0])[0].n), 'rows');
   const pool = task.database === 'mariadb' ? require('mysql2/promise').createPool({}) : new (require('pg').Pool)();
   await tell(pool, 40, '', 0);
+  await client.query('BEGIN');
+  await tell(client, 40, '', 0);
   await client.end();
 })();

@@ -1,15 +1,19 @@
-import json, sys, refreshd
+import json, sys, threading, refreshd
 task = json.loads(sys.argv[1])
-if task["database"] == "postgres":
-    import psycopg
-    connection = psycopg.connect(host="127.0.0.1", port=task["port"], user="postgres")
-else:
+
+
+def connect():
+    if task["database"] == "postgres":
+        import psycopg
+        return psycopg.connect(host="127.0.0.1", port=task["port"], user="postgres")
     import pymysql
-    connection = pymysql.connect(host="127.0.0.1", port=task["port"], user="root", database="test")
-calls = 0
+    return pymysql.connect(host="127.0.0.1", port=task["port"], user="root", database="test")
 
 
-def ask(text, commit=True):
+connection, calls = connect(), 0
+
+
+def ask(text, commit=True, connection=connection):
     cursor = connection.cursor()
     cursor.execute(text)
     if commit:
@@ -17,7 +21,25 @@ def ask(text, commit=True):
     return cursor.fetchone() if cursor.description else None
 
 
-def publish(fence, error, times):
+def swallow():
+    """Lets another transaction hold what the first statements ask for, and wait for what they hold."""
+    other = connect()
+    for text in task["held"]:
+        ask(text, False, other)
+    first, last = task["swallowed"][:-1], task["swallowed"][-1]
+    for text in first:
+        ask(text, commit=False)
+    waiting = threading.Thread(target=lambda: [ask(text, False, other) for text in task["waits"]])
+    waiting.start()
+    try:
+        ask(last, commit=False)
+    except Exception:
+        pass
+    waiting.join()
+    other.close()
+
+
+def publish(fence, error, times, swallows=False):
     global calls
     calls = 0
 
@@ -27,10 +49,12 @@ def publish(fence, error, times):
         ask("INSERT INTO published VALUES (%d)" % fence, commit=False)
         if calls <= times:
             ask(error, commit=False)
+        if swallows:
+            swallow()
     try:
         told = str(refreshd.publish(connection, "m1", fence, write)).lower()
     except Exception as caught:
-        told = "error"
+        told = "swallowed" if "swallowed" in str(caught) else "error"
     print(fence, told, calls)
 
 
@@ -42,6 +66,9 @@ publish(10, "", 0)
 publish(20, task["other"], 1)
 publish(30, task["again"][0], 99)
 publish(20, "", 0)
+publish(35, "", 0, True)
+publish(35, "", 0)
+publish(36, "COMMIT", 1)
 print(ask("SELECT count(*) FROM published")[0], "rows")
 if task["database"] == "postgres":
     ask("SELECT 1", commit=False)  # a transaction is open
