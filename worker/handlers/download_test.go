@@ -115,9 +115,9 @@ func (f *feed) holdsBytes(want []byte) {
 	path := filepath.Join(f.dir, "tbl%2F1")
 	got, err := os.ReadFile(path)
 	failIf(f.t, err != nil || !bytes.Equal(got, want), "the file holds %d bytes, %v; want the %d that were sent", len(got), err, len(want))
-	meta, found := readSidecar(path, f.url)
-	failIf(f.t, !found || meta.Bytes != int64(len(want)) || meta.SHA256 != digest(string(want)),
-		"the sidecar says %+v, %t; want %d bytes with the hash %s", meta, found, len(want), digest(string(want)))
+	meta := readSidecar(path, f.url)
+	failIf(f.t, meta.Bytes != int64(len(want)) || meta.SHA256 != digest(string(want)),
+		"the sidecar says %+v; want %d bytes with the hash %s", meta, len(want), digest(string(want)))
 }
 
 // A reader that errs behind its last bytes, or that brings bytes with its end, says so in one call.

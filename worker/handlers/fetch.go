@@ -128,7 +128,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	ctx = watchdog.ctx
 	path := filepath.Join(f.dir, fileName(attempt.UID))
 	identity := identityOf(source, f.IgnoreParams)
-	known, _ := readSidecar(path, identity.String())
+	known := readSidecar(path, identity.String())
 	response, conditional, err := f.request(ctx, attempt, source, known.believed(attempt.Fence, f.Revalidate))
 	if err != nil {
 		return err

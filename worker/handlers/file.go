@@ -85,18 +85,14 @@ func sidecarPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".meta")
 }
 
-// readSidecar returns what is remembered of a file as long as it is true: it must still be there, with the same size.
-func readSidecar(path, url string) (sidecar, bool) {
-	var meta sidecar
-	text, err := os.ReadFile(sidecarPath(path))
-	if err != nil || json.Unmarshal(text, &meta) != nil || meta.URL != digest(url) {
-		return sidecar{}, false
-	}
+// readSidecar returns what is remembered of a file as long as it is true: it must still be there, with the same size. Else it is empty.
+func readSidecar(path, url string) (meta sidecar) {
+	text, _ := os.ReadFile(sidecarPath(path)) // none cannot be read
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != meta.Bytes {
-		return sidecar{}, false
+	if json.Unmarshal(text, &meta) != nil || meta.URL != digest(url) || err != nil || !info.Mode().IsRegular() || info.Size() != meta.Bytes {
+		return sidecar{}
 	}
-	return meta, true
+	return meta
 }
 
 const tempSuffix = ".refreshd-part"
