@@ -288,13 +288,16 @@ counted() {
 
 # work does the attempt in hand, in the background so that a signal and a lost fence are noticed.
 work() {
-  local dir log=/dev/null errors program reader code lost='' told='' asked=$SECONDS signed=$SECONDS signal=TERM tee='' more numbers
+  local dir log=/dev/null errors program reader opened written code lost='' told='' asked=$SECONDS signed=$SECONDS signal=TERM tee='' more numbers
   dir=$(calm mktemp -d) || dir=$(calm mktemp -d) # a signal may end a program before it is calm
   calm mkfifo "$dir/out" || [ -p "$dir/out" ] || calm mkfifo "$dir/out"
   errors=$dir/err
   if [ -n "${REFRESHD_LOG:-}" ] && calm mkfifo "$dir/errors"; then
     log=$dir/log errors=$dir/errors
-    tee -a "$log" <"$errors" >"$dir/err" &
+  fi
+  exec {opened}<>"$dir/out" {written}<>"$errors" # a program may end before it opens them, and who reads would wait for ever
+  if [ "$log" != /dev/null ]; then
+    tee -a "$log" <"$errors" >"$dir/err" {opened}>&- {written}>&- &
     tee=$!
   fi
   while IFS= read -r line || [ -n "$line" ]; do
@@ -303,9 +306,9 @@ work() {
       *) printf %s "${line:0:2000}" >"$dir/status" ;;
     esac
     printf '%s\n' "$line" >>"$log"
-  done <"$dir/out" &
+  done <"$dir/out" {opened}>&- {written}>&- &
   reader=$!
-  "$@" <<<"$entry" >"$dir/out" 2>"$errors" &
+  "$@" <<<"$entry" >"$dir/out" 2>"$errors" {opened}>&- {written}>&- &
   program=$!
   while kill -0 "$program" 2>/dev/null; do
     sleep 0.1 &
@@ -323,6 +326,7 @@ work() {
   done
   wait "$program"
   code=$?
+  exec {opened}>&- {written}>&-
   kill -- "-$program" 2>/dev/null # whom it has left behind
   wait "$reader" ${tee:+"$tee"}
   logged
