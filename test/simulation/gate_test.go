@@ -59,7 +59,8 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) mod
 		closed = gate == stop
 	case model.BlockerLimit:
 		closed = stop == "" && slices.ContainsFunc(p.stops().LimitsOf(m, at), func(l model.Limit) bool {
-			return l.Name == name && (l.Running > 0 || p.slots[name].Closed.After(at) && slices.Contains(strings.Fields(m.Reserved), name))
+			slots := p.slots[name]
+			return l.Name == name && (l.Running > 0 || slots.Closed.After(at) && (slots.By != "" || slices.Contains(strings.Fields(m.Reserved), name)))
 		})
 	case model.BlockerCircuit:
 		ever, _ := p.wasOpen(name)
