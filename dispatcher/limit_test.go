@@ -253,6 +253,74 @@ func TestAKeyThatIsOpenedByHandLetsItsModelsStartAsItsLimitAllows(t *testing.T) 
 	}
 }
 
+// opens opens host=t1, and fails the test if that was open.
+func opens(b *bundle) {
+	opened, err := b.Store.Fleet().OpenLimit(b.t.Context(), "host=t1", b.now())
+	stopIf(b.t, !opened || err != nil, "opened: got %t, %v, want true", opened, err)
+}
+
+func TestOpeningAKeyKeepsThePaceOfItsRate(t *testing.T) {
+	for rate, pace := range map[string]time.Duration{"1/m": time.Minute, "1/2h": 2 * time.Hour} {
+		t.Run(rate, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				limited := `{"timeout":"9h","retries":["0s"],"limits":[{"key":"{host(input_url)}","rate":"` + rate + `"}]}`
+				closedBy := func(want string) {
+					t.Helper()
+					uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+					stopIf(t, err != nil || len(uses) != 1, "got %+v, %v", uses, err)
+					failIf(t, uses[0].ClosedBy != want, "got it closed by the answer to %q, want %q", uses[0].ClosedBy, want)
+				}
+				b.fleet(limited, "t1/m00")
+				b.settle(d)
+				closedBy("")
+				b.Clock.Turn(pace * 3 / 4)
+				b.failWith(policy.Failure{ErrorType: "http_429", RetryAfter: time.Hour, ByServer: true}, "t1/m00")
+				b.settle(d)
+				closedBy("t1/m00 (http_429)")
+				opens(b)
+				b.fleet(limited, "t1/m01", "t1/m02")
+				for want := range 2 {
+					b.Clock.Turn(pace/4 - time.Millisecond)
+					b.settle(d)
+					failIf(t, len(b.runs()["t1"]) != want, "a moment before: got %v that run, want %d", b.runs()["t1"], want)
+					b.Clock.Turn(time.Millisecond)
+					b.settle(d)
+					failIf(t, len(b.runs()["t1"]) != want+1, "at the pace: got %v that run, want %d", b.runs()["t1"], want+1)
+					b.Clock.Turn(pace * 3 / 4)
+				}
+			})
+		})
+	}
+}
+
+func TestAKeyThatAnOlderReleaseHasClosedForAYearIsShownAndOpened(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		closes := func(until time.Time) {
+			slots := fmt.Sprintf("%d %[1]d", until.UnixMicro())
+			must(t, b.Redis.Set(t.Context(), b.Store.Keys.Rate("host=t1"), slots, until.Sub(b.now())).Err())
+		}
+		closes(b.now().Add(time.Minute))
+		b.fleet(fourAHost, "t1/old")
+		b.settle(d)
+		until := b.now().Add(365 * 24 * time.Hour)
+		closes(until)
+		b.refreshAt("t1/old", until) // the slot that the older release has reserved for it
+		b.fleet(fourAHost, uidsOf("t1", 2)...)
+		b.settle(d)
+		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+		stopIf(t, err != nil || len(uses) != 1, "got %+v, %v", uses, err)
+		if by := "an unnamed model (an older release)"; !uses[0].ClosedUntil.Equal(until) || uses[0].ClosedBy != by || uses[0].Parked != 2 {
+			t.Errorf("got %+v, want it closed until %s by %s, and two parked", uses[0], until, by)
+		}
+		opens(b)
+		b.settle(d)
+		b.running(2, "t1")
+		b.decide(func(r *store.Record, now time.Time) model.Decision { decision, _ := r.Run(false, now); return decision }, "t1/old")
+		b.settle(d)
+		b.running(3, "t1")
+	})
+}
+
 func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy        string

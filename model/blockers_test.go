@@ -112,9 +112,11 @@ func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing
 func TestSlotsAreReadAsTheyWereWritten(t *testing.T) {
 	for text, want := range map[string]Slots{
 		"": {}, "1795240801000000": {Free: second(1)},
-		"1795240801000001 1795240800500000":                  {Free: second(1.000001), Closed: second(0.5)},
-		" 1795240800500000":                                  {Closed: second(0.5)},
-		"1795240801000000 1795240800500000 tbl_1 (too many)": {Free: second(1), Closed: second(0.5), By: "tbl_1 (too many)"},
+		"1795240801000001 1795240800500000":                          {Free: second(1.000001), Closed: second(0.5)},
+		" 1795240800500000":                                          {Closed: second(0.5)},
+		"1795240801000000 1795240800500000 tbl_1 (too many)":         {Free: second(1), Closed: second(0.5), By: "tbl_1 (too many)"},
+		"1795240801000000 1795240802000000/1795240800500000 a (b/c)": {Free: second(1), Closed: second(2), By: "a (b/c)", Paced: second(0.5)},
+		"1795240802000000 1795240802000000/1795240802000000":         {Free: second(2), Closed: second(2), Paced: second(2)},
 	} {
 		got := ParseSlots(text)
 		failIf(t, got != want || got.String() != text, "%q is read as %v and written as %q", text, got, got.String())

@@ -12,9 +12,11 @@ func TestAKeyThatAnAnswerHasClosedParksItsModelsUntilItOpens(t *testing.T) {
 		parks   bool
 		startAt time.Time
 	}{
-		"by an answer":     {Slots{second(60), second(60), answer}, true, second(60)},
-		"opens now":        {Slots{second(10), second(10), answer}, false, second(10)},
-		"by the last slot": {Slots{second(60), second(60), ""}, false, second(60)},
+		"by an answer":                        {Slots{Free: second(60), Closed: second(60), By: answer}, true, second(60)},
+		"opens now":                           {Slots{Free: second(10), Closed: second(10), By: answer}, false, second(10)},
+		"by the last slot":                    {Slots{Free: second(60), Closed: second(60)}, false, second(60)},
+		"by an answer that nobody wrote down": {Slots{Free: second(86400), Closed: second(86400)}, true, second(86400)},
+		"by a slow pace":                      {Slots{Free: second(86400), Closed: second(86400), Paced: second(86400)}, false, second(86400)},
 	} {
 		m, now := waiting(t, 1, "", second(10))[0], second(10)
 		limiters := func() *Limiters {
@@ -35,14 +37,40 @@ func TestAKeyThatAnAnswerHasClosedParksItsModelsUntilItOpens(t *testing.T) {
 }
 
 func TestWhoOpensAKeyGivesBackTheTimeForWhichItWasClosed(t *testing.T) {
+	at := func(free, closed, paced float64) Slots {
+		return Slots{Free: second(free), Closed: second(closed), Paced: second(paced)}
+	}
 	for name, test := range map[string]struct{ was, want Slots }{
-		"nobody has reserved":    {Slots{second(60), second(60), "a"}, Slots{Free: second(10), Closed: second(10)}},
-		"some have":              {Slots{second(90), second(60), "a"}, Slots{Free: second(40), Closed: second(10)}},
-		"a line that was behind": {Slots{second(55), second(60), "a"}, Slots{Free: second(10), Closed: second(10)}},
+		"nobody has reserved":              {at(60, 60, 0), at(10, 10, 0)},
+		"some have":                        {at(90, 60, 0), at(40, 10, 0)},
+		"a line that was behind":           {at(55, 60, 0), at(10, 10, 0)},
+		"its pace has passed":              {at(90, 60, 5), at(40, 10, 5)},
+		"its pace, and nobody has":         {at(60, 60, 30), at(30, 30, 30)},
+		"its pace, and some have":          {at(90, 60, 30), at(60, 30, 30)},
+		"its pace, and the line is behind": {at(55, 60, 30), at(30, 30, 30)},
 	} {
+		test.was.By = "a"
 		got := test.was.Open(second(10))
 		if got != test.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
 		}
+	}
+}
+
+func TestOnlyAnAnswerClosesAKeyForLongerThanThePaceOfItsRate(t *testing.T) {
+	began := second(60)
+	for _, interval := range []time.Duration{time.Second, time.Hour - 1, time.Hour, 72 * time.Hour} {
+		slots := ParseSlots(Slots{}.start(began, interval, began).String())
+		if until, by := slots.ClosedAt(began); by != "" || !until.IsZero() {
+			t.Errorf("a start each %s: got it closed until %s by the answer to %s, want by nobody's", interval, until, by)
+		}
+		if got := slots.Closed.Sub(began); got < interval || got > interval+time.Microsecond {
+			t.Errorf("a start each %s: got it closed for %s", interval, got)
+		}
+	}
+	older := Slots{Free: second(90000), Closed: second(90000)}
+	until, by := older.ClosedAt(began)
+	if want := "an unnamed model (an older release)"; until != older.Closed || by != want {
+		t.Errorf("without a name: got it closed until %s by %q, want until %s by %q", until, by, older.Closed, want)
 	}
 }

@@ -174,7 +174,8 @@ type Acquire struct {
 // closed finds the closed key that opens last, among those that an answer has closed and those of which a slot is held.
 func (l *Limiters) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
 	for _, limit := range limits {
-		stops := slices.Contains(held, limit.Name) || l.key(limit.Name).By != ""
+		_, by := l.key(limit.Name).ClosedAt(now)
+		stops := slices.Contains(held, limit.Name) || by != ""
 		if at := ceilMillis(l.key(limit.Name).Closed); stops && at.After(now) && at.After(opens) {
 			name, opens = limit.Name, at
 		}
@@ -236,20 +237,34 @@ func CountedBy(all, kind string) (keys []string) {
 type Slots struct {
 	Free   time.Time // the first slot that nobody has reserved; zero: any instant is
 	Closed time.Time // until then nothing starts, whatever is reserved; zero: it is open
-	By     string    // whose answer has closed it, such as "tbl_1 (http_429)"; empty: the pace of the rate alone
+	By     string    // whose answer has closed it, such as "tbl_1 (http_429)"; empty: the pace of the rate alone, or a release that wrote no names
+	Paced  time.Time // until then the pace alone closes it; zero: By tells whether an answer has closed it, Closed at most slowPace from now if not
 }
+
+// slowPace is from which interval on a rate writes Paced. Without By and Paced what is closed for longer was closed by an answer: releases up to
+// 0.9.0 wrote neither, and closed keys for as long as was asked.
+const slowPace = time.Hour
+
+// unnamed is whose answer has closed a key where an older release did not write it.
+const unnamed = "an unnamed model (an older release)"
 
 // ClosedAt is until when an answer has closed the key, and by whom; zero: none has, or it has opened by now.
 func (s Slots) ClosedAt(now time.Time) (until time.Time, by string) {
-	if s.By == "" || !s.Closed.After(now) {
+	switch {
+	case s.By != "" && s.Closed.After(now):
+		return s.Closed, s.By
+	case s.By == "" && s.Paced.IsZero() && s.Closed.After(now.Add(slowPace)):
+		return s.Closed, unnamed
+	default:
 		return until, ""
 	}
-	return s.Closed, s.By
 }
 
-// Open are the slots of a key that somebody opens at now. Those that are reserved come as much earlier as they came later by its closing.
+// Open are the slots of a key that somebody opens at now, or as soon as its pace allows. Those that are reserved come as much earlier as they came
+// later by its closing.
 func (s Slots) Open(now time.Time) Slots {
-	return Slots{Free: latest(now, s.Free.Add(now.Sub(s.Closed))), Closed: now}
+	opens := latest(now, s.Paced)
+	return Slots{Free: latest(opens, s.Free.Add(opens.Sub(s.Closed))), Closed: opens, Paced: s.Paced}
 }
 
 // evenly is how much too soon a start may come. Without it a start delayed by a millisecond would delay all behind it.
@@ -261,21 +276,25 @@ const lineKept = time.Hour
 func ParseSlots(text string) Slots {
 	free, rest, _ := strings.Cut(text, " ")
 	closed, by, _ := strings.Cut(rest, " ")
-	return Slots{readMicros(free), readMicros(closed), by}
+	closed, paced, _ := strings.Cut(closed, "/")
+	return Slots{readMicros(free), readMicros(closed), by, readMicros(paced)}
 }
 
-// String is how slots are stored: both instants in Unix microseconds, and by whom; empty for the zero value.
+// String is how slots are stored: "FREE CLOSED/PACED BY", the instants in Unix microseconds, each part but the first only if it is set; empty for the
+// zero value.
 func (s Slots) String() string {
 	text := micros(s.Free)
 	if !s.Closed.IsZero() {
-		text = strings.TrimSuffix(text+" "+micros(s.Closed)+" "+s.By, " ")
+		closed := strings.TrimSuffix(micros(s.Closed)+"/"+micros(s.Paced), "/")
+		text = strings.TrimSuffix(text+" "+closed+" "+s.By, " ")
 	}
 	return text
 }
 
 func (s Slots) reserve(interval time.Duration, now time.Time) (slot time.Time, after Slots) {
 	slot = latest(s.Free, s.Closed, now)
-	return slot, Slots{ceilMicros(slot.Add(interval)), s.Closed, s.By}
+	s.Free = ceilMicros(slot.Add(interval))
+	return slot, s
 }
 
 // start closes the key for an interval. A late start moves the whole line.
@@ -283,6 +302,9 @@ func (s Slots) start(slot time.Time, interval time.Duration, now time.Time) (aft
 	place := latest(s.Closed, slot)
 	late := max(0, now.Sub(place)-evenly)
 	after.Closed = ceilMicros(place.Add(late + interval))
+	if interval >= slowPace {
+		after.Paced = after.Closed
+	}
 	after.Free = latest(s.Free.Add(late), after.Closed)
 	return after
 }

@@ -39,16 +39,19 @@ local write_extends = each_key('extends', 'zset', function(key, item)
 end)
 
 -- write_closes closes keys until an instant in Unix us; by whom follows. Slots that are reserved come as much later.
+-- Until when the pace alone has closed them stays behind a slash, for who opens them.
 local write_closes = each_key('closes', 'string', function(key, item)
   local is, till, by = redis.pcall('GET', key), string.match(value_of(item, 'closes'), '^(%d+)(.*)$')
-  local free, closed = string.match(type(is) == 'string' and is or '', '^(%d*) ?(%d*)')
+  local free, closed, more = string.match(type(is) == 'string' and is or '', '^(%d*) ?(%d*)(.*)$')
+  local paced = more == '' and closed ~= '' and '/' .. closed or string.match(more, '^/%d+') or ''
   free, closed = tonumber(free) or 0, tonumber(closed) or 0
   local open = math.max(closed, 1000 * now)
   till = tonumber(till)
   if open < till and type(is) ~= 'table' then
     free = math.max(free, open) + till - open
     local lasts = math.ceil((free - 1000 * now) / 1000)
-    redis.call('SET', key, string.format('%.0f %.0f', free, till) .. by, 'PX', lasts) --@ close the key
+    local slots = string.format('%.0f %.0f', free, till) .. paced .. by
+    redis.call('SET', key, slots, 'PX', lasts) --@ close the key
   end
   return is
 end)

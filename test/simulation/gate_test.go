@@ -59,7 +59,8 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) mod
 		closed = gate == stop
 	case model.BlockerLimit:
 		closed = stop == "" && slices.ContainsFunc(p.stops().LimitsOf(m, at), func(l model.Limit) bool {
-			return l.Name == name && (l.Running > 0 || p.slots[name].Closed.After(at) && slices.Contains(strings.Fields(m.Reserved), name))
+			slots := p.slots[name]
+			return l.Name == name && (l.Running > 0 || slots.Closed.After(at) && (slots.By != "" || slices.Contains(strings.Fields(m.Reserved), name)))
 		})
 	case model.BlockerCircuit:
 		ever, _ := p.wasOpen(name)
@@ -171,7 +172,10 @@ func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, a
 	place := later(slots.Closed, slot)
 	late := max(0, at.Sub(place)-littleLate)
 	slots.Closed = place.Add(late + interval)
-	slots.Free, slots.By = later(slots.Free.Add(late), slots.Closed), ""
+	slots.Free, slots.By, slots.Paced = later(slots.Free.Add(late), slots.Closed), "", time.Time{}
+	if interval >= time.Hour {
+		slots.Paced = slots.Closed
+	}
 	p.slots[name] = slots
 }
 
@@ -228,7 +232,11 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 			if kind := decision.Ended.ErrorType; kind != "" {
 				by += " (" + kind + ")"
 			}
-			p.slots[name] = model.Slots{Free: later(slots.Free, open).Add(until.Sub(open)), Closed: until, By: by}
+			paced := slots.Paced
+			if slots.By == "" && paced.IsZero() {
+				paced = slots.Closed
+			}
+			p.slots[name] = model.Slots{Free: later(slots.Free, open).Add(until.Sub(open)), Closed: until, By: by, Paced: paced}
 			p.opens[name] = later(p.opens[name], until)
 		}
 	}
