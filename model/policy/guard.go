@@ -207,18 +207,11 @@ func (l *linter) lintGuard() {
 
 // lintBounds warns of bounds between which there is no number.
 func (l *linter) lintBounds() {
-	least, most := map[string]float64{}, map[string]float64{}
-	for _, g := range l.Policy.Guard {
-		switch _, found := most[g.Metric]; {
-		case g.Rule == GuardMin:
-			least[g.Metric] = max(least[g.Metric], g.Bound)
-		case g.Rule == GuardMax && (!found || g.Bound < most[g.Metric]):
-			most[g.Metric] = g.Bound
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(most)) {
-		if least[name] > most[name] {
-			l.warn("guard", "no %s is at least %s and at most %s: every result is doubted", name, FormatMetric(least[name]), FormatMetric(most[name]))
+	for _, least := range l.Policy.Guard {
+		for _, most := range l.Policy.Guard {
+			if least.Rule == GuardMin && most.Rule == GuardMax && least.Metric == most.Metric && least.Bound > most.Bound {
+				l.warn("guard", "no %s is at least %s and at most %s: every result is doubted", least.Metric, FormatMetric(least.Bound), FormatMetric(most.Bound))
+			}
 		}
 	}
 }

@@ -36,9 +36,6 @@ func (f *fetcher) ask(ctx context.Context, attempt *worker.Attempt, source *url.
 	return response, nil
 }
 
-// refusals of a request are statuses by which a server, or what stands before it, may mean its validators.
-var refusals = []int{http.StatusBadRequest, http.StatusPreconditionFailed, http.StatusRequestHeaderFieldsTooLarge}
-
 // request asks for a feed, and once more without validators if the server refuses these or its 304 is about another version.
 func (f *fetcher) request(ctx context.Context, attempt *worker.Attempt, source *url.URL, known validators) (response *http.Response, conditional bool, err error) {
 	conditional = known != validators{}
@@ -46,7 +43,8 @@ func (f *fetcher) request(ctx context.Context, attempt *worker.Attempt, source *
 	if err != nil || !conditional {
 		return response, false, err
 	}
-	if slices.Contains(refusals, response.StatusCode) || response.StatusCode == http.StatusNotModified && !known.confirmedBy(response) {
+	refused := slices.Contains([]int{http.StatusBadRequest, http.StatusPreconditionFailed, http.StatusRequestHeaderFieldsTooLarge}, response.StatusCode)
+	if refused || response.StatusCode == http.StatusNotModified && !known.confirmedBy(response) {
 		_ = response.Body.Close()
 		conditional = false
 		response, err = f.ask(ctx, attempt, source, validators{})

@@ -15,9 +15,6 @@ type validators struct {
 	From string `json:"from_sha256,omitempty"`
 }
 
-// longestETag is what is sent back, in bytes: servers refuse long headers.
-const longestETag = 1 << 10
-
 // validatorsOf are those of a response that its server changes with each change of the feed. Within a second of Last-Modified the feed may change once
 // more under the same date (section 8.8.2.2), and under an ETag that is made of that time and of the size. One more second is for file systems: they read a clock
 // that lags by some milliseconds.
@@ -31,7 +28,7 @@ func validatorsOf(response *http.Response) validators {
 			v.ETag = ""
 		}
 	}
-	if len(v.ETag) > longestETag {
+	if len(v.ETag) > 1<<10 { // servers refuse long headers
 		v.ETag = ""
 	}
 	if v.ETag+v.LastModified == "" {
