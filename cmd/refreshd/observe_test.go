@@ -136,7 +136,7 @@ func TestEachDaemonTellsItsNumbers(t *testing.T) {
 func TestADaemonTellsItsNumbersBeforeRedisAnswersAndAWorkerTellsOfItselfAlone(t *testing.T) {
 	t.Parallel()
 	address := testkit.FreeAddress(t)
-	(&console{t: t, env: map[string]string{"REDIS_URL": "redis://" + testkit.FreeAddress(t)}}).start("dispatcher", "--health", address)
+	(&console{t: t, env: map[string]string{"REDIS_URL": "redis://" + testkit.Nowhere}}).start("dispatcher", "--health", address)
 	tells(t, address, `refreshd_redis_errors_total{kind="unreachable"}`, `refreshd_build_info{`)
 	address = testkit.FreeAddress(t)
 	at(t, testkit.Miniredis(t)).start("worker", "--exec", "true", "--health", address)

@@ -57,7 +57,10 @@ func tryNode(args []string) (*node, error) {
 	return n, nil
 }
 
-// FreeAddress returns an address of this machine that nobody listens on.
+// Nowhere is an address of this machine where nobody ever listens. A free one may be given to the next who asks for a port.
+const Nowhere = "127.0.0.1:1"
+
+// FreeAddress returns an address of this machine that nobody listens on yet.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()

@@ -114,7 +114,7 @@ func TestAProcessTellsItsNumbersWhileRedisIsAwayOrHangs(t *testing.T) {
 	t.Parallel()
 	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
-	for _, address := range []string{testkit.FreeAddress(t), listener.Addr().String()} { // the listener takes connections, and reads nothing
+	for _, address := range []string{testkit.Nowhere, listener.Addr().String()} { // the listener takes connections, and reads nothing
 		clients := fixture.Connect(t, "redis://"+address)
 		queue := testkit.Got(store.New(clients, store.Config{}))(t)
 		m := metrics.New(metrics.Build{}, time.Now)

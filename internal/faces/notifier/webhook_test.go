@@ -145,7 +145,7 @@ channels:
   well: {webhook: "%s", secret: {env: SECRET}, gather: 0s, retries: [1m]}
 routes:
 - {events: [disabled], channels: [silent, refused, redirect, well]}
-`, silent.URL, testkit.FreeAddress(t), redirect.URL, well.URL))
+`, silent.URL, testkit.Nowhere, redirect.URL, well.URL))
 		b.tell(disabled("m1", "gone"))
 		b.round(b.Notifier)
 		b.after(time.Minute)
