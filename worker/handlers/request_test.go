@@ -134,14 +134,7 @@ func TestALoginOfTheOperatorThatIsRefusedDisablesNobody(t *testing.T) {
 }
 
 func TestWhatALaterAttemptHasOvertakenIsToldSo(t *testing.T) {
-	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"v1"`)
-		if r.Header.Get("If-None-Match") != "" {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		_, _ = io.WriteString(w, table)
-	}, FetchOptions{})
+	f := newFeed(t, unchanging, FetchOptions{})
 	f.expect(success, f.fetchAs(t, &worker.Attempt{Fence: 10}))
 	said := len(f.said)
 	if got := f.fetchAs(t, &worker.Attempt{Fence: 9}); got.Type != model.MessageFailure || got.ErrorType != "overtaken" {

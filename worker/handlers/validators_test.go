@@ -62,6 +62,16 @@ func watched(t *testing.T, options FetchOptions, answer http.HandlerFunc) (f *fe
 	return f, requests
 }
 
+// unchanging is a feed that never changes.
+func unchanging(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("ETag", `"v1"`)
+	if r.Header.Get("If-None-Match") != "" {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = io.WriteString(w, table)
+}
+
 func TestWhatApacheHasAddedToAnETagIsSentWithAndWithout(t *testing.T) {
 	f, requests := watched(t, FetchOptions{}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"30d32-1-gzip"`)
@@ -100,14 +110,7 @@ func TestAValidatorThatTheServerRefusesIsDroppedAndTheWholeIsAskedFor(t *testing
 
 // TestAServerIsBelievedForAWeekThatNothingHasChanged by the fences of attempts, which are at least the time in Unix ms.
 func TestAServerIsBelievedForAWeekThatNothingHasChanged(t *testing.T) {
-	f, requests := watched(t, FetchOptions{}, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"v1"`)
-		if r.Header.Get("If-None-Match") != "" {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		_, _ = io.WriteString(w, table)
-	})
+	f, requests := watched(t, FetchOptions{}, unchanging)
 	week := (7 * 24 * time.Hour).Milliseconds()
 	first := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC).UnixMilli()
 	for i, test := range []struct {
@@ -195,14 +198,7 @@ func TestAHeaderOfTheOperatorIsNotSentOnToAnotherHost(t *testing.T) {
 }
 
 func TestA304CarriesTheNumbersOfTheFileThatIsInForce(t *testing.T) {
-	f, _ := watched(t, FetchOptions{}, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"v1"`)
-		if r.Header.Get("If-None-Match") != "" {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		_, _ = io.WriteString(w, table)
-	})
+	f, _ := watched(t, FetchOptions{}, unchanging)
 	first, second := f.fetch(t.Context(), f.url), f.fetch(t.Context(), f.url)
 	for name, want := range first.Metrics {
 		if got := second.Metrics[name]; got != want || want == 0 {
