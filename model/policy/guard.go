@@ -210,7 +210,7 @@ func (l *linter) lintBounds() {
 	for _, least := range l.Policy.Guard {
 		for _, most := range l.Policy.Guard {
 			if least.Rule == GuardMin && most.Rule == GuardMax && least.Metric == most.Metric && least.Bound > most.Bound {
-				l.warn("guard", "no %s is at least %s and at most %s: every result is doubted", least.Metric, FormatMetric(least.Bound), FormatMetric(most.Bound))
+				l.warn("guard", "no number is at least %s and at most %s: each result is doubted by its %s", FormatMetric(least.Bound), FormatMetric(most.Bound), least.Metric)
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func TestWhatIsSeldomMeantIsWarnedOf(t *testing.T) {
 		"the timeout of the first document is its interval": {fieldsOf{"rrule": everyTwoHours, "timeout": "2h", "retries": []any{"0s"}},
 			"timeout: 2h is not shorter than the interval of 2h: " + noneRuns},
 		"bounds between which there is no number": {fieldsOf{"guard": []any{fieldsOf{"rows": fieldsOf{"min": 10.0}}, fieldsOf{"rows": fieldsOf{"max": 5.0}}}},
-			"guard: no rows is at least 10 and at most 5: every result is doubted"},
+			"guard: no number is at least 10 and at most 5: each result is doubted by its rows"},
 		"a timeout beyond the interval, between planned": {
 			fieldsOf{"rrule": everyTwoHours, "timeout": "3h", "retries": []any{"0s"}, "alignment": "between_planned"},
 			"timeout: 3h is not shorter than the interval of 2h: with between_planned no retry"},
