@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -28,8 +30,11 @@ new (require("refreshd.js").Worker)(async (a) => {
 		push(t, client, uid, `,"deadline_at":"soon"`)
 		testkit.Equal(t, heard(t, client), "started "+uid)
 	}
-	must(t, client.Del(t.Context(), "q:model:list").Err())
-	must(t, client.RPush(t.Context(), "q:model:list", "no hash").Err())
+	_, err := client.TxPipelined(t.Context(), func(both redis.Pipeliner) error { // a worker that found no model would stop
+		both.Del(t.Context(), "q:model:list")
+		return both.RPush(t.Context(), "q:model:list", "no hash").Err()
+	})
+	must(t, err)
 	must(t, client.HSet(t.Context(), "q:model:time", "deadline_at", "no time", "processing_at", "2026-01-05T06:00:00Z").Err())
 	worker.AwaitOutput(t, "comparing the attempts in hand: WRONGTYPE")
 	must(t, client.HSet(t.Context(), "q:model:sound", "attempt_uid", "another").Err())

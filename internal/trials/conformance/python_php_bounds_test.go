@@ -75,7 +75,6 @@ func TestAnAttemptOfADamagedModelIsWorkedOn(t *testing.T) {
 		push(t, client, "type", "")
 		testkit.Equal(t, heard(t, client), "started type")
 		worker.AwaitOutput(t, "begun type")
-		must(t, client.Del(t.Context(), "q:model:type").Err())
 		must(t, client.Set(t.Context(), "q:model:type", "x", 0).Err())
 		testkit.Equal(t, heard(t, client), "success type")
 	})
@@ -92,7 +91,6 @@ func TestADamagedModelDoesNotBlindAPythonWorkerForTheOthers(t *testing.T) {
 		testkit.Equal(t, heard(t, client), "started "+uid)
 		worker.AwaitOutput(t, "begun "+uid)
 	}
-	must(t, client.Del(t.Context(), "q:model:type").Err())
 	must(t, client.Set(t.Context(), "q:model:type", "x", 0).Err())
 	must(t, client.HSet(t.Context(), "q:model:time", "deadline_at", "no time").Err())
 	worker.AwaitOutput(t, "no tim") // it has met both
