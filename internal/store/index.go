@@ -1,0 +1,34 @@
+package store
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// ScoreIndex is a sorted set of the models of a queue, which one function of their state decides.
+type ScoreIndex struct {
+	// Name is that of the set, as in <queue>:due.
+	Name string
+	// Field is the field of the model that its score comes from.
+	Field string
+	// Key is its key.
+	Key func(*Keys) string
+	// Score is at which time a model is a member; zero: it is none.
+	Score func(*model.State) time.Time
+	// always: each transition writes it, whether its score has changed or not.
+	always bool
+}
+
+// ScoreIndexes are all of them. Commits write them, the doctor checks and repairs them, and roles read them.
+var ScoreIndexes = []ScoreIndex{
+	{"due", "refresh_at", func(k *Keys) string { return k.Due }, func(s *model.State) time.Time { return s.Scores().Due }, true},
+	{"urgent", "refresh_at", func(k *Keys) string { return k.Urgent }, func(s *model.State) time.Time { return s.Scores().Urgent }, true},
+	{"running", "deadline_at or the end of its silence", func(k *Keys) string { return k.Running }, (*model.State).ExpiresAt, true},
+	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, false},
+	{"disabled", "refresh_disabled_at", func(k *Keys) string { return k.Disabled }, func(s *model.State) time.Time { return s.Scores().Disabled }, false},
+	{"parked", "refresh_at", func(k *Keys) string { return k.Parked }, func(s *model.State) time.Time { return s.Scores().Parked }, false},
+	{"stale_at", "stale_at", func(k *Keys) string { return k.StaleAt }, func(s *model.State) time.Time { return s.Scores().StaleAt }, false},
+	{"late", "stale_at", func(k *Keys) string { return k.Late }, func(s *model.State) time.Time { return s.Scores().Late }, false},
+	{"stale", "stale_at", func(k *Keys) string { return k.Stale }, func(s *model.State) time.Time { return s.Scores().Stale }, false},
+}
