@@ -80,7 +80,7 @@ func playPoison(ctx context.Context, s *stage) {
 	line := []string{"a", "killer1", "b", "killer2", "c"}
 	s.proxy.cut()
 	for _, uid := range line {
-		s.put(ctx, uid, work{"do": "succeed", "after_ms": 400})
+		s.put(ctx, uid, work{"do": "succeed", "after_ms": 1000}) // long enough to be met by others on a busy machine
 		s.until(ctx, uid, model.EventStart)
 	}
 	s.curse(ctx, "killer1", 2)
