@@ -161,7 +161,7 @@ func (r *Record) follows(t *Transition, now int64) bool {
 	case model.EventRun:
 		return started
 	case model.EventEnable: // or somebody has disabled it since
-		return score(r.Scores().Disabled) != t.was.disabled
+		return score(r.Scores().Disabled) != t.was.at("disabled")
 	case model.EventUpdate:
 		return started || t.redefines()
 	default:

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,25 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 )
-
-// addNotifications adds the entries of <queue>:outbox: of each its fields in order.
-func (e *encoder) addNotifications(t *Transition, now time.Time) {
-	for i, n := range t.decision.Notifications(t.uid, now) {
-		f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
-		switch {
-		case n.Notice == policy.NoticeDisabled, n.Notice == policy.NoticeSuspect, n.Notice == policy.NoticeFailing:
-			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
-			if n.Notice == policy.NoticeFailing && n.ErrorType != "" {
-				f = append(f, "error_type", n.ErrorType)
-			}
-		case !n.LastSuccessAt.IsZero():
-			f = append(f, "last_success_at", model.FormatTime(n.LastSuccessAt))
-		}
-		e.addList([]string{"notice", "second", "third"}[i], f...)
-	}
-}
 
 // entryCodec reads one entry of a stream as it came.
 func entryCodec(values map[string]any) codec {

@@ -2,16 +2,11 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	flags "flag"
-	"fmt"
 	"net"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -243,60 +238,4 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 			stopIf(t, ctx.Err() != nil, "expected the queue to go on, found %v", err)
 		}
 	}
-}
-
-var update = flags.Bool("update", false, "write what is generated")
-
-// generate compares a part of a file with what is generated, or writes it.
-func generate(t *testing.T, path, from, to, want string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	stopIf(t, err != nil && !*update, "%v", err)
-	before, rest, found := strings.Cut(string(text), from)
-	is, behind, closed := strings.Cut(rest, to)
-	switch {
-	case !found || !closed:
-		t.Fatalf("%s: expected %q and %q around what is generated", path, from, to)
-	case is == want:
-	case *update:
-		must(t, os.WriteFile(path, []byte(before+from+want+to+behind), 0o600))
-	default:
-		t.Errorf("%s is not what words_test.go says: run go generate ./internal/store", path)
-	}
-}
-
-// wordSaid is where the encoder of an item adds a word; how it does tells what follows that.
-var wordSaid = regexp.MustCompile(`\b(e\.word|e\.flag|[ce]\.count|[ce]\.add\w*)\("(\$?)(\w+)`)
-
-func TestTheListOfWordsIsWhatGoAndTheDocumentSay(t *testing.T) {
-	said, listed := map[string]follows{"notice": aList, "second": aList, "third": aList}, map[string]follows{} // those are chosen by a number
-	for _, file := range []string{"commit.go", "transition.go"} {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		for _, found := range wordSaid.FindAllStringSubmatch(string(text), -1) {
-			switch {
-			case strings.HasSuffix(found[1], "List") || strings.HasSuffix(found[1], "Each"):
-				said[found[3]] = aList
-			case strings.Contains(found[1], ".add") || found[2] == "$":
-				said[found[3]] = oneValue
-			default:
-				said[found[3]] = none
-			}
-		}
-	}
-	var table strings.Builder
-	for _, w := range words {
-		name := w.name[:strings.IndexAny(w.name+"=", "#=")]
-		listed[name] = w.follows
-		what := w.name
-		if strings.Contains(what, "<") { // which a forge takes for HTML
-			what = "`" + what + "`"
-		}
-		if follows := strings.TrimPrefix(cmp.Or(w.unit, string(w.follows)), "Unix "); follows != "" {
-			what += ", " + follows
-		}
-		fmt.Fprintf(&table, "| %s | %s |\n", what, w.meaning)
-	}
-	expectEqual(t, "words", listed, said)
-	generate(t, "../../docs/architecture.md", "| word, what follows | meaning |\n|---|---|\n", "\n<!-- end of words -->", table.String())
 }

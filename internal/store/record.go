@@ -255,7 +255,7 @@ func (s *Store) resolve(ctx context.Context, records iter.Seq[*Record], policies
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	stored, others := r.stored()
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: standingOf(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}

@@ -1,0 +1,53 @@
+-- Subjects: their tickets, what they depend on beside their own keys, what is left of them; and the call to a dispatcher.
+local tickets, wake, moved = 0, nil, {}
+function verbs.tickets(key)
+  tickets = not is_unfit[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
+end
+
+-- ticket draws the number of a start in the order of all that there ever were. Without a count it is 0.
+function verbs.ticket()
+  tickets = tickets and tickets + 1 --@ ticket
+  drawn = string.format('%d', tickets or 0)
+end
+
+function verbs.watch(key, field, value)
+  moved[#moved + 1] = not is_unfit[key] and (redis.call('HGET', key, field) or '') ~= value --@ hold
+end
+
+function verbs.moved(number)
+  return moved[tonumber(number)]
+end
+
+-- nothing reports whether no key has the subject for a member, or is of another type.
+function verbs.nothing(...)
+  for _, key in ipairs({...}) do
+    if redis.pcall('ZSCORE', key, subject) then
+      return false
+    end
+  end
+  return true
+end
+
+-- once runs a command that many items of a batch have alike.
+local ran = {}
+function verbs.once(...)
+  local text = table.concat({...}, '\n')
+  if not ran[text] then
+    ran[text] = true
+    redis.call(...) --@ look
+  end
+end
+
+function verbs.wake(key)
+  wake = key
+end
+
+function verbs.call()
+  wakes = true --@ call
+end
+
+local function call_dispatcher()
+  if wakes and wake and not is_unfit[wake] and redis.call('LLEN', wake) == 0 then --@ wake
+    redis.call('RPUSH', wake, '1')
+  end
+end
