@@ -91,7 +91,7 @@ func (e *encoder) add(item *Item) {
 	}
 	i := e.txn.Item(item.UID, false)
 	message := e.checkMessage(i, item)
-	i.Equal(int(CodeConflict), int(CodeBlocked), 0)
+	i.Unless(int(CodeConflict), int(CodeBlocked), "refused")
 	if reason := item.rejected(e.batch.Now); reason != "" {
 		rejected := e.txn.Key(e.keys.Rejected, txn.List)
 		i.Add(e.txn.Group("RPUSH", rejected), i.Put(reason))
@@ -115,8 +115,8 @@ func (e *encoder) checkMessage(i *txn.Item, item *Item) (m messageValues) {
 	if item.CommandID != "" {
 		m.id = i.Put(item.CommandID)
 		forgotten := e.batch.Now.Add(-24*time.Hour).UnixMilli() + 1
-		i.Below(int(CodeDuplicate), int(CodeBlocked)).Value(i.Put(strconv.FormatInt(forgotten, 10))).
-			Text("ZSCORE").Key(e.txn.Key(e.keys.Commands, txn.ZSet)).Value(m.id)
+		i.Below(int(CodeDuplicate), int(CodeBlocked), "ZSCORE", i.Put(strconv.FormatInt(forgotten, 10))).
+			Key(e.txn.Key(e.keys.Commands, txn.ZSet)).Value(m.id)
 	}
 	return m
 }

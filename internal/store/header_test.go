@@ -221,10 +221,10 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	}{
 		"a list that is taken from itself":            {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
 		"a list that is requeued into itself":         {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
-		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, 1, 0, 0, 0, 0, 1, "m"}},
-		"a template of negative length":               {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, 1, -3, -3, 0, -3, 1, "m"}},
-		"lines without number":                        {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, endless, "do", "=call"}},
-		"templates without number":                    {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, endless, 1, 1, 0, endless, endless, 1, "m"}},
+		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, 1, "item 0 0 0", 1, "m"}},
+		"lines without number":                        {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "\t=call"}},
+		"templates without number":                    {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, endless, "item 1 1 0", 1, "m"}},
+		"a negative number of lines":                  {applyItems, []string{k.Due}, []any{1, 1, "zset", -5, -5, -5, 1, "item 0 -1 0", 1, "m"}},
 	} {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -258,9 +258,10 @@ func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 		{"txn.lua", "unpack(list, first_of, last_of)", "unpack(list, 1, last_of)", "unpack(list, 1, last_of)"},
 		{"txn.lua", "unpack(pushed, first_of, last_of)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
 		{"txn.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first_of, last_of)"},
-		{"txn.lua", "step.n = math.min(#step.args, 1000)", "step.n = #step.args", "unpack(args, 1, step.n)"},
-		{"txn.lua", "step.n = math.min(#step.args, 1000)", "step.n = math.min(#step.args, 10000)", "unpack(args, 1, step.n)"},
-		{"txn.lua", "step.n = math.min(#step.args, 1000)", "step.n = math.min(#line, 1000)", "unpack(args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = place", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = math.min(place, 10000)", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = math.min(place, 1000)\n  step.n = place", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "local args = step.args", "local args = check.args", "unpack(args, 1, step.n)"},
 		{"txn.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
 		{"txn.lua", "local size = 1000", "local size = 999", "chunks of 999"},
 		{"measure-circuit.lua", "'HDEL', stats, unpack(old, first, last)", "'HDEL', stats, unpack(old)", "unpack(old)"},
@@ -294,7 +295,7 @@ var (
 // unbound are the places of a script that unpack a list without a bound. A list has one when it is
 //   - a chunk: the line before is "for first, last in chunks(list) do";
 //   - cut: unpack(list, 1, math.min(#list, 1000)), or unpack(list, 1, 7);
-//   - cut when it was made: unpack(args, 1, step.n), where the only step.n = math.min(#step.args, 1000), and args are step.args;
+//   - cut when it was made: unpack(step.args, 1, step.n), where the only step.n = math.min(place, 1000);
 //   - a table that is written down in one line, of values which are no calls, and to which nothing is added.
 func unbound(body string) (places []string) {
 	if size := chunkSize.FindStringSubmatch(body); size != nil {
@@ -333,9 +334,8 @@ func cutBefore(args []string, body string) bool {
 		return false
 	}
 	of, is := strings.CutSuffix(args[2], ".n")
-	taken := regexp.MustCompile(`\blocal ` + regexp.QuoteMeta(args[0]) + `\b[^\n]* = ` + regexp.QuoteMeta(of) + `\.` + regexp.QuoteMeta(args[0]) + `,`)
-	return is && taken.MatchString(body) && strings.Count(body, ".n = ") == 1 &&
-		strings.Contains(body, fmt.Sprintf("%s.n = math.min(#%s.%s, %d)\n", of, of, args[0], mostUnpacked))
+	taken := args[0] == of+".args" || args[0] == "args" && strings.Contains(body, "local args = "+of+".args\n")
+	return is && taken && strings.Count(body, ".n = ") == 1 && strings.Contains(body, fmt.Sprintf("step.n = math.min(place, %d)\n", mostUnpacked))
 }
 
 func writtenDown(args []string, body string) bool {

@@ -34,21 +34,23 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 		e := encoder{instant: "2"}
 		fields := steps{encoder: &e, Item: txn.NewBatch(1).Item("m", true), t: &Transition{before: before, after: after}}
 		fields.compareFields()
-		set, gone := strings.Split(string(fields.set), "\x00")[1:], strings.Split(string(fields.del), "\x00")[1:]
-		got := asHash(before)
-		for pair := range slices.Chunk(set, 2) {
-			got[pair[0][1:]] = "1" // a value of the item: any but the instant
-			if pair[1] == "=2" {
-				got[pair[0][1:]] = "2"
-			}
-		}
-		for _, name := range gone {
+		words := func(w txn.Words) []string { return strings.Split(string(w), "\t")[1:] }
+		got, told := asHash(before), 0
+		for _, name := range append(words(fields.fields), words(fields.del)...) {
 			delete(got, name[1:])
+			told++
+		}
+		for _, name := range words(fields.fields) {
+			got[name[1:]] = "1" // any value but the instant
+		}
+		for pair := range slices.Chunk(slices.DeleteFunc(words(fields.set), func(word string) bool { return word == "~" }), 2) {
+			got[pair[0][1:]] = pair[1][1:]
+			told++
 		}
 		if !cmp.Equal(asHash(after), got) {
-			t.Errorf("%v with %q and %q is %v, want %v", asHash(before), set, gone, got, asHash(after))
+			t.Errorf("%v with %q, %q and %q is %v, want %v", asHash(before), fields.fields, fields.set, fields.del, got, asHash(after))
 		}
-		if told, changed := len(set)/2+len(gone), changed(asHash(before), asHash(after)); told != len(changed) {
+		if changed := changed(asHash(before), asHash(after)); told != len(changed) {
 			t.Errorf("%d fields are told, want those that changed: %v", told, changed)
 		}
 	})

@@ -25,7 +25,9 @@ type steps struct {
 	model     txn.Key
 	set, del  txn.Words // of its hash: fields and values, fields that go
 	entry     txn.Words // of the journal
-	now, gone []string  // fields of which the journal says that they become the instant of the batch, or go
+	fields    txn.Words // that both have, with values of the item from one on
+	first     int
+	now, gone []string // fields of which the journal says that they become the instant of the batch, or go
 }
 
 // change encodes an item that changes a model.
@@ -36,7 +38,6 @@ func (e *encoder) change(item *Item) {
 		s.is = standingOf(&t.decision.Next)
 	}
 	s.model = s.Own(e.keys.Model(t.uid), txn.Hash)
-	s.read()
 	message := e.checkMessage(s.Item, item)
 	s.compare()
 	s.checkInput()
@@ -67,27 +68,21 @@ func (s *steps) sorts() (fails, recovers bool) {
 	return fails, s.is.errorID == "" && s.was.errorID != ""
 }
 
-// read reads by what the model is compared.
-func (s *steps) read() {
-	w := s.Read(int(CodeBroken)).Text("HMGET").Key(s.model).Text(fieldRev, fieldAttemptUID)
-	if fails, recovers := s.sorts(); fails || recovers {
-		w.Text(FieldError)
-	}
-}
-
 // compare refuses the transition if the model has changed since it was read, or a hold where it starts or parks.
 func (s *steps) compare() {
-	w := s.Equal(int(CodeConflict), int(CodeBroken), 2).Value(s.Put(s.t.rev))
-	if s.t.attemptUID == "" {
-		w.Text("")
-	} else {
-		w.Value(s.Put(s.t.attemptUID))
+	rev, attempt := s.Put(s.t.rev), 0
+	if s.t.attemptUID != "" {
+		attempt = s.Put(s.t.attemptUID)
+	}
+	w := s.Equal(int(CodeConflict), int(CodeBroken), "HMGET", rev, attempt).Key(s.model).Text(fieldRev, fieldAttemptUID)
+	if fails, recovers := s.sorts(); fails || recovers {
+		w.Text(FieldError)
 	}
 	if event := s.t.decision.Event; event == model.EventStart || event == model.EventParked {
 		holds := s.txn.Key(s.keys.Holds, txn.Hash)
 		s.once(&s.holds, "watch", func(w *txn.Words) { w.Key(holds).Text(HoldChanges, s.batch.HoldChanges) })
 		s.Need(holds)
-		s.Unless(int(CodeConflict), int(CodeBlocked), "moved").Text("1")
+		s.Never(int(CodeConflict), "moved").Text("1")
 	}
 }
 
@@ -167,11 +162,18 @@ func (s *steps) compareFields() {
 				s.gone = append(s.gone, name)
 			}
 		case value == s.instant:
-			s.set.Text(name, value)
 			s.now = append(s.now, name)
 		default:
 			s.field(name, value)
 		}
+	}
+	if s.first != 0 {
+		s.Fields(s.first, s.fields)
+		s.set.Fields()
+		s.entry.Fields()
+	}
+	for _, name := range s.now {
+		s.set.Text(name, s.instant)
 	}
 	if len(s.now) > 0 {
 		s.entry.Text("now", strings.Join(s.now, " "))
@@ -211,8 +213,8 @@ func (s *steps) writeHash() {
 // field sets a field, and tells the journal.
 func (s *steps) field(name, value string) {
 	number := s.Put(value)
-	s.set.Text(name).Value(number)
-	s.entry.Text(name).Value(number)
+	s.first = cmp.Or(s.first, number)
+	s.fields.Text(name)
 }
 
 // labelFields sets which fields of the hash hold other labels than before.
@@ -330,14 +332,14 @@ func (s *steps) writeKeys() {
 	for _, take := range d.Acquires {
 		limit := s.Own(s.keys.Limit(take.Name), txn.ZSet)
 		if take.Limit != 0 {
-			s.Below(int(CodeLimited), int(CodeBlocked)).Value(s.Put(strconv.Itoa(take.Limit))).Text("ZCARD").Key(limit)
+			s.Below(int(CodeLimited), int(CodeBlocked), "ZCARD", s.Put(strconv.Itoa(take.Limit))).Key(limit)
 		}
 		if expires != "" {
 			s.Do("ZADD").Key(limit).Value(s.Put(expires), txn.Subject)
 		}
 		if take.After != (model.Slots{}) {
 			rate, lasts := s.Own(s.keys.Rate(take.Name), txn.String), max(1, take.After.Last().Sub(s.batch.Now).Milliseconds()+1)
-			s.Equal(int(CodeLimited), int(CodeBlocked), 1).Value(s.Put(take.Before.String())).Text("GET").Key(rate)
+			s.Equal(int(CodeLimited), int(CodeBlocked), "GET", s.Put(take.Before.String())).Key(rate)
 			s.Do("SET").Key(rate).Value(s.Put(take.After.String())).Text("PX").Value(s.Put(strconv.FormatInt(lasts, 10)))
 		}
 	}
@@ -414,7 +416,7 @@ func (s *steps) writeBlockers() {
 	waiting := s.txn.Key(s.keys.ParkedBy(string(s.is.gate)), txn.ZSet)
 	s.Add(s.txn.Group("ZADD", waiting), s.Put(strconv.FormatInt(parked, 10)), txn.Subject)
 	recheck := cmp.Or(Millis(s.t.decision.Recheck), Millis(s.batch.Now), "0")
-	s.Do("once").Text("ZADD").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.gate)))
+	s.Do("ZADD").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.gate)))
 }
 
 // writeLabels writes which sets of labels the model joins and leaves.

@@ -3,7 +3,6 @@
 package txn
 
 import (
-	"bytes"
 	"strconv"
 )
 
@@ -20,20 +19,15 @@ const (
 // Key is the word for a key in a line: "@3" of the batch, "%1 list" of an item.
 type Key string
 
-// Words are those of a line, see scripts/include/step.lua, each behind a separator.
+// Words are those of a line, see scripts/include/step.lua, each behind a tab.
 type Words []byte
 
-const (
-	wordBreak = '\x00'
-	lineBreak = '\x01'
-)
+func (w *Words) raw(text string) { *w = append(append(*w, '\t'), text...) }
 
-func (w *Words) raw(text string) { *w = append(append(*w, wordBreak), text...) }
-
-// Text adds words that are the same in all items of a template. A name of a command or verb is one.
+// Text adds words that are the same in all items of a template, without tabs and line breaks. A name of a command or verb is one.
 func (w *Words) Text(texts ...string) *Words {
 	for _, text := range texts {
-		*w = append(append(*w, wordBreak, '='), text...)
+		*w = append(append(*w, '\t', '='), text...)
 	}
 	return w
 }
@@ -41,7 +35,7 @@ func (w *Words) Text(texts ...string) *Words {
 // Value adds values of the item, by their numbers.
 func (w *Words) Value(numbers ...int) *Words {
 	for _, number := range numbers {
-		*w = strconv.AppendInt(append(*w, wordBreak, '$'), int64(number), 10)
+		*w = strconv.AppendInt(append(*w, '\t', '$'), int64(number), 10)
 	}
 	return w
 }
@@ -53,6 +47,9 @@ func (w *Words) Key(keys ...Key) *Words {
 	}
 	return w
 }
+
+// Fields adds the fields of the item.
+func (w *Words) Fields() *Words { w.raw("~"); return w }
 
 // Drawn adds what a verb has drawn for the item.
 func (w *Words) Drawn() *Words { w.raw("#"); return w }
@@ -79,35 +76,19 @@ type Batch struct {
 // lines are lines, each once.
 type lines struct {
 	numbers map[string]int // from 1 on
-	args    []any          // each as a list behind its length; of templates behind what stands before it
+	args    []any
 }
 
-// add returns the number of a line, and reports whether it is new.
-func (l *lines) add(text []byte) (number int, fresh bool) {
-	if number, known := l.numbers[string(text)]; known {
-		return number, false
-	}
-	if l.numbers == nil {
-		l.numbers = map[string]int{}
-	}
-	l.numbers[string(text)] = len(l.numbers) + 1
-	return len(l.numbers), true
-}
-
-// appendLine appends a line behind the number of its words. It begins with a separator.
-func appendLine(args []any, line []byte) []any {
-	words := bytes.Split(line[1:], []byte{wordBreak})
-	args = append(args, len(words))
-	for _, word := range words {
-		args = append(args, string(word))
-	}
-	return args
-}
-
-func (l *lines) line(words Words) int {
-	number, fresh := l.add(words)
-	if fresh {
-		l.args = appendLine(l.args, words)
+// add returns the number of a line.
+func (l *lines) add(line []byte) int {
+	number, known := l.numbers[string(line)]
+	if !known {
+		if l.numbers == nil {
+			l.numbers = map[string]int{}
+		}
+		number = len(l.numbers) + 1
+		text := string(line)
+		l.numbers[text], l.args = number, append(l.args, text)
 	}
 	return number
 }
@@ -135,11 +116,11 @@ func (b *Batch) key(name, kind, must string) Key {
 }
 
 // First runs a line before all items, once, and returns its number among them.
-func (b *Batch) First(words *Words) int { return b.first.line(*words) }
+func (b *Batch) First(words *Words) int { return b.first.add(*words) }
 
 // Group returns the number of the group that collects values for a command and its key, which is run once for the batch.
 func (b *Batch) Group(command string, key Key) int {
-	return b.groups.line(*new(Words).Text(command).Key(key))
+	return b.groups.add(*new(Words).Text(command).Key(key))
 }
 
 // Item begins an item. changes: its subject changes, so when it is refused so are later items about it.
@@ -187,11 +168,17 @@ func (i *Item) Own(name, kind string) Key {
 	return Key("%" + strconv.Itoa(i.keys-1) + " " + kind)
 }
 
-// line begins a line.
-func (i *Item) line(what string) *Words {
-	i.words = append(append(i.words, lineBreak, wordBreak), what...)
+// line begins a line with a word and numbers.
+func (i *Item) line(what string, numbers ...int) *Words {
+	i.words = append(append(i.words, '\n'), what...)
+	for _, number := range numbers {
+		i.words = strconv.AppendInt(append(i.words, ' '), int64(number), 10)
+	}
 	return &i.words
 }
+
+// Fields are names, in Words of their own, whose values are those from a number on. Two lines behind it may have them.
+func (i *Item) Fields(first int, names Words) { i.line("fields", first).Add(names) }
 
 // Do runs a command or a verb.
 func (i *Item) Do(name string) *Words { return i.line("do").Text(name) }
@@ -200,69 +187,53 @@ func (i *Item) Do(name string) *Words { return i.line("do").Text(name) }
 func (i *Item) Help(name string) *Words { return i.line("help").Text(name) }
 
 // Need refuses the item where a key of the batch is of another type.
-func (i *Item) Need(key Key) { i.line("need").raw(string(key[1:])) }
+func (i *Item) Need(key Key) { i.line("need " + string(key[1:])) }
 
 // Add adds values to a group.
-func (i *Item) Add(group int, values ...int) { i.collect("add", group, values) }
+func (i *Item) Add(group int, values ...int) { i.line("add", append([]int{group}, values...)...) }
 
 // Try is Add to a group that only helps.
-func (i *Item) Try(group int, values ...int) { i.collect("try", group, values) }
-
-func (i *Item) collect(what string, group int, values []int) {
-	w := i.line(what)
-	for _, number := range append([]int{group}, values...) {
-		*w = strconv.AppendInt(append(*w, wordBreak), int64(number), 10)
-	}
-}
+func (i *Item) Try(group int, values ...int) { i.line("try", append([]int{group}, values...)...) }
 
 // Last runs a line behind all items, once, if any of those with it is applied.
-func (i *Item) Last(words *Words) {
-	number := i.batch.last.line(*words)
-	i.line("last").raw(strconv.Itoa(number))
+func (i *Item) Last(words *Words) { i.line("last", i.batch.last.add(*words)) }
+
+// Equal refuses if an earlier item about the subject was refused, or unless the first replies of a command are some values, by their numbers; of 0
+// none or an empty text. wrong is the code where a key is of another type.
+func (i *Item) Equal(code, wrong int, command string, wants ...int) *Words {
+	return i.check(code, wrong, '=', wants).Text(command)
 }
 
-// check begins a line that may refuse the item with a code, or with another one where a key is of another type.
-func (i *Item) check(code, wrong int, how string, expected int) *Words {
-	w := i.line("check")
-	for _, word := range []string{strconv.Itoa(code), strconv.Itoa(wrong), how, strconv.Itoa(expected)} {
-		w.raw(word)
+// Below refuses unless the reply of a command is below a value.
+func (i *Item) Below(code, wrong int, command string, value int) *Words {
+	return i.check(code, wrong, '<', []int{value}).Text(command)
+}
+
+// Unless refuses if a verb says so.
+func (i *Item) Unless(code, wrong int, verb string) *Words {
+	return i.check(code, wrong, '?', nil).Text(verb)
+}
+
+// Never refuses all items of the template if a verb without values says so.
+func (i *Item) Never(code int, verb string) *Words { return i.line("unless", code).Text(verb) }
+
+func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
+	w := i.line("check", code, wrong)
+	*w = append(*w, ' ', how)
+	for _, number := range numbers {
+		*w = strconv.AppendInt(append(*w, ' '), int64(number), 10)
 	}
 	return w
 }
 
-// Read keeps the replies of a command, for Equal and for verbs.
-func (i *Item) Read(wrong int) *Words { return i.check(0, wrong, "*", 0) }
-
-// Equal refuses if an earlier item about the subject was refused, or unless the first replies of a command are the words that come first, so many.
-// Behind them come the name of the command and its arguments; without one, they are compared with what was read last.
-func (i *Item) Equal(code, wrong, expected int) *Words { return i.check(code, wrong, "=", expected) }
-
-// Below refuses unless the reply of a command is below the value that comes first.
-func (i *Item) Below(code, wrong int) *Words { return i.check(code, wrong, "<", 1) }
-
-// Unless refuses if a verb says so.
-func (i *Item) Unless(code, wrong int, verb string) *Words {
-	return i.check(code, wrong, "?", 0).Text(verb)
-}
-
 // End ends the item.
 func (i *Item) End() {
-	b := i.batch
 	flag := 0
 	if i.changes {
 		flag = 1
 	}
-	size := len(b.items) - i.at
-	i.words = append(i.words, lineBreak, byte(i.keys), byte(i.keys>>8), byte(size), byte(size>>8), byte(flag))
-	number, fresh := b.templates.add(i.words)
-	if fresh {
-		split := bytes.Split(i.words[1:len(i.words)-6], []byte{lineBreak})
-		b.templates.args = append(b.templates.args, size, i.keys, flag, len(split))
-		for _, line := range split {
-			b.templates.args = appendLine(b.templates.args, line)
-		}
-	}
-	b.items[i.at] = number
+	i.line("item", len(i.batch.items)-i.at, i.keys, flag)
+	i.batch.items[i.at] = i.batch.templates.add(append(i.words, '\n')[1:])
 }
 
 // Keys are KEYS of the script.

@@ -1,95 +1,75 @@
--- Lines and steps. A word of a line is "=text", "$2" a value of the item, "@3" a key of the batch, "%1 list" a key of
--- the item, "#" what was drawn last, or "+" how many items have applied the line. The first word of a line says what
--- it is:
---   do a command or a verb, which the item needs; help one that is left out where a key is of another type
---   check a code, that of a key of another type, and when it is answered: = unless the replies are the words behind it,
---     < unless the reply is below the word behind it, ? if the reply is true, * never; how many words that are, and the
---     command or verb that replies, or what was read last
---   add a group, and the values that it collects; try likewise, but one that only helps
---   last a line that runs last, for all items together
-local ARGV = ARGV -- a local is read faster, and this is read most
+-- Steps. A line is a word and numbers, and behind tabs a command or verb: "=text", "$2" a value of the item, "@3" a key
+-- of the batch, "%1 list" a key of the item, "~" all fields, "#" what was drawn last, "+" how many items have applied
+-- it.
+--   do: the item needs it; help: it is left out where a key is of another type
+--   check 2 6 = 3 0: refuses with 2, or 6 where a key is of another type, unless the first replies are the values 3 and
+--     "" (0); with "<" unless the reply is below the value; with "?" if the reply is true
+--   add 1 2 3: group 1 collects the values 2 and 3; try: likewise, where that only helps
+--   need 4: the key of the batch; unless 2: refuses all items if the reply is true
+--   fields 4: names, whose values are those from 4 on
+--   last 5: this line runs last, once, if any item with it is applied
+local ARGV, KEYS, type, unpack = ARGV, KEYS, type, unpack -- a local is read faster, and these are read most
 local at, next_key, end_at = 4, #types + 1, #ARGV
 local from, first, subject = 0, 1, '' -- of the item in hand: its values, its keys
-local fault, drawn = nil, '' -- of the item in hand: its key of another type, what was drawn for it
+local fault, drawn, replies = nil, '', {} -- its key of another type, what was drawn, what the last = was compared with
 local verbs, finishes = {}, {} -- by name; what verbs have to write at the end
 
-local function take_number()
-  at = at + 1
-  return math.min(tonumber(ARGV[at - 1]), end_at)
+-- misfit_of is misfit of a key that an item brings.
+local function misfit_of(key, kind)
+  local found = redis.pcall('TYPE', key).ok
+  if found and found ~= 'none' and found ~= kind then
+    return key .. ' holds a ' .. found .. ', expected a ' .. kind
+  end
 end
 
-local function take_lines()
-  local lines = {}
-  for i = 1, take_number() do
-    lines[i] = {}
-    for n = 1, take_number() do
-      lines[i][n] = ARGV[at]
-      at = at + 1
-    end
-  end
-  return lines
-end
-
--- read_step reads the words of a line from one on. An item fills in what varies, by its place among the arguments.
-local function read_step(line, word)
-  local name = string.sub(line[word], 2)
-  local step = {args = {}, places = {}, values = {}, key_places = {}, keys = {}, types = {}, run = verbs[name]}
-  if step.run then
-    word = word + 1
-  end
-  for i = word, #line do
-    local place, mark, text = i - word + 1, string.sub(line[i], 1, 1), string.sub(line[i], 2)
+-- read_step reads the words of a line. What an item fills in is noted with its template, by the place among arguments.
+local function read_step(words, command, t)
+  local step, place = {args = {}, keys = {}, types = {}, run = command}, 0
+  for mark, text in string.gmatch(words, '\t(.)(%C*)') do
+    place = place + 1
     step.args[place] = text
     if mark == '$' then
-      table.insert(step.places, place)
-      table.insert(step.values, tonumber(text))
+      table.insert(t.fills, step.args)
+      table.insert(t.places, place)
+      table.insert(t.values, tonumber(text))
     elseif mark == '@' then
       step.args[place] = KEYS[tonumber(text)]
       step.unfit = step.unfit or unfit[tonumber(text)]
     elseif mark == '%' then
-      local number, expected = string.match(text, '^(%d+) (%a+)$')
-      table.insert(step.key_places, place)
-      table.insert(step.keys, tonumber(number))
-      table.insert(step.types, expected)
+      local number, kind = string.match(text, '^(%d+) (%a+)$')
+      table.insert(step.keys, place)
+      table.insert(step.types, kind)
+      table.insert(t.key_fills, step.args)
+      table.insert(t.key_places, place)
+      table.insert(t.keys, tonumber(number))
+    elseif mark == '~' then
+      t.second, t.second_place = t.first, t.first_place
+      t.first, t.first_place = step.args, place - 1
+      for i, name in ipairs(t.names) do
+        step.args[place + 2 * i - 2] = name
+        step.args[place + 2 * i - 1] = ''
+      end
+      place = place + 2 * #t.names - 1
     elseif mark == '#' then
       step.drawn = place
     elseif mark == '+' then
       step.count = place
+    elseif place == 1 and verbs[text] then
+      step.run, place = verbs[text], 0
     end
   end
-  step.n = math.min(#step.args, 1000)
+  step.n = math.min(place, 1000)
   return step
 end
 
--- run runs a step for the item in hand.
 local function run(step)
-  local args, places, values, key_places, keys = step.args, step.places, step.values, step.key_places, step.keys
-  for i = 1, #places do
-    args[places[i]] = ARGV[from + values[i]]
-  end
-  for i = 1, #keys do
-    args[key_places[i]] = KEYS[first + keys[i]]
-  end
-  if step.drawn then
-    args[step.drawn] = drawn
-  end
-  return step.run(unpack(args, 1, step.n)) --@ run
+  return step.run(unpack(step.args, 1, step.n))
 end
 
--- is_wrong reports whether a reply says that a key of the step is of another type, and notes that with the item.
-local function is_wrong(step, reply)
-  local wrong = type(reply) == 'table' and reply.err
-  if wrong then
-    local found = nil
-    for i = 1, #step.keys do
-      found = found or misfit(first + step.keys[i], step.types[i])
-    end
-    fault = found or wrong
+-- note_wrong notes with the item that a step has met a key of another type.
+local function note_wrong(step, reply)
+  fault = fault or reply.err
+  for i, place in ipairs(step.keys) do
+    fault = misfit_of(step.args[place], step.types[i]) or fault
   end
-  return wrong
-end
-
--- note keeps what is said of a key of another type that was left out.
-local function note(text)
-  unfit[text] = text
 end

@@ -1,4 +1,5 @@
--- Subjects: their tickets, what they depend on beside their own keys, what is left of them; and the call to a dispatcher.
+-- Subjects: their tickets, what they depend on beside their own keys, what is left of them, and the call to a
+-- dispatcher.
 local tickets, wake, moved = 0, nil, {}
 function verbs.tickets(key)
   tickets = not is_unfit[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
@@ -18,6 +19,10 @@ function verbs.moved(number)
   return moved[tonumber(number)]
 end
 
+function verbs.refused()
+  return refused[subject]
+end
+
 -- nothing reports whether no key has the subject for a member, or is of another type.
 function verbs.nothing(...)
   for _, key in ipairs({...}) do
@@ -26,16 +31,6 @@ function verbs.nothing(...)
     end
   end
   return true
-end
-
--- once runs a command that many items of a batch have alike.
-local ran = {}
-function verbs.once(...)
-  local text = table.concat({...}, '\n')
-  if not ran[text] then
-    ran[text] = true
-    redis.call(...) --@ look
-  end
 end
 
 function verbs.wake(key)
@@ -49,5 +44,13 @@ end
 local function call_dispatcher()
   if wakes and wake and not is_unfit[wake] and redis.call('LLEN', wake) == 0 then --@ wake
     redis.call('RPUSH', wake, '1')
+  end
+end
+
+-- forget removes members that were added more than a day ago, but not many at once.
+function verbs.forget(key)
+  local old = redis.call('ZCOUNT', key, '-inf', now - day * 1000)
+  if old > 0 then
+    redis.call('ZREMRANGEBYRANK', key, 0, math.min(old, 1000) - 1) --@ forget
   end
 end

@@ -93,14 +93,14 @@ func (r *server) plant(t testing.TB, planted bug) {
 			text = replaceLine(t, text, planted.mark, planted.line)
 			r.planted[honest], r.planted[digest(honest)] = text, digest(text)
 		}
-		if name == "commit.lua" {
+		if name == "txn.lua" {
 			text = replaceLine(t, text, mostErrors, fmt.Sprintf("local most_errors = %d", fewErrors))
 			r.fewer[honest], r.fewer[digest(honest)] = text, digest(text)
 		}
 	}
 }
 
-// script finds the script with the bug, whichever include its mark stands in. Where several scripts have such a mark, commit.lua is meant.
+// script finds the script with the bug, whichever include its mark stands in. Where several scripts have such a mark, txn.lua is meant.
 func (b bug) script(t testing.TB, sources map[string]string) string {
 	t.Helper()
 	if b.file != "" {
@@ -112,8 +112,8 @@ func (b bug) script(t testing.TB, sources map[string]string) string {
 			found = append(found, name)
 		}
 	}
-	if slices.Contains(found, "commit.lua") {
-		return "commit.lua"
+	if slices.Contains(found, "txn.lua") {
+		return "txn.lua"
 	}
 	if len(found) != 1 {
 		t.Fatalf("expected the mark %q in one script, found it in %d: %s", b.mark, len(found), found)
