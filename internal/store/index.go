@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -18,17 +19,36 @@ type ScoreIndex struct {
 	Score func(*model.State) time.Time
 	// always: each transition writes it, whether its score has changed or not.
 	always bool
+	// statuses are those of which all models are members.
+	statuses statuses
 }
+
+type statuses []model.Status
 
 // ScoreIndexes are all of them. Commits write them, the doctor checks and repairs them, and roles read them.
 var ScoreIndexes = []ScoreIndex{
-	{"due", "refresh_at", func(k *Keys) string { return k.Due }, func(s *model.State) time.Time { return s.Scores().Due }, true},
-	{"urgent", "refresh_at", func(k *Keys) string { return k.Urgent }, func(s *model.State) time.Time { return s.Scores().Urgent }, true},
-	{"running", "deadline_at or the end of its silence", func(k *Keys) string { return k.Running }, (*model.State).ExpiresAt, true},
-	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, false},
-	{"disabled", "refresh_disabled_at", func(k *Keys) string { return k.Disabled }, func(s *model.State) time.Time { return s.Scores().Disabled }, false},
-	{"parked", "refresh_at", func(k *Keys) string { return k.Parked }, func(s *model.State) time.Time { return s.Scores().Parked }, false},
-	{"stale_at", "stale_at", func(k *Keys) string { return k.StaleAt }, func(s *model.State) time.Time { return s.Scores().StaleAt }, false},
-	{"late", "stale_at", func(k *Keys) string { return k.Late }, func(s *model.State) time.Time { return s.Scores().Late }, false},
-	{"stale", "stale_at", func(k *Keys) string { return k.Stale }, func(s *model.State) time.Time { return s.Scores().Stale }, false},
+	{"due", "refresh_at", func(k *Keys) string { return k.Due }, func(s *model.State) time.Time { return s.Scores().Due }, true, nil},
+	{"urgent", "refresh_at", func(k *Keys) string { return k.Urgent }, func(s *model.State) time.Time { return s.Scores().Urgent }, true, nil},
+	{"running", "deadline_at or the end of its silence", func(k *Keys) string { return k.Running }, (*model.State).ExpiresAt, true, statuses{model.StatusRunning}},
+	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, false, statuses{model.StatusFailing}},
+	{"disabled", "refresh_disabled_at", func(k *Keys) string { return k.Disabled }, func(s *model.State) time.Time { return s.Scores().Disabled }, false, statuses{model.StatusDisabled}},
+	{"parked", "refresh_at", func(k *Keys) string { return k.Parked }, func(s *model.State) time.Time { return s.Scores().Parked }, false, statuses{model.StatusParked}},
+	{"stale_at", "stale_at", func(k *Keys) string { return k.StaleAt }, func(s *model.State) time.Time { return s.Scores().StaleAt }, false, nil},
+	{"late", "stale_at", func(k *Keys) string { return k.Late }, func(s *model.State) time.Time { return s.Scores().Late }, false, statuses{model.StatusLate, model.StatusNever}},
+	{"stale", "stale_at", func(k *Keys) string { return k.Stale }, func(s *model.State) time.Time { return s.Scores().Stale }, false, statuses{model.StatusStale}},
+}
+
+// ScoreSets are the keys of ScoreIndexes.
+func (k *Keys) ScoreSets() []string {
+	return Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Key(k) })
+}
+
+// StatusSets are the keys of those in which all models of a status stand; without one, of any status.
+func (k *Keys) StatusSets(status model.Status) (sets []string) {
+	for _, index := range ScoreIndexes {
+		if slices.Contains(index.statuses, status) || status == "" && index.statuses != nil {
+			sets = append(sets, index.Key(k))
+		}
+	}
+	return sets
 }

@@ -83,7 +83,7 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	}
 	reads := store.Map(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
 	members := store.Map(uids, func(uid string) any { return uid })
-	places := store.Map(store.ScoreIndexes, func(set store.ScoreIndex) *redis.Cmd {
+	places := store.Map(store.ScoreIndexes[:], func(set store.ScoreIndex) *redis.Cmd {
 		return sendMembership(ctx, pipe, set.Key(&s.Keys), true, members...)
 	})
 	if err := store.ExecReads(ctx, pipe); err != nil {
