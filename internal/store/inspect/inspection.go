@@ -83,9 +83,7 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	}
 	reads := store.Map(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
 	members := store.Map(uids, func(uid string) any { return uid })
-	places := store.Map(store.ScoreIndexes[:], func(set store.ScoreIndex) *redis.Cmd {
-		return sendMembership(ctx, pipe, set.Key(&s.Keys), true, members...)
-	})
+	places := store.Map(s.Keys.ScoreSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
