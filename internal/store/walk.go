@@ -43,22 +43,15 @@ const (
 	sourceLabel = "label:"
 )
 
-// indexOf are the sorted sets in which all models of a status stand.
-func (s *Store) indexOf(status string) string {
-	return map[string]string{
-		string(model.StatusFailing): s.Keys.Failing, string(model.StatusDisabled): s.Keys.Disabled,
-		string(model.StatusRunning): s.Keys.Running, string(model.StatusParked): s.Keys.Parked,
-		string(model.StatusLate): s.Keys.Late, string(model.StatusNever): s.Keys.Late, string(model.StatusStale): s.Keys.Stale,
-	}[status]
-}
-
 // sources are those in which each model stands that the selector picks, but that of all models.
 func (s *Store) sources(selector model.Selector) (all []source) {
 	if uids := selector.Only(model.SelectUID); uids != nil && !strings.ContainsAny(strings.Join(uids, ""), "*?") {
 		all = append(all, source{name: sourceUID, uids: uids})
 	}
-	if status := selector.Only(model.SelectStatus); len(status) == 1 && s.indexOf(status[0]) != "" {
-		all = append(all, source{name: status[0], keys: []string{s.indexOf(status[0])}, kind: "zset"})
+	if status := selector.Only(model.SelectStatus); len(status) == 1 {
+		if set := s.Keys.StatusSets(model.Status(status[0])); set != nil {
+			all = append(all, source{name: status[0], keys: set, kind: "zset"})
+		}
 	}
 	if selector.Only(model.SelectError) != nil {
 		all = append(all, source{name: string(model.StatusFailing), keys: []string{s.Keys.Failing}, kind: "zset"})

@@ -107,7 +107,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		do    func(context.Context) error
 		reads []string // of these keys none may have a wrong type
 	}{
-		{c.commands, nil}, {c.preflight, nil}, {c.readTime, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil}, {c.indexes, nil},
+		{c.commands, nil}, {c.preflight, nil}, {c.readTime, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil},
 		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Gates}}, {c.heartbeats, nil}, {c.zoneData, []string{k.Zones}},
 		{c.backlog, nil}, {c.usedPolicies, nil}, {c.unusedPolicies, []string{k.Policies, k.PolicyUses}},
 		{c.errorCounts, []string{k.Errors, k.PastErrors, k.Failing}}, {c.flowTexts, nil}, {c.calendars, []string{k.Calendars, k.Policies}},
@@ -166,7 +166,7 @@ func (c *checker) walk(ctx context.Context) error {
 		want  string
 		check func(context.Context, []string) error // of those of the type that is wanted; nil: nothing else is checked
 	}{
-		{k.Payload, "string", c.orphans(payloadOrphan)}, {k.History, "list", c.orphans(historyOrphan)}, {k.Claimed, "list", c.owned(claimed)},
+		{k.Payload, "string", c.orphans("a payload")}, {k.History, "list", c.orphans("a history")}, {k.Claimed, "list", c.owned(claimed)},
 		{k.Taken, "list", c.owned(taken)}, {k.Reply, "list", nil}, {k.Bulk, "hash", each(c.bulk)}, {k.Error, "hash", c.fingerprints},
 		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},

@@ -8,20 +8,7 @@ import (
 )
 
 func indexWrong(of store.KeyKind) kind {
-	return kind{string(of) + "-wrong", Error, "in ", repairIndexes}
-}
-
-func (c *checker) indexes(ctx context.Context) error {
-	for _, kind := range []store.KeyKind{store.KeyFailing, store.KeyDisabled, store.KeyParked} {
-		index := store.Index{Kind: kind}
-		if c.wrongType[c.store.Keys.Index(index)] {
-			continue
-		}
-		if err := c.members(ctx, index); err != nil {
-			return err
-		}
-	}
-	return nil
+	return kind{string(of) + "-wrong", Error, "in ", repairSets}
 }
 
 func (c *checker) index(kind store.KeyKind) func(context.Context, []string) error {

@@ -28,11 +28,7 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 			all = append(all, IndexMembership{Index: store.Index{Kind: kind, Name: name}, Says: true, At: at})
 		}
 	}
-	add(store.KeyFailing, "", m.FailingSince)
-	scores := m.Scores()
-	add(store.KeyDisabled, "", scores.Disabled)
-	add(store.KeyParked, "", scores.Parked)
-	add(store.KeyGate, string(m.ParkedBy), scores.Parked)
+	add(store.KeyGate, string(m.ParkedBy), m.Scores().Parked)
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		add(store.KeyLimit, name, m.DeadlineAt)
 	}

@@ -23,8 +23,8 @@ type Inspection struct {
 	// Schedule says what of schedule and retry window cannot be read; empty: all can.
 	Schedule string
 
-	Sets [6]Membership // its places in the sets of models by a time, see TimeSets
-	// Indexes are its places in the indexes in which it says that it stands, and in the one that was asked for.
+	Sets []Membership // its places in store.ScoreIndexes
+	// Indexes are its places in the sets of labels, gates and limits in which it says that it stands, and in the one that was asked for.
 	Indexes []IndexMembership
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
@@ -41,12 +41,6 @@ type Membership struct {
 
 // At reports whether the uid stands in the set with exactly this time.
 func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at.UnixMilli()) }
-
-// TimeSets are the keys of the sets of models by a time, in the order of Inspection.Sets.
-func (s Part) TimeSets() []string {
-	k := &s.Keys
-	return []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
-}
 
 // Inspect reads at most store.ScanCount models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read
 // again with InspectAtomically.
@@ -89,15 +83,13 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	}
 	reads := store.Map(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
 	members := store.Map(uids, func(uid string) any { return uid })
-	scores := store.Map(s.TimeSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
+	places := store.Map(s.Keys.ScoreSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	inspections := store.Map(reads, func(read func() *Inspection) *Inspection { return read() })
-	for i := range inspections {
-		for at := range scores {
-			inspections[i].Sets[at] = readMembership(scores[at], i)
-		}
+	for i, m := range inspections {
+		m.Sets = store.Map(places, func(reply *redis.Cmd) Membership { return readMembership(reply, i) })
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
 }
