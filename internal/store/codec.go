@@ -53,7 +53,7 @@ const (
 	fieldGuarded    = "guarded"
 	fieldRefreshAt  = "refresh_at"
 	fieldWhy        = "refresh_why"
-	fieldTicket     = "ticket" // commit.lua writes it
+	fieldTicket     = "ticket" // txn.lua writes it
 	FieldError      = "error"  // likewise
 )
 

@@ -56,7 +56,7 @@ func pattern(entry scripts.Entry) *regexp.Regexp {
 	var names []string
 	for _, key := range entry.Keys() {
 		text := regexp.QuoteMeta(key.Pattern)
-		text = strings.NewReplacer("<queue>", `[^:]+(:\d+})?`, "<uid>", ".*", "<name>", ".*", "<key>", ".*", "<owner>", ".*").Replace(text)
+		text = strings.NewReplacer("<index>", "("+strings.Join(Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Name }), "|")+")", "<queue>", `[^:]+(:\d+})?`, "<uid>", ".*", "<name>", ".*", "<key>", ".*", "<owner>", ".*").Replace(text)
 		names = append(names, text)
 	}
 	return regexp.MustCompile("^(" + strings.Join(names, "|") + ")$")
@@ -143,6 +143,7 @@ func keyTypes(t *testing.T) map[string]string {
 	for _, found := range methodDoc.FindAllStringSubmatch(string(text), -1) {
 		types[keyPatterns[found[1]]] = found[2]
 	}
+	types["<queue>:<index>"] = "zset"
 	types["<queue>:circuit:<name>"] = types[keyPatterns["Circuit"]] // any, also that of the queue
 	return types
 }

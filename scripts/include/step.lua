@@ -14,14 +14,6 @@ local from, first, subject = 0, 1, '' -- of the item in hand: its values, its ke
 local fault, drawn, replies = nil, '', {} -- its key of another type, what was drawn, what the last = was compared with
 local verbs, finishes = {}, {} -- by name; what verbs have to write at the end
 
--- misfit_of is misfit of a key that an item brings.
-local function misfit_of(key, kind)
-  local found = redis.pcall('TYPE', key).ok
-  if found and found ~= 'none' and found ~= kind then
-    return key .. ' holds a ' .. found .. ', expected a ' .. kind
-  end
-end
-
 -- read_step reads the words of a line. What an item fills in is noted with its template, by the place among arguments.
 local function read_step(words, command, t)
   local step, place = {args = {}, keys = {}, types = {}, run = command}, 0
@@ -37,7 +29,7 @@ local function read_step(words, command, t)
       step.unfit = step.unfit or unfit[tonumber(text)]
     elseif mark == '%' then
       local number, kind = string.match(text, '^(%d+) (%a+)$')
-      table.insert(step.keys, place)
+      table.insert(step.keys, tonumber(number))
       table.insert(step.types, kind)
       table.insert(t.key_fills, step.args)
       table.insert(t.key_places, place)
@@ -69,7 +61,7 @@ end
 -- note_wrong notes with the item that a step has met a key of another type.
 local function note_wrong(step, reply)
   fault = fault or reply.err
-  for i, place in ipairs(step.keys) do
-    fault = misfit_of(step.args[place], step.types[i]) or fault
+  for i, number in ipairs(step.keys) do
+    fault = misfit(first + number, step.types[i]) or fault
   end
 end

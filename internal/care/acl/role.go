@@ -34,7 +34,7 @@ func models(k scope) []grant {
 	}
 }
 
-// What commit.lua does with the ids of commands and with replies, for those who handle commands from the control list.
+// What txn.lua does with the ids of commands and with replies, for those who handle commands from the control list.
 var (
 	commandIDs = []string{"zscore", "zadd", "zcount", "zremrangebyrank"}
 	replying   = []string{"rpush", "ltrim", "expire"}
@@ -55,7 +55,7 @@ func numbers(k scope) []grant {
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}, {"move-entries.lua", all}},
+		runs: []run{{"read-due.lua", nobody}, {"txn.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}, {"move-entries.lua", all}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input}},
@@ -90,7 +90,7 @@ func dispatcher(k scope) part {
 
 func poller(k scope) part {
 	p := part{
-		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
+		runs: []run{{"claim-messages.lua", all}, {"txn.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
@@ -223,7 +223,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
+		runs: []run{{"txn.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input, k.Rejected, k.Logs}},
 			{[]string{"ltrim"}, []string{k.Rejected, k.Logs}},

@@ -63,7 +63,7 @@ func (b *bench) another(routes string) *Notifier {
 	return n
 }
 
-// tell writes entries to the outbox as commit.lua does.
+// tell writes entries to the outbox as txn.lua does.
 func (b *bench) tell(entries ...[]string) {
 	b.t.Helper()
 	for _, fields := range entries {
