@@ -21,19 +21,19 @@ local function read_step(words, command, t)
     place = place + 1
     step.args[place] = text
     if mark == '$' then
-      table.insert(t.fills, step.args)
-      table.insert(t.places, place)
-      table.insert(t.values, tonumber(text))
+      t.fills[#t.fills + 1] = step.args
+      t.places[#t.places + 1] = place
+      t.values[#t.values + 1] = tonumber(text)
     elseif mark == '@' then
       step.args[place] = KEYS[tonumber(text)]
       step.unfit = step.unfit or unfit[tonumber(text)]
     elseif mark == '%' then
       local number, kind = string.match(text, '^(%d+) (%a+)$')
-      table.insert(step.keys, tonumber(number))
-      table.insert(step.types, kind)
-      table.insert(t.key_fills, step.args)
-      table.insert(t.key_places, place)
-      table.insert(t.keys, tonumber(number))
+      step.keys[#step.keys + 1] = tonumber(number)
+      step.types[#step.types + 1] = kind
+      t.key_fills[#t.key_fills + 1] = step.args
+      t.key_places[#t.key_places + 1] = place
+      t.keys[#t.keys + 1] = tonumber(number)
     elseif mark == '~' then
       t.second, t.second_place = t.first, t.first_place
       t.first, t.first_place = step.args, place - 1

@@ -2,7 +2,7 @@
 local function numbers_of(text)
   local numbers = {}
   for number in string.gmatch(text, '%d+') do
-    table.insert(numbers, tonumber(number))
+    numbers[#numbers + 1] = tonumber(number)
   end
   return numbers
 end
@@ -13,29 +13,29 @@ local function read_line(t, what, head, words)
     local check = read_step(words, redis.pcall, t)
     check.code, check.wrong, check.how = numbers[1], numbers[2], string.match(head, '%p')
     check.want, check.second, needed = numbers[3], numbers[4], check.unfit
-    table.insert(t.checks, check)
+    t.checks[#t.checks + 1] = check
   elseif what == 'fields' then
     t.value = numbers[1]
     for name in string.gmatch(words, '\t=(%C*)') do
-      table.insert(t.names, name)
+      t.names[#t.names + 1] = name
     end
   elseif what == 'unless' then
     t.refuses = run(read_step(words)) and numbers[1] or t.refuses
   elseif what == 'need' then
     needed = unfit[numbers[1]]
   elseif what == 'last' then
-    table.insert(t.finals, finals[numbers[1]])
+    t.finals[#t.finals + 1] = finals[numbers[1]]
   elseif what == 'add' or what == 'try' then
     local group = groups[numbers[1]]
     needed = what == 'add' and group.unfit
     for i = 2, not group.unfit and #numbers or 0 do
-      table.insert(t.adds, group.list)
-      table.insert(t.added, numbers[i])
+      t.adds[#t.adds + 1] = group.list
+      t.added[#t.added + 1] = numbers[i]
     end
   else
     local step = read_step(words, what == 'do' and redis.call or redis.pcall, t)
     needed = what == 'do' and step.unfit
-    table.insert(t.steps, not step.unfit and step or nil)
+    t.steps[#t.steps + 1] = not step.unfit and step or nil
   end
   t.blocked = t.blocked or needed --@ blocked
   t.refuses = t.blocked and 9 or t.refuses
