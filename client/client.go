@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -47,7 +48,7 @@ func (c Config) Validate() error {
 type Client struct {
 	queue   *store.Queue
 	config  Config
-	clients *store.Clients // that Open has connected; nil: those of somebody else
+	clients *redis.Clients // that Open has connected; nil: those of somebody else
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and makes a client of a queue. Close ends the
@@ -164,7 +165,7 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 		return Reply{}, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
 	}
 	err = home.PushCommand(ctx, string(text))
-	if err != nil && !store.Answered(err) { // once more: with the same id it is carried out once
+	if err != nil && !redis.Answered(err) { // once more: with the same id it is carried out once
 		err = home.PushCommand(ctx, string(text))
 	}
 	if err != nil || c.config.Timeout < 0 {

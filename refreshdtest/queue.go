@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -23,7 +24,7 @@ import (
 // Queue is a queue with its daemons on a virtual clock. Its methods are called by the goroutine of the test. What goes wrong ends the test.
 type Queue struct {
 	// Redis is the server, for code of the application that talks to it. What was pushed there is seen by the next Advance, also by 0.
-	Redis redis.UniversalClient
+	Redis goredis.UniversalClient
 
 	t          testing.TB
 	mini       *miniredis.Miniredis
@@ -65,7 +66,7 @@ func open(t testing.TB) *Queue {
 	mini, client := embedded.InBubble()
 	q := &Queue{Redis: client, t: t, mini: mini}
 	var err error
-	q.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000, Grace: store.None})
+	q.store, err = store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000, Grace: store.None})
 	q.must(err, "open the queue")
 	q.due = &watched{Store: q.store}
 	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: func() string {

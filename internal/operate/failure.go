@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -84,7 +85,7 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 		return nil, err
 	}
 	if !r.byKey && r.picks.All() {
-		return store.Map(known, newFailures), nil
+		return redis.Map(known, newFailures), nil
 	}
 	groups, err := o.groupFailures(ctx, r.picks, func(m *model.Model) string {
 		if !r.byKey {

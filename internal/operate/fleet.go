@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -123,7 +124,7 @@ func (s *fleet) eachModel(ctx context.Context, read readModels, visit func(part 
 		walk := func(ctx context.Context, visit func(store.Indexed) error) error {
 			return part.Report().EachIndexed(ctx, s.now, visit)
 		}
-		return store.ReadAhead(ctx, walk, func(ctx context.Context, chunk store.Indexed) (func() error, error) {
+		return redis.ReadAhead(ctx, walk, func(ctx context.Context, chunk store.Indexed) (func() error, error) {
 			records, err := read(ctx, part, chunk)
 			records = slices.DeleteFunc(records, func(r *store.Record) bool { return !r.Exists || r.Broken })
 			return func() error { return visit(part, records) }, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/listing"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -155,7 +156,7 @@ func (o Operator) List(ctx context.Context, r ListRequest, visit func([]ListedMo
 		if r.Limit > 0 {
 			found = found[:min(len(found), r.Limit-listed)]
 		}
-		models := store.Map(found, func(one listing.Listed) ListedModel {
+		models := redis.Map(found, func(one listing.Listed) ListedModel {
 			return ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
 		})
 		if err := visit(models); err != nil {
@@ -184,7 +185,7 @@ type Attempt struct {
 
 // NewAttempts are attempts as a history tells them.
 func NewAttempts(past []model.Attempt) []Attempt {
-	return store.Map(past, func(one model.Attempt) Attempt {
+	return redis.Map(past, func(one model.Attempt) Attempt {
 		a := Attempt{Attempt: one, Times: max(1, one.Times), DurationMS: one.Duration.Milliseconds()}
 		if wait, work, told := one.Lengths(); told {
 			a.WaitMS, a.WorkMS = new(wait.Milliseconds()), new(work.Milliseconds())

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
-var commit = Load("commit.lua")
+var commit = redis.LoadScript("commit.lua")
 
 // Code is what a script answers for one item of a batch. A refusal is a result, not an error.
 type Code int
@@ -99,13 +100,13 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	for i := range codes {
 		number, is := reply[i].(int64)
 		if !is { // what is wrong follows it
-			code, misfit, _ := strings.Cut(Text(reply[i]), " ")
-			number, batch.Items[i].Misfit = parseInt(code), misfit
+			code, misfit, _ := strings.Cut(redis.Text(reply[i]), " ")
+			number, batch.Items[i].Misfit = redis.ParseInt(code), misfit
 		}
 		codes[i] = Code(number)
 	}
 	last := &batch.Items[len(codes)-1]
-	last.Misfit = cmp.Or(last.Misfit, strings.Join(texts(reply[len(codes)]), "; "))
+	last.Misfit = cmp.Or(last.Misfit, strings.Join(redis.Texts(reply[len(codes)]), "; "))
 	return codes, nil
 }
 
@@ -142,7 +143,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 		keys = append(keys, all.keys...)
 	}
 	args := []any{model.FormatTime(batch.Now), batch.Now.UnixMilli(), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.numbers)}
-	return Run(ctx, s.Clients.Write, commit, keys, slices.Concat(args, all.kinds, all.values)...).Slice()
+	return redis.RunScript(ctx, s.Clients.Write, commit, keys, slices.Concat(args, all.kinds, all.values)...).Slice()
 }
 
 // maxToldCreates is how many creates of one batch the journal tells. Of more, such as those of an import, it tells none: they would displace
@@ -188,7 +189,7 @@ func (i *Item) message(e *encoder) {
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
 func (s Fleet) ProbeScripts(ctx context.Context) error {
 	_, err := s.commit(ctx, Batch{})
-	return Wrap(err, "commit an empty batch")
+	return redis.Wrap(err, "commit an empty batch")
 }
 
 // encoder encodes one item of a batch for commit.lua, behind those before it.
@@ -269,7 +270,7 @@ func (b *batchEncoder) item(encode func(*encoder)) {
 		number = len(b.numbers) + 1
 		b.numbers[string(b.words)] = number
 		list := strings.Split(string(b.words[1:]), "\n")
-		b.kinds = append(append(b.kinds, len(list)), anys(list)...)
+		b.kinds = append(append(b.kinds, len(list)), redis.Anys(list)...)
 	}
 	b.values[at] = number
 }

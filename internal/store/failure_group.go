@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 // FailureGroup is what is known of a fingerprint by which models are failing, or were within a day.
@@ -33,7 +35,7 @@ func newFailureGroup(id string, models int64, hash map[string]string) FailureGro
 	last, _ := readStoredTime(hash["last_at"])
 	return FailureGroup{
 		ID: id, Text: hash["signature"], Reason: hash["reason"], ErrorType: hash["error_type"], UID: hash["uid"], UIDs: strings.Fields(hash["uids"]),
-		FirstAt: first, LastAt: last, Models: models, Failures: parseInt(hash["failures"]), Began: parseInt(hash["began"]), Ended: parseInt(hash["ended"]),
+		FirstAt: first, LastAt: last, Models: models, Failures: redis.ParseInt(hash["failures"]), Began: redis.ParseInt(hash["began"]), Ended: redis.ParseInt(hash["ended"]),
 	}
 }
 
@@ -44,10 +46,10 @@ func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 		return nil, err
 	}
 	pipe := s.Clients.Read.Pipeline()
-	ids := Map(all, func(one FailureGroup) []*redis.StringCmd {
-		return Map(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
+	ids := redis.Map(all, func(one FailureGroup) []*goredis.StringCmd {
+		return redis.Map(one.UIDs, func(uid string) *goredis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
 	})
-	err = ExecReads(ctx, pipe)
+	err = redis.ExecReads(ctx, pipe)
 	for i := range all {
 		var failing []string
 		for j, uid := range all[i].UIDs {
@@ -57,7 +59,7 @@ func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 		}
 		all[i].UIDs = failing
 	}
-	return all, Wrap(err, "read models of fingerprints")
+	return all, redis.Wrap(err, "read models of fingerprints")
 }
 
 // PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
@@ -70,12 +72,12 @@ func (s Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
 }
 
 // readFailureGroups reads those of a set, with their scores.
-func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGroup, []redis.Z, error) {
+func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGroup, []goredis.Z, error) {
 	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, key, 0, -1).Result()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read fingerprints: %w", err)
 	}
-	hashes, err := ReadEach(ctx, s.Clients.Read, "read fingerprints", members, func(pipe redis.Pipeliner, member redis.Z) *redis.MapStringStringCmd {
+	hashes, err := redis.ReadEach(ctx, s.Clients.Read, "read fingerprints", members, func(pipe goredis.Pipeliner, member goredis.Z) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
 	})
 	all := make([]FailureGroup, len(members))
@@ -89,8 +91,8 @@ func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGro
 func (s Report) ReadFailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
 	pipe := s.Clients.Read.Pipeline()
 	models, hash := pipe.ZScore(ctx, s.Keys.Errors, id), pipe.HGetAll(ctx, s.Keys.Error(id))
-	err = ExecReads(ctx, pipe)
-	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, Wrap(err, "read a fingerprint")
+	err = redis.ExecReads(ctx, pipe)
+	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, redis.Wrap(err, "read a fingerprint")
 }
 
 // FailingAlike reads what is known of a fingerprint in all parts of the queue.

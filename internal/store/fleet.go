@@ -9,8 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -129,20 +130,20 @@ func readNamed[T any](ctx context.Context, s Fleet, key, doing string, read func
 			all = append(all, one)
 		}
 	}
-	return all, Wrap(err, doing)
+	return all, redis.Wrap(err, doing)
 }
 
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
 // written.
 func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
 	started, err := s.Clients.Read.HGet(ctx, s.Keys.Stats, string(model.EventStart)).Result()
-	if err != nil && !Missing(err) {
+	if err != nil && !redis.Missing(err) {
 		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
 	}
 	if wish.Since, err = s.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
 		return Bulk{}, err
 	}
-	wish.Ticket = int(parseInt(started))
+	wish.Ticket = int(redis.ParseInt(started))
 	b := Bulk{ID: id, Bulk: wish, Place: WalkBegins}
 	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
 		return Bulk{}, err
@@ -159,7 +160,7 @@ func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk,
 		asked = true
 		return change{bulk: &b}, err
 	})
-	return b, Wrap(err, "begin a bulk")
+	return b, redis.Wrap(err, "begin a bulk")
 }
 
 // EndedBulks reads the bulks that were over within a day, the oldest first.
@@ -239,12 +240,12 @@ func (q QueueFleet) CancelBulk(ctx context.Context, id string) (cancelled bool, 
 func (s Fleet) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
 	pipe := s.Clients.Read.TxPipeline()
 	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks, id)
-	err = ExecReads(ctx, pipe)
-	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, Wrap(err, "look for a bulk")
+	err = redis.ExecReads(ctx, pipe)
+	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, redis.Wrap(err, "look for a bulk")
 }
 
 // ListBulk makes a bulk known that nobody would carry out.
 func (s Fleet) ListBulk(ctx context.Context, b Bulk) error {
-	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
-	return Wrap(err, "list a bulk again")
+	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks, goredis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
+	return redis.Wrap(err, "list a bulk again")
 }

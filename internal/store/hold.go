@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -64,7 +65,7 @@ func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, er
 		holds, problem = append(holds, hold), cmp.Or(problem, unreadable)
 	}
 	slices.SortFunc(holds, compareHolds)
-	return holds, problem, Wrap(err, "read holds")
+	return holds, problem, redis.Wrap(err, "read holds")
 }
 
 // PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
@@ -94,7 +95,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
 	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds, id).Result()
 	if err != nil {
-		return hold, false, Wrap(ignoreMissing(err), "read a hold")
+		return hold, false, redis.Wrap(redis.IgnoreMissing(err), "read a hold")
 	}
 	hold, _ = ReadHold(id, text)
 	return hold, true, nil

@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -30,7 +31,7 @@ func (s Report) EachIndexed(ctx context.Context, now time.Time, visit func(Index
 	for _, key := range []string{k.Disabled, k.Parked, k.Urgent, k.Running, k.Due} {
 		err := s.eachPage(ctx, key, func(from int64, uids []string) error {
 			uids = slices.DeleteFunc(uids, func(uid string) bool { return seen.knows(uid, key != k.Due) })
-			for chunk := range slices.Chunk(uids, ScanCount) {
+			for chunk := range slices.Chunk(uids, redis.ScanCount) {
 				if err := visit(Indexed{chunk, key == k.Due && from >= soon}); err != nil {
 					return err
 				}
@@ -47,8 +48,8 @@ func (s Report) EachIndexed(ctx context.Context, now time.Time, visit func(Index
 // Two pages of a walk by rank share so many members: if more leave in front of the second one meanwhile, it is read again, from farther in front. If
 // more join there than the rest of a page, some come twice, and if they are more than that and a page, all may.
 const (
-	rankPage   = 5 * ScanCount
-	rankShared = ScanCount
+	rankPage   = 5 * redis.ScanCount
+	rankShared = redis.ScanCount
 )
 
 // eachPage hands over the members of a sorted set in its order, with the rank from which on they were read.
@@ -76,21 +77,21 @@ func (s Report) eachPage(ctx context.Context, key string, visit func(from int64,
 	return nil
 }
 
-var planNames = anys(fieldNames[:planFields])
+var planNames = redis.Anys(fieldNames[:planFields])
 
 // ReadPlanned reads of models that wait for their planned refresh what tells when they start, in half the time that all takes: their other fields are
 // empty. Of the other ones all is read. None has its payload. It takes a model that has begun meanwhile for one that waits.
 func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := Map(uids, func(uid string) *redis.StringSliceCmd {
+	replies := redis.Map(uids, func(uid string) *goredis.StringSliceCmd {
 		asked := append([]any{"hmget", s.Keys.Model(uid)}, planNames...)
-		reply := redis.NewStringSliceCmd(ctx, asked...) // that of HMGET boxes each value
-		_ = pipe.Process(ctx, reply)                    // it is put into the pipeline
+		reply := goredis.NewStringSliceCmd(ctx, asked...) // that of HMGET boxes each value
+		_ = pipe.Process(ctx, reply)                      // it is put into the pipeline
 		return reply
 	})
 	guess := s.policies.guess()
 	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
-	if err := ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read what is planned: %w", err)
 	}
 	all, records, others := make([]Record, len(uids)), make([]*Record, len(uids)), []string{}

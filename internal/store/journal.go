@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -37,16 +38,16 @@ func (e *encoder) addNotifications(t *Transition, now time.Time) {
 
 // entryCodec reads one entry of a stream as it came.
 func entryCodec(values map[string]any) codec {
-	return codec{get: func(name string) string { return Text(values[name]) }}
+	return codec{get: func(name string) string { return redis.Text(values[name]) }}
 }
 
 // Told is all that an entry of the journal tells, by name: also the fields that it lists as gone, and those that became its instant.
 func Told(values map[string]any) map[string]any {
 	told := maps.Clone(values)
-	for name := range strings.FieldsSeq(Text(values["gone"])) {
+	for name := range strings.FieldsSeq(redis.Text(values["gone"])) {
 		told[name] = ""
 	}
-	for name := range strings.FieldsSeq(Text(values["now"])) {
+	for name := range strings.FieldsSeq(redis.Text(values["now"])) {
 		told[name] = values["at"]
 	}
 	delete(told, "gone")
@@ -92,22 +93,16 @@ const TailStart = "0-0"
 // position stays. Values that cannot be read are zero values: to watch must never fail by what is watched.
 func (s Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
 	after, _, _ = strings.Cut(after, " ") // an older release told of two streams
-	read := &redis.XReadArgs{Streams: []string{s.Keys.Journal, after}, Count: tailBatch, Block: blockFor}
+	read := &goredis.XReadArgs{Streams: []string{s.Keys.Journal, after}, Count: tailBatch, Block: redis.BlockFor}
 	streams, err := s.Clients.Block.XRead(ctx, read).Result()
 	if err != nil {
-		return nil, after, Wrap(ignoreMissing(err), "read the journal")
+		return nil, after, redis.Wrap(redis.IgnoreMissing(err), "read the journal")
 	}
 	var entries []model.JournalEntry
 	for _, message := range streams[0].Messages {
 		entries, after = append(entries, readJournalEntry(message.Values)), message.ID
 	}
 	return entries, after, nil
-}
-
-// writtenAt is when an entry of a stream was written, in Unix ms by the clock of Redis.
-func writtenAt(id string) int64 {
-	ms, _, _ := strings.Cut(id, "-")
-	return parseInt(ms)
 }
 
 // TailOutbox returns the notifications after a position and the position behind them. It does not wait.
@@ -117,7 +112,7 @@ func (s Report) TailOutbox(ctx context.Context, after string) ([]model.Notificat
 	for i, message := range messages {
 		entries[i], after = readNotification(message.Values), message.ID
 	}
-	return entries, after, Wrap(err, "read the outbox")
+	return entries, after, redis.Wrap(err, "read the outbox")
 }
 
 // recentBatch is how many entries one call reads.
@@ -126,7 +121,7 @@ const recentBatch = 1000
 // EachEntry hands over the entries that were written to the journal since an instant, oldest first, by the clock of Redis. It ends early with
 // the error of visit.
 func (s Report) EachEntry(ctx context.Context, since time.Time, visit func(model.JournalEntry) error) error {
-	for after := cmp.Or(Millis(since), "-"); ; {
+	for after := cmp.Or(redis.Millis(since), "-"); ; {
 		messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal, after, "+", recentBatch).Result()
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
@@ -167,7 +162,7 @@ var journalPosition = regexp.MustCompile(`^[0-9]{1,18}-[0-9]{1,18}/[0-9]{1,4}$`)
 
 // placedEntry is an entry of the journal of a part.
 type placedEntry struct {
-	redis.XMessage
+	goredis.XMessage
 	place int
 }
 
@@ -180,25 +175,18 @@ func (q QueueReport) nextEntries(ctx context.Context, behind string) (all []plac
 		switch { // of one instant, the first part comes first
 		case behind == "":
 			from = "+"
-		case part.place > int(parseInt(place)):
+		case part.place > int(redis.ParseInt(place)):
 			from = last
 		}
 		entries, err := part.Clients.Read.XRevRangeN(ctx, part.Keys.Journal, from, "-", int64(batch)).Result()
 		for _, entry := range entries {
 			all = append(all, placedEntry{entry, part.place})
 		}
-		if len(entries) == batch && compareIDs(entries[batch-1].ID, until) > 0 {
+		if len(entries) == batch && redis.CompareIDs(entries[batch-1].ID, until) > 0 {
 			until = entries[batch-1].ID
 		}
-		return Wrap(err, "read the journal")
+		return redis.Wrap(err, "read the journal")
 	})
-	slices.SortFunc(all, func(a, b placedEntry) int { return cmp.Or(compareIDs(b.ID, a.ID), cmp.Compare(a.place, b.place)) })
-	return slices.DeleteFunc(all, func(e placedEntry) bool { return compareIDs(e.ID, until) < 0 }), err
-}
-
-// compareIDs compares the ids of entries of streams. An empty one comes first.
-func compareIDs(a, b string) int {
-	_, first, _ := strings.Cut(a, "-")
-	_, second, _ := strings.Cut(b, "-")
-	return cmp.Or(cmp.Compare(writtenAt(a), writtenAt(b)), cmp.Compare(parseInt(first), parseInt(second)))
+	slices.SortFunc(all, func(a, b placedEntry) int { return cmp.Or(redis.CompareIDs(b.ID, a.ID), cmp.Compare(a.place, b.place)) })
+	return slices.DeleteFunc(all, func(e placedEntry) bool { return redis.CompareIDs(e.ID, until) < 0 }), err
 }

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -48,7 +49,7 @@ type EndedLimit struct{ name, text string }
 // ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
 func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 	var over []string
-	_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	_, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		texts, err := tx.HGetAll(ctx, s.Keys.Limits).Result()
 		over = nil
 		for _, limit := range ended {
@@ -57,8 +58,8 @@ func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 			}
 		}
 		return len(over) > 0, err
-	}, func(pipe redis.Pipeliner) { pipe.HDel(ctx, s.Keys.Limits, over...) }, s.Keys.Limits)
-	return Wrap(err, "forget limits that have ended")
+	}, func(pipe goredis.Pipeliner) { pipe.HDel(ctx, s.Keys.Limits, over...) }, s.Keys.Limits)
+	return redis.Wrap(err, "forget limits that have ended")
 }
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
@@ -78,17 +79,17 @@ func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (boo
 // OpenLimit opens a key that an answer has closed, and lets a dispatcher look at once at what waits for it. false: none has closed it.
 func (s Fleet) OpenLimit(ctx context.Context, name string, now time.Time) (bool, error) {
 	key, slots := s.Keys.Rate(name), model.Slots{}
-	opened, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	opened, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		text, err := tx.Get(ctx, key).Result()
 		slots = model.ParseSlots(text)
 		_, by := slots.ClosedAt(now)
-		return by != "", ignoreMissing(err)
-	}, func(pipe redis.Pipeliner) {
+		return by != "", redis.IgnoreMissing(err)
+	}, func(pipe goredis.Pipeliner) {
 		open := slots.Open(now)
 		pipe.Set(ctx, key, open.String(), max(time.Millisecond, open.Last().Sub(now)))
-		pipe.ZAddXX(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
+		pipe.ZAddXX(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
 	}, key)
-	return opened, Wrap(err, "open a key")
+	return opened, redis.Wrap(err, "open a key")
 }
 
 // Limits reads the limits that were set at run time, by their names.
@@ -138,14 +139,14 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 		uses[l.Name] = &LimitUse{Key: l.Name, Set: true, Max: l.Running, Rate: l.Rate, Until: l.Until, By: l.By, Reason: l.Reason}
 	}
 	all := make([]LimitUse, 0, len(uses))
-	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), ScanCount) {
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), redis.ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		running := Map(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-		slots := Map(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-		parked := Map(names, func(name string) *redis.IntCmd {
+		running := redis.Map(names, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
+		slots := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+		parked := redis.Map(names, func(name string) *goredis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))))
 		})
-		if err := ExecReads(ctx, pipe); err != nil {
+		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read limits: %w", err)
 		}
 		for i, name := range names {
@@ -165,13 +166,13 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
 func (s Fleet) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
 	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates, 0, int64(most)-1).Result()
-	return Map(names, func(name string) model.Blocker { return model.Blocker(name) }), Wrap(err, "list the gates for which models wait")
+	return redis.Map(names, func(name string) model.Blocker { return model.Blocker(name) }), redis.Wrap(err, "list the gates for which models wait")
 }
 
 // CountParked counts the models that wait for a gate.
 func (s Fleet) CountParked(ctx context.Context, gate model.Blocker) (int64, error) {
 	n, err := s.Clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
-	return n, Wrap(err, "count what waits for a gate")
+	return n, redis.Wrap(err, "count what waits for a gate")
 }
 
 // LimitUses reads the keys of limits of all parts, in their order; without keys, of all that count anything or were set: it walks over the keys of

@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
 var (
-	routeNotices   = Load("route-notices.lua")
-	settleNotices  = Load("settle-notices.lua")
-	requeueNotices = Load("requeue-notices.lua")
+	routeNotices   = redis.LoadScript("route-notices.lua")
+	settleNotices  = redis.LoadScript("settle-notices.lua")
+	requeueNotices = redis.LoadScript("requeue-notices.lua")
 )
 
 // Bounds of what waits for recipients.
@@ -51,18 +52,18 @@ func (s Outbox) Route(ctx context.Context, entries []Routed) (routed int, err er
 		args = append(args, entry.ID, entry.Nobody, len(entry.Told))
 		for _, told := range entry.Told {
 			keys = append(keys, s.Keys.Recipients(told.Channel), s.Keys.Notices(told.Recipient))
-			args = append(args, told.Recipient, Millis(told.At), told.Notice)
+			args = append(args, told.Recipient, redis.Millis(told.At), told.Notice)
 		}
 	}
-	routed, err = Run(ctx, s.Clients.Write, routeNotices, keys, args...).Int()
-	return routed, Wrap(err, "route entries of the outbox")
+	routed, err = redis.RunScript(ctx, s.Clients.Write, routeNotices, keys, args...).Int()
+	return routed, redis.Wrap(err, "route entries of the outbox")
 }
 
 // DueRecipients are recipients of a channel that may be told something by now, those that wait longest first.
 func (s Outbox) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
-	by := &redis.ZRangeBy{Min: "-inf", Max: Millis(now), Count: int64(limit)}
+	by := &goredis.ZRangeBy{Min: "-inf", Max: redis.Millis(now), Count: int64(limit)}
 	recipients, err := s.Clients.Read.ZRangeByScore(ctx, s.Keys.Recipients(channel), by).Result()
-	return recipients, Wrap(err, "read who is to be told")
+	return recipients, redis.Wrap(err, "read who is to be told")
 }
 
 // Delivery is how far the telling of one recipient is.
@@ -104,7 +105,7 @@ func (s Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most
 	_, err := pipe.Exec(ctx)
 	line := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
 	_ = json.Unmarshal([]byte(line.text), &line.Delivery) // what cannot be read begins anew
-	return line, Wrap(ignoreMissing(err), "read what a recipient is told")
+	return line, redis.Wrap(redis.IgnoreMissing(err), "read what a recipient is told")
 }
 
 // Settlement is what becomes of the line of a recipient.
@@ -130,15 +131,15 @@ func (s Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool,
 		}) // texts and numbers only
 		lost, to.Delivery.Tries = string(text), 0
 	}
-	next, first := Millis(to.Next), ""
+	next, first := redis.Millis(to.Next), ""
 	if len(line.Notices) > 0 {
 		first = line.Notices[0]
 	}
-	settled, err := Run(ctx, s.Clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
+	settled, err := redis.RunScript(ctx, s.Clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
 	if settled {
 		line.Delivery, line.text, line.Notices = to.Delivery, to.Delivery.text(), line.Notices[to.Done:]
 	}
-	return settled, Wrap(err, "settle what a recipient is told")
+	return settled, redis.Wrap(err, "settle what a recipient is told")
 }
 
 // PushToList gives a message to other programs, in a list that keeps the newest.
@@ -147,7 +148,7 @@ func (s Outbox) PushToList(ctx context.Context, name string, notices []string) e
 	pipe.RPush(ctx, key, notices)
 	pipe.LTrim(ctx, key, -maxTold, -1)
 	_, err := pipe.Exec(ctx)
-	return Wrap(err, "push to a list")
+	return redis.Wrap(err, "push to a list")
 }
 
 // Undelivered is a message that could not be delivered.
@@ -173,7 +174,7 @@ func (s Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
 		_ = json.Unmarshal([]byte(text), &all[i]) // what cannot be read is empty
 		all[i].text = text
 	}
-	return all, Wrap(err, "read what could not be delivered")
+	return all, redis.Wrap(err, "read what could not be delivered")
 }
 
 // RequeueUndelivered puts messages back in the lines of their recipients, who are told at once, and returns how many were still kept. After an
@@ -188,8 +189,8 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
 		keys := []string{s.Keys.Undelivered, s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries}
-		args := append([]any{one.text, one.Recipient, Millis(now)}, anys(one.Notices)...)
-		done, err := Run(ctx, s.Clients.Write, requeueNotices, keys, args...).Int()
+		args := append([]any{one.text, one.Recipient, redis.Millis(now)}, redis.Anys(one.Notices)...)
+		done, err := redis.RunScript(ctx, s.Clients.Write, requeueNotices, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue what could not be delivered: %w", err)
 		}
@@ -200,5 +201,5 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 // DropUndelivered forgets messages, and returns how many were still kept.
 func (s Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
 	dropped, err = dropKept(ctx, s.Store, s.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
-	return dropped, Wrap(err, "drop what could not be delivered")
+	return dropped, redis.Wrap(err, "drop what could not be delivered")
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	miniredis "github.com/alicebob/miniredis/v2/server"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -95,7 +96,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
 	} {
 		b.answerTo(test.command, test.key, loading)
-		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !redis.HasErrorPrefix(err, "LOADING") {
+		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !goredis.HasErrorPrefix(err, "LOADING") {
 			t.Errorf("%s %s: error %v, want %q and the words of Redis", test.command, test.key, err, test.want)
 		}
 	}
@@ -103,8 +104,8 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 
 func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
-	gone := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr}})
-	b.Clients = &Clients{Read: gone, Clustered: true}
+	gone := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{b.server.Addr}})
+	b.Clients = &redis.Clients{Read: gone, Clustered: true}
 	must(t, gone.Close())
 	err := b.Report().EachSelected(t.Context(), model.Selector{}, nil)
 	failIf(t, err == nil || !strings.HasPrefix(err.Error(), "find the node of the queue: "), "error %v, want that no models can be listed", err)

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 // notifierGroup is the consumer group of all notifiers, and their one consumer: which of them has read an entry does not matter, as routing
@@ -22,15 +24,15 @@ type OutboxEntry struct {
 
 // ReadOutbox takes entries that no notifier has taken, oldest first. It does not wait. They are pending until Route acknowledges them.
 func (s Outbox) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error) {
-	read := &redis.XReadGroupArgs{
+	read := &goredis.XReadGroupArgs{
 		Group: notifierGroup, Consumer: notifierGroup, Streams: []string{s.Keys.Outbox, ">"}, Count: int64(limit), Block: -1,
 	}
 	streams, err := s.Clients.Write.XReadGroup(ctx, read).Result()
 	switch {
-	case redis.HasErrorPrefix(err, "NOGROUP"):
+	case goredis.HasErrorPrefix(err, "NOGROUP"):
 		return nil, s.createGroup(ctx)
 	case err != nil:
-		return nil, Wrap(ignoreMissing(err), "read the outbox")
+		return nil, redis.Wrap(redis.IgnoreMissing(err), "read the outbox")
 	}
 	return outboxEntries(streams[0].Messages), nil
 }
@@ -38,29 +40,29 @@ func (s Outbox) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error
 // createGroup makes the group of the notifiers, which begins with what stands in the outbox already.
 func (s Outbox) createGroup(ctx context.Context) error {
 	err := s.Clients.Write.XGroupCreateMkStream(ctx, s.Keys.Outbox, notifierGroup, "0").Err()
-	if redis.HasErrorPrefix(err, "BUSYGROUP") { // another notifier was faster
+	if goredis.HasErrorPrefix(err, "BUSYGROUP") { // another notifier was faster
 		return nil
 	}
-	return Wrap(err, "create the group of notifiers")
+	return redis.Wrap(err, "create the group of notifiers")
 }
 
 // AdoptOutbox takes entries that a notifier has taken a while ago and not acknowledged: it was killed.
 func (s Outbox) AdoptOutbox(ctx context.Context, while time.Duration, limit int) ([]OutboxEntry, error) {
-	claim := &redis.XAutoClaimArgs{
+	claim := &goredis.XAutoClaimArgs{
 		Stream: s.Keys.Outbox, Group: notifierGroup, Consumer: notifierGroup, MinIdle: while, Start: "0-0", Count: int64(limit),
 	}
 	messages, _, err := s.Clients.Write.XAutoClaim(ctx, claim).Result()
-	if redis.HasErrorPrefix(err, "NOGROUP") {
+	if goredis.HasErrorPrefix(err, "NOGROUP") {
 		return nil, s.createGroup(ctx)
 	}
-	return outboxEntries(messages), Wrap(err, "take over entries of the outbox")
+	return outboxEntries(messages), redis.Wrap(err, "take over entries of the outbox")
 }
 
-func outboxEntries(messages []redis.XMessage) []OutboxEntry {
-	return Map(messages, func(message redis.XMessage) OutboxEntry {
+func outboxEntries(messages []goredis.XMessage) []OutboxEntry {
+	return redis.Map(messages, func(message goredis.XMessage) OutboxEntry {
 		entry := OutboxEntry{message.ID, make(map[string]string, len(message.Values))}
 		for name, value := range message.Values {
-			entry.Fields[name] = Text(value)
+			entry.Fields[name] = redis.Text(value)
 		}
 		return entry
 	})
@@ -72,7 +74,7 @@ type Outbox struct{ *Store }
 // Outbox reads and settles notices.
 func (s *Store) Outbox() Outbox { return Outbox{s} }
 
-var trimOutbox = Load("trim-outbox.lua")
+var trimOutbox = redis.LoadScript("trim-outbox.lua")
 
 // TrimOutbox removes from the outbox what all its groups have acknowledged, and what nobody has read in time, of which it returns how many
 // went.
@@ -82,8 +84,8 @@ func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
 		return 0, err
 	}
 	keys := []string{s.Keys.Outbox, s.Keys.Stats}
-	unread, err = Run(ctx, s.Clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
-	return unread, Wrap(err, "trim the outbox")
+	unread, err = redis.RunScript(ctx, s.Clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
+	return unread, redis.Wrap(err, "trim the outbox")
 }
 
 // firstUnread is the id of the first entry of the outbox that some group has not acknowledged; empty: there is no group. A group only moves
@@ -94,7 +96,7 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 		if strings.Contains(err.Error(), "no such key") {
 			err = nil
 		}
-		return "", Wrap(err, "read the groups of the outbox")
+		return "", redis.Wrap(err, "read the groups of the outbox")
 	}
 	for _, group := range groups {
 		ms, sequence, _ := strings.Cut(group.LastDeliveredID, "-")
@@ -109,7 +111,7 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 				unread = pending.Lower
 			}
 		}
-		if first == "" || compareIDs(unread, first) < 0 {
+		if first == "" || redis.CompareIDs(unread, first) < 0 {
 			first = unread
 		}
 	}

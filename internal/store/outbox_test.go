@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -23,7 +24,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 			now, err := b.Now(ctx)
 			must(t, err)
 			id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
-			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: id, Values: []string{"event", "disabled"}}).Err())
+			must(t, b.redis.XAdd(ctx, &goredis.XAddArgs{Stream: key, ID: id, Values: []string{"event", "disabled"}}).Err())
 		}
 		expect := func(what string, unread, counted, left int64) {
 			t.Helper()
@@ -60,7 +61,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		expect("the first of ours is pending", 0, 4, 5)
 		must(t, only(b.Outbox().Route(ctx, routed[:1])))
 		expect("the others have not read", 0, 4, 5)
-		read := &redis.XReadGroupArgs{Group: foreign, Consumer: "c", Streams: []string{key, ">"}, Count: 3, Block: -1}
+		read := &goredis.XReadGroupArgs{Group: foreign, Consumer: "c", Streams: []string{key, ">"}, Count: 3, Block: -1}
 		streams, err := b.redis.XReadGroup(ctx, read).Result()
 		must(t, err)
 		for _, message := range streams[0].Messages[:2] {
@@ -90,7 +91,7 @@ func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
 
 func TestTheIDsOfAStreamAreComparedAsNumbers(t *testing.T) {
 	for _, ids := range [][2]string{{"9-0", "10-0"}, {"1-9", "1-10"}, {"1-0", "1-1"}} {
-		failIf(t, compareIDs(ids[0], ids[1]) >= 0 || compareIDs(ids[1], ids[0]) <= 0 || compareIDs(ids[0], ids[0]) != 0, "want %s before %s alone", ids[0], ids[1])
+		failIf(t, redis.CompareIDs(ids[0], ids[1]) >= 0 || redis.CompareIDs(ids[1], ids[0]) <= 0 || redis.CompareIDs(ids[0], ids[0]) != 0, "want %s before %s alone", ids[0], ids[1])
 	}
 }
 
@@ -110,7 +111,7 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		must(t, only(b.Outbox().ReadOutbox(ctx, 2)))
 		for i := range 3 {
 			notice := []string{"event", "disabled", "at", model.FormatTime(b.now.Add(time.Duration(i) * time.Second))}
-			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err())
+			must(t, b.redis.XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err())
 		}
 		first, third := model.FormatTime(b.now), model.FormatTime(b.now.Add(2*time.Second))
 		expect("nobody reads", 3, first)
@@ -142,7 +143,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		must(t, only(b.Outbox().ReadOutbox(ctx, 1)))
 		push := func(notice string) {
 			t.Helper()
-			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
+			must(t, b.redis.XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
 			entries, err := b.Outbox().ReadOutbox(ctx, 1)
 			stopIf(t, err != nil || len(entries) != 1, "%v, %v", entries, err)
 			told := []Addressed{{"ops", "ops", b.now, notice}}

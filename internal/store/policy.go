@@ -13,8 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -59,7 +60,7 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 		p, err = policy.ParseStored(value)
 	}
 	if err != nil {
-		return p, Wrap(err, "read stored policy")
+		return p, redis.Wrap(err, "read stored policy")
 	}
 	size := 3*len(text) + 544 + p.CompiledSize() // about: its text, what was read of it, the entry of the map, and what is compiled
 	if c.byText == nil || c.bytes+size > maxCachedPolicies {
@@ -77,12 +78,12 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 		return map[string]policy.Policy{}, nil
 	}
 	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies, policyFields(names)...).Result()
-	return s.compile(names, texts), Wrap(s.nameMisfit(ctx, s.Keys.Policies, err), "read policies")
+	return s.compile(names, texts), redis.Wrap(s.nameMisfit(ctx, s.Keys.Policies, err), "read policies")
 }
 
 // nameMisfit names the hash that an error is about, if it is of another type.
 func (s *Store) nameMisfit(ctx context.Context, hash string, err error) error {
-	if _, is := Misfit(err); !is {
+	if _, is := redis.WrongType(err); !is {
 		return err
 	}
 	types, failed := s.Report().Types(ctx, []string{hash})
@@ -94,7 +95,7 @@ func (s *Store) nameMisfit(ctx context.Context, hash string, err error) error {
 
 // policyFields are the names under which policies are stored.
 func policyFields(names []string) []string {
-	return Map(names, func(name string) string { return cmp.Or(name, DefaultPolicyName) })
+	return redis.Map(names, func(name string) string { return cmp.Or(name, DefaultPolicyName) })
 }
 
 // compile reads the texts of policies, as Redis has answered for their fields; none: nothing was answered.
@@ -174,7 +175,7 @@ func (s Fleet) putPolicy(ctx context.Context, p policy.Policy, replaces func(sto
 		return err
 	}
 	_, err = s.replacePolicy(ctx, p.Name, string(text), p, replaces)
-	return Wrap(err, "store policy")
+	return redis.Wrap(err, "store policy")
 }
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
@@ -184,7 +185,7 @@ func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 		return false, document.Refuse("name", "that of a policy stored by name, not of an inline one", document.Found(name))
 	}
 	removed, err := s.replacePolicy(ctx, name, "", policy.Default(), func(string) bool { return true })
-	return removed, Wrap(err, "remove policy")
+	return removed, redis.Wrap(err, "remove policy")
 }
 
 // replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
@@ -193,7 +194,7 @@ func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy, replaces func(stored string) bool) (bool, error) {
 	return s.Fleet().change(ctx, s.Keys.Policies, order{}, func() (c change, err error) {
 		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies, name).Result()
-		if err = ignoreMissing(err); err != nil || was == text {
+		if err = redis.IgnoreMissing(err); err != nil || was == text {
 			return c, err
 		}
 		if !replaces(storedText(name, was)) {
@@ -220,7 +221,7 @@ func (s Fleet) replacePolicy(ctx context.Context, name, text string, after polic
 // EachPolicy hands over all stored policies under the names that they are stored by. problem says why one cannot be read; empty: it can. One may
 // come twice.
 func (s Report) EachPolicy(ctx context.Context, visit func(name string, p policy.Policy, problem string)) error {
-	return s.eachField(ctx, "walk over the policies", s.Keys.Policies, func(name, text string) {
+	return redis.EachField(ctx, s.Clients.Read, "walk over the policies", s.Keys.Policies, func(name, text string) {
 		problem := ""
 		p, err := s.policies.parse(text)
 		if err != nil {
@@ -251,7 +252,7 @@ func (s Report) PolicyText(ctx context.Context, name string) (text string, found
 	switch {
 	case err == nil:
 		return text, true, nil
-	case !Missing(err):
+	case !redis.Missing(err):
 		return "", false, fmt.Errorf("read policy: %w", err)
 	default:
 		text = storedText(name, "")
@@ -310,13 +311,13 @@ type PolicyUse struct {
 // PolicyUses reads what is written down about the use of inline policies, by their names.
 func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 	uses := map[string]PolicyUse{}
-	err := s.eachField(ctx, "walk over the uses of policies", s.Keys.PolicyUses, func(name, recorded string) {
+	err := redis.EachField(ctx, s.Clients.Read, "walk over the uses of policies", s.Keys.PolicyUses, func(name, recorded string) {
 		if !policy.IsInline(name) {
 			return
 		}
 		use := PolicyUse{Name: name, recorded: recorded}
 		if saved, is := strings.CutPrefix(recorded, "? "); is { // another release has counted models here
-			use.Saved = time.UnixMilli(parseInt(saved)).UTC()
+			use.Saved = time.UnixMilli(redis.ParseInt(saved)).UTC()
 		}
 		uses[name] = use
 	})
@@ -325,12 +326,12 @@ func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 
 // ForgetPolicy forgets an inline policy; false: a model was saved with it since its use was read.
 func (s Fleet) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
-	forgotten, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	forgotten, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		recorded, err := tx.HGet(ctx, s.Keys.PolicyUses, use.Name).Result()
-		return recorded == use.recorded, ignoreMissing(err)
-	}, func(pipe redis.Pipeliner) {
+		return recorded == use.recorded, redis.IgnoreMissing(err)
+	}, func(pipe goredis.Pipeliner) {
 		pipe.HDel(ctx, s.Keys.Policies, use.Name)
 		pipe.HDel(ctx, s.Keys.PolicyUses, use.Name)
 	}, s.Keys.PolicyUses)
-	return forgotten, Wrap(err, "forget a policy")
+	return forgotten, redis.Wrap(err, "forget a policy")
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -44,7 +45,7 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 	var living []string
 	err := q.Each(func(part *Store) error {
 		workers, err := part.Clients.Read.ZRange(ctx, part.Keys.Workers, 0, -1).Result()
-		living = append(living, Map(workers, PoolName)...)
+		living = append(living, redis.Map(workers, PoolName)...)
 		return err
 	})
 	if err == nil {
@@ -52,7 +53,7 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 			return part.Fleet().orderPools(ctx, pools, living, asked, now)
 		})
 	}
-	return Wrap(err, "ask worker pools")
+	return redis.Wrap(err, "ask worker pools")
 }
 
 // orderPools also forgets what pools were asked for that live in no part.
@@ -77,10 +78,10 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 	if err != nil || !changed || s.place > 0 || s.config.JournalCap <= 0 {
 		return changed, err
 	}
-	_, err = s.Clients.Write.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = s.Clients.Write.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		for _, pool := range told {
 			values := []any{"event", "worker_" + cmp.Or(asked.Verb, "resume"), "key", pool, "at", model.FormatTime(now), "by", asked.By}
-			pipe.XAdd(ctx, &redis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values})
+			pipe.XAdd(ctx, &goredis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values})
 		}
 		return nil
 	})
@@ -97,12 +98,12 @@ type PoolState struct {
 // PoolStates reads the states of worker pools, in their order; of each at most so many entries, at least one.
 func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]PoolState, error) {
 	pipe := s.Clients.Read.Pipeline()
-	counts := Map(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, s.Keys.Taken(owner)) })
-	lists := Map(owners, func(owner string) *redis.StringSliceCmd {
+	counts := redis.Map(owners, func(owner string) *goredis.IntCmd { return pipe.LLen(ctx, s.Keys.Taken(owner)) })
+	lists := redis.Map(owners, func(owner string) *goredis.StringSliceCmd {
 		return pipe.LRange(ctx, s.Keys.Taken(owner), 0, int64(limit)-1)
 	})
-	orders := Map(owners, func(owner string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, PoolName(owner)) })
-	err := ExecReads(ctx, pipe)
+	orders := redis.Map(owners, func(owner string) *goredis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, PoolName(owner)) })
+	err := redis.ExecReads(ctx, pipe)
 	states := make([]PoolState, len(owners))
 	for i := range owners {
 		states[i] = PoolState{Order: readPoolOrder(orders[i].Val()), Taken: counts[i].Val()}
@@ -112,5 +113,5 @@ func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]P
 			}
 		}
 	}
-	return states, Wrap(err, "read worker pools")
+	return states, redis.Wrap(err, "read worker pools")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 // QueuePosition is where a model stands in the line of those that workers take next.
@@ -29,9 +31,9 @@ func (s Report) QueuePosition(ctx context.Context, m *Record) (QueuePosition, er
 		return QueuePosition{}, err
 	}
 	entries, urgent := pipe.LRange(ctx, k.Input, 0, -1), pipe.ZCard(ctx, k.Urgent)
-	calm := pipe.ZCount(ctx, k.Due, "-inf", Millis(now))
+	calm := pipe.ZCount(ctx, k.Due, "-inf", redis.Millis(now))
 	hurried, due := pipe.ZRank(ctx, k.Urgent, m.UID), pipe.ZRank(ctx, k.Due, m.UID)
-	if err := ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return QueuePosition{}, fmt.Errorf("read the input list: %w", err)
 	}
 	samples, err := s.HeadSamples(ctx)

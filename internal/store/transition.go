@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
@@ -90,9 +91,9 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.flag("must", event == model.EventWithdrawn || t.decision.MustBeQueued)
 	e.addList("policy", t.policy...)
 	e.addList("unknown", t.others...)
-	e.add("due", Millis(scores.Due))
-	e.add("urgent", Millis(scores.Urgent))
-	e.add("running", Millis(next.ExpiresAt()))
+	e.add("due", redis.Millis(scores.Due))
+	e.add("urgent", redis.Millis(scores.Urgent))
+	e.add("running", redis.Millis(next.ExpiresAt()))
 	e.add("payload", t.payload)
 	if t.decision.Ended != nil && config.HistoryCap > 0 {
 		e.add("history", t.decision.Ended.Entry())
@@ -120,7 +121,7 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 		e.word("event=", string(entry.Event))
 		c := codec{set: func(name, value string) { e.add("note="+name, value) }}
 		c.notes(&entry)
-		if t.newRev != "" && (parseInt(t.newRev) != parseInt(t.rev)+1 || t.before.of(fieldHeardAt) != "") { // signs have counted too
+		if t.newRev != "" && (redis.ParseInt(t.newRev) != redis.ParseInt(t.rev)+1 || t.before.of(fieldHeardAt) != "") { // signs have counted too
 			e.add("note="+fieldRev, t.newRev)
 		}
 		if t.after != nil && t.after.of(fieldWhy) == t.before.of(fieldWhy) {
@@ -162,7 +163,7 @@ func (t *Transition) removes() bool {
 }
 
 // Revise gives the model a revision, for one that has none.
-func (t *Transition) Revise(now time.Time) { t.newRev = Millis(now) }
+func (t *Transition) Revise(now time.Time) { t.newRev = redis.Millis(now) }
 
 // indexed is what the indexes say of a model: of each the score in Unix ms, 0 where it does not stand, and what it waits for and holds.
 type indexed struct {
@@ -250,7 +251,7 @@ func (c *indexChanges) addBlockers() {
 	}
 	if c.is.parked != 0 && (c.was.gate != c.is.gate || c.all) {
 		c.add("blocker#1", string(c.is.gate))
-		c.add("recheck", cmp.Or(Millis(c.transition.decision.Recheck), Millis(c.now), "0"))
+		c.add("recheck", cmp.Or(redis.Millis(c.transition.decision.Recheck), redis.Millis(c.now), "0"))
 		c.addKeys(c.queue.ParkedBy(string(c.is.gate)))
 	}
 }
@@ -265,7 +266,7 @@ func (c *indexChanges) addAcquires() {
 			before, after = take.Before.String(), take.After.String()
 			lasts = strconv.FormatInt(max(1, take.After.Last().Sub(c.now).Milliseconds()+1), 10)
 		}
-		acquires = append(acquires, number(take.Limit), before, after, lasts)
+		acquires = append(acquires, redis.Number(take.Limit), before, after, lasts)
 		c.addKeys(c.queue.Limit(take.Name), c.queue.Rate(take.Name))
 	}
 	if acquires != nil {
@@ -325,7 +326,7 @@ func (c *indexChanges) addCircuit(name string) {
 	}
 	at := c.now.Add(probe)
 	c.addList("circuit#1", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(d.CircuitOutcome),
-		strconv.Itoa(failures), strconv.Itoa(of), model.FormatTime(at), Millis(at))
+		strconv.Itoa(failures), strconv.Itoa(of), model.FormatTime(at), redis.Millis(at))
 	c.addKeys(c.queue.Circuit(name))
 }
 

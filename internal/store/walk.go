@@ -11,8 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -80,7 +81,7 @@ func (s *Store) source(ctx context.Context, selector model.Selector) (source, in
 		return source{name: sourceAll}, 0, nil
 	}
 	pipe := s.Clients.Read.Pipeline()
-	counts := make([][]*redis.IntCmd, len(all))
+	counts := make([][]*goredis.IntCmd, len(all))
 	for i, from := range all {
 		for _, key := range from.keys {
 			if from.kind == "set" {
@@ -175,7 +176,7 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 			return ScanMembers(ctx, s.Clients.Read, from.keys[key], from.kind == "zset", cursor)
 		}, nil
 	}
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("walk over the models: %w", err)
 	}
@@ -183,9 +184,9 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 	if globs := selector.Only(model.SelectUID); len(globs) == 1 {
 		fits = globs[0] // a uid has no sign that means something else to Redis
 	}
-	pattern := escapeGlob(s.Keys.models()) + fits
+	pattern := redis.EscapeGlob(s.Keys.models()) + fits
 	return func(_ int, cursor uint64) ([]string, uint64, error) {
-		keys, next, err := node.Scan(ctx, cursor, pattern, int64(max(ScanCount, least))).Result()
+		keys, next, err := node.Scan(ctx, cursor, pattern, int64(max(redis.ScanCount, least))).Result()
 		for i, key := range keys {
 			keys[i] = strings.TrimPrefix(key, s.Keys.models())
 		}
@@ -194,11 +195,11 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 }
 
 // ScanMembers takes a step of a walk over the members of a set, sorted or not.
-func ScanMembers(ctx context.Context, client redis.UniversalClient, key string, sorted bool, cursor uint64) ([]string, uint64, error) {
+func ScanMembers(ctx context.Context, client goredis.UniversalClient, key string, sorted bool, cursor uint64) ([]string, uint64, error) {
 	if !sorted {
-		return client.SScan(ctx, key, cursor, "", ScanCount).Result()
+		return client.SScan(ctx, key, cursor, "", redis.ScanCount).Result()
 	}
-	pairs, next, err := client.ZScan(ctx, key, cursor, "", ScanCount).Result()
+	pairs, next, err := client.ZScan(ctx, key, cursor, "", redis.ScanCount).Result()
 	members := make([]string, 0, len(pairs)/2)
 	for pair := range slices.Chunk(pairs, 2) { // each with its score
 		members = append(members, pair[0])
@@ -220,8 +221,8 @@ func (s Scored) Compare(other Scored) int {
 // Walk hands the uids that a selector may pick to visit, in chunks and in no order; see WalkModels. One may come twice where Redis gives memory
 // back meanwhile, and all may where another server takes over. It ends early with the error of visit.
 func (s Report) Walk(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
-	return walkOn(ctx, WalkBegins, WalkEnds, func(place Place) ([]string, Place, error) {
-		return s.WalkModels(ctx, selector, place, 5*ScanCount) // each step asks first who the server is
+	return redis.WalkFrom(ctx, WalkBegins, WalkEnds, func(place Place) ([]string, Place, error) {
+		return s.WalkModels(ctx, selector, place, 5*redis.ScanCount) // each step asks first who the server is
 	}, visit)
 }
 
@@ -241,15 +242,15 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 		pipe := s.Clients.Read.Pipeline()
 		below := pipe.ZCount(ctx, key, "-inf", "("+strconv.FormatInt(after.Score, 10))
 		score, rank := pipe.ZScore(ctx, key, after.UID), pipe.ZRank(ctx, key, after.UID)
-		err = ExecReads(ctx, pipe)
+		err = redis.ExecReads(ctx, pipe)
 		if from = below.Val(); int64(score.Val()) == after.Score {
 			from = max(from, rank.Val())
 		}
 	}
 	for err == nil {
-		var members []redis.Z
+		var members []goredis.Z
 		members, err = s.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
-		page := Map(members, func(member redis.Z) Scored { return Scored{Text(member.Member), int64(member.Score)} })
+		page := redis.Map(members, func(member goredis.Z) Scored { return Scored{redis.Text(member.Member), int64(member.Score)} })
 		if from > 0 && (len(page) == 0 || page[0].Compare(after) > 0) { // some have left that stood before it
 			from = max(0, from-size)
 			continue
@@ -264,7 +265,7 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 		}
 		from += size // the next page begins with the last of this one
 	}
-	return found, Wrap(err, "read a page of a set")
+	return found, redis.Wrap(err, "read a page of a set")
 }
 
 // EachPicked hands over the models that a selector picks, in no order, each once, see EachSelected. What is put or removed meanwhile may be missed.
@@ -333,8 +334,8 @@ func (s Report) picker(ctx context.Context, selector model.Selector, visit func(
 // models counts the models of a part, but for those that have nothing to wait for any more.
 func (s Report) models(ctx context.Context) (sum int64, err error) {
 	k := &s.Keys
-	sizes, err := ReadEach(ctx, s.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
-		func(pipe redis.Pipeliner, key string) *redis.IntCmd { return pipe.ZCard(ctx, key) })
+	sizes, err := redis.ReadEach(ctx, s.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
+		func(pipe goredis.Pipeliner, key string) *goredis.IntCmd { return pipe.ZCard(ctx, key) })
 	for _, size := range sizes {
 		sum += size
 	}
@@ -343,11 +344,11 @@ func (s Report) models(ctx context.Context) (sum int64, err error) {
 
 // LabelCounts counts the models of each label that has a value, as in tenant=t1. The names of labels are those of some hundreds of models.
 func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
-	uids, _, err := q.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, ScanCount)
+	uids, _, err := q.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, redis.ScanCount)
 	if err != nil {
 		return nil, err
 	}
-	records, err := q.Parts[0].Load(ctx, uids[:min(len(uids), ScanCount)])
+	records, err := q.Parts[0].Load(ctx, uids[:min(len(uids), redis.ScanCount)])
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +363,7 @@ func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]
 	}
 	terms := slices.Collect(maps.Keys(counts))
 	return counts, q.Each(func(part *Store) error {
-		sizes, err := ReadEach(ctx, part.Clients.Read, "count labels", terms, func(pipe redis.Pipeliner, term string) *redis.IntCmd {
+		sizes, err := redis.ReadEach(ctx, part.Clients.Read, "count labels", terms, func(pipe goredis.Pipeliner, term string) *goredis.IntCmd {
 			return pipe.SCard(ctx, part.Keys.Label(term))
 		})
 		for i, size := range sizes {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -43,7 +44,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	routed := store.Map(entries, func(entry store.OutboxEntry) store.Routed { return n.route(entry, models[entry.Fields[fieldUID]], now) })
+	routed := redis.Map(entries, func(entry store.OutboxEntry) store.Routed { return n.route(entry, models[entry.Fields[fieldUID]], now) })
 	_, err = n.store.Outbox().Route(ctx, routed)
 	return true, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -27,7 +28,7 @@ type stage struct {
 	config      *Config
 	concurrency int
 	lease       time.Duration
-	clients     *store.Clients
+	clients     *redis.Clients
 	queue       *store.Queue
 	app         *client.Client
 	proxy       *proxy
@@ -42,7 +43,7 @@ type stage struct {
 }
 
 // play plays one scenario, and removes what it has left in Redis.
-func play(ctx context.Context, config *Config, clients *store.Clients, address redisurl.Address, name string) (s *stage, err error) {
+func play(ctx context.Context, config *Config, clients *redis.Clients, address redisurl.Address, name string) (s *stage, err error) {
 	scenario := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
 	s = &stage{
 		name: name, config: config, concurrency: max(1, scenario.concurrency), lease: cmp.Or(scenario.lease, lease), clients: clients, address: address,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -147,7 +148,7 @@ func (p *progress) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uids := store.Map(scenarios, func(s scenario) string { return s.uid })
+	uids := redis.Map(scenarios, func(s scenario) string { return s.uid })
 	records, err := p.store.Load(ctx, uids)
 	if err != nil {
 		return err
