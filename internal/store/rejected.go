@@ -36,7 +36,7 @@ type Rejected struct {
 }
 
 // ID names the entry for people: it follows from its text. Two that are alike in all have one ID.
-func (r *Rejected) ID() string { return shortID(r.text) }
+func (r *Rejected) ID() string { return ShortID(r.text) }
 
 // Message is what the sender wrote, byte for byte; an error: not all of it is kept.
 func (r *Rejected) Message() (string, error) {
@@ -103,8 +103,8 @@ func readRejected(text string) (entry Rejected) {
 	return entry
 }
 
-// dropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
-func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
+// DropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
+func DropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
 	for chunk := range slices.Chunk(entries, redis.ScanCount) {
 		pipe := s.Clients.Write.Pipeline()
 		replies := redis.Map(chunk, func(entry T) *goredis.IntCmd { return pipe.LRem(ctx, key, 1, text(&entry)) })
@@ -119,8 +119,8 @@ func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, tex
 	return dropped, nil
 }
 
-// shortID names a text for people.
-func shortID(text string) string { return Digest(text)[:12] }
+// ShortID names a text for people.
+func ShortID(text string) string { return Digest(text)[:12] }
 
 var requeueRejected = redis.LoadScript("requeue-rejected.lua")
 
@@ -174,7 +174,7 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
-	dropped, err = dropKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
+	dropped, err = DropKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
 	return dropped, redis.Wrap(err, "drop rejected messages")
 }
 
