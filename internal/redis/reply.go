@@ -60,6 +60,7 @@ func Text(reply any) string {
 	return value
 }
 
+// Texts is a reply that is a list of texts; anything else is empty.
 func Texts(reply any) []string {
 	values, _ := reply.([]any)
 	return Map(values, Text)
@@ -125,8 +126,9 @@ func Answered(err error) bool {
 	return is
 }
 
+// ParseInt is a whole number; any other text counts for nothing.
 func ParseInt(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64) // what is no number counts for nothing
+	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
 

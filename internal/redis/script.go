@@ -17,7 +17,7 @@ import (
 // ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
 var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
 
-// checkCall, which tests set, looks at each call of a script: its digest, its keys and how many arguments it has.
+// CheckCall, which tests set, looks at each call of a script: its digest, its keys and how many arguments it has.
 var CheckCall func(digest string, keys []string, args int)
 
 // LoadScript returns the script of a file.
@@ -162,4 +162,5 @@ func fault(err error) error {
 // MaxConflicts bounds how often a change is decided again because somebody else was quicker.
 const MaxConflicts = 100
 
+// ErrConflicts says that a change was given up after MaxConflicts.
 var ErrConflicts = errors.New("expected what is changed to stand still for a moment, found it changed again and again")
