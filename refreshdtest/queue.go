@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -155,8 +156,8 @@ func (q *Queue) Attempts(uid string) []model.Attempt {
 // Notices are what owners have been told of all models, the oldest first.
 func (q *Queue) Notices() (all []model.Notification) {
 	q.t.Helper()
-	for position := store.TailStart; ; {
-		more, next, err := q.store.Report().TailOutbox(q.t.Context(), position)
+	for position := report.TailStart; ; {
+		more, next, err := report.Of(q.store).TailOutbox(q.t.Context(), position)
 		q.must(err, "read the notices")
 		if len(more) == 0 {
 			return all

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -92,7 +93,7 @@ func (s *fleet) measure(ctx context.Context) error {
 	}
 	err = s.Queue.Each(func(part *store.Store) error {
 		read := 0
-		return untilEnough(part.Report().EachEntry(ctx, s.now.Add(-journalSince), func(entry model.JournalEntry) error {
+		return untilEnough(report.Of(part).EachEntry(ctx, s.now.Add(-journalSince), func(entry model.JournalEntry) error {
 			if entry.Event == model.EventSuccess || entry.Event == model.EventFailure { // a worker has answered
 				ended.Add(entry.At)
 			}

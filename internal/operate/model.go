@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/listing"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -206,8 +207,8 @@ type Log struct {
 
 // ReadLog reads the log of the attempt of a model that ended last, or of an older one: 1 is the last.
 func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (Log, error) {
-	report := queue.Of(uid).Report()
-	past, err := report.History(ctx, uid)
+	part := queue.Of(uid)
+	past, err := part.Report().History(ctx, uid)
 	switch {
 	case err != nil:
 		return Log{}, err
@@ -217,7 +218,7 @@ func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (L
 		return Log{}, refuse("log", fmt.Sprintf("1 to %d, for the attempts that the history of %s has", len(past), uid), fmt.Sprint(number))
 	}
 	told := Log{Attempt: NewAttempts(past[number-1 : number])[0]}
-	log, err := store.ReadLog(ctx, report, told.AttemptUID)
+	log, err := report.Of(part).Log(ctx, told.AttemptUID)
 	if log != nil {
 		told.Text = log.Text
 	}

@@ -34,7 +34,7 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 		return c.gates
 	}
 	c.texts = texts
-	c.gates = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.place, Parts: len(s.parts())}
+	c.gates = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.Place, Parts: len(s.AllParts())}
 	for pair := range slices.Chunk(texts[0], 2) {
 		if pair[0] == HoldChanges {
 			c.gates.HoldChanges = pair[1]
@@ -195,8 +195,8 @@ func (s *Store) freeLost(ctx context.Context, name string, room *model.LimiterSt
 // ReadCircuit reads the CircuitFields of a circuit.
 func ReadCircuit(fields map[string]string) *model.CircuitState {
 	c := &model.CircuitState{Probe: fields["probe"]}
-	c.OpenedAt, _ = readStoredTime(fields["opened_at"])
-	c.ProbeAt, _ = readStoredTime(fields["probe_at"])
+	c.OpenedAt, _ = ReadStoredTime(fields["opened_at"])
+	c.ProbeAt, _ = ReadStoredTime(fields["probe_at"])
 	return c
 }
 

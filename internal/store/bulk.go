@@ -177,7 +177,7 @@ func (s *Store) beginMend(ctx context.Context, after []string) error {
 	if err != nil || len(counters) == 0 {
 		return err
 	}
-	b := Bulk{After: after, Bulk: model.Bulk{Action: model.BulkMend, Rate: mendRate.Share(len(s.parts()))}}
+	b := Bulk{After: after, Bulk: model.Bulk{Action: model.BulkMend, Rate: mendRate.Share(len(s.AllParts()))}}
 	if b.Since, err = s.Now(ctx); err != nil {
 		return err
 	}

@@ -106,10 +106,10 @@ func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed
 	}
 	by := order{} // of one that an older release has claimed
 	if claimed.Numbered() {
-		by = order{"queue:" + strconv.Itoa(s.place), claimed.number()}
+		by = order{"queue:" + strconv.Itoa(s.Place), claimed.number()}
 	}
 	changed, failed := false, []error(nil)
-	for _, part := range s.parts() {
+	for _, part := range s.AllParts() {
 		is, err := part.applyQueueCommand(ctx, c, by, claimed.at(now))
 		if refused, is := errors.AsType[*document.Error](err); is {
 			return model.Unchanged, refused

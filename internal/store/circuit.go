@@ -114,7 +114,7 @@ func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reaso
 // it opened first.
 func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
 	read := func(part *Store) ([]KeyCircuit, error) { return part.Fleet().Circuits(ctx, keys...) }
-	return sumOf(q.Queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
+	return SumOf(q.Queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
 		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
 	})
 }

@@ -238,31 +238,6 @@ func TestWaitingForNothingEndsByItself(t *testing.T) {
 	})
 }
 
-func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		entry := func(uid string) string { return `{"big_table_uid":"m","refresh_attempt_uid":"` + uid + `"}` }
-		b.seed(keys{"-input": list{entry("a"), "nonsense", entry("b")}, ":stats": hash{"start": "200"}})
-		for _, ticket := range []int{4, 20, 36} { // 16 a second
-			must(t, b.SampleHead(t.Context(), ticket, b.now, time.Second))
-			b.now = b.now.Add(time.Second)
-		}
-		b.now = b.now.Add(-time.Second)
-		at := func(uid, attemptUID string) *Record {
-			return &Record{Model: model.Model{UID: uid, State: model.State{AttemptUID: attemptUID}}}
-		}
-		place, err := b.Report().QueuePosition(t.Context(), at("m", "b"))
-		failIf(t, err != nil || place != (QueuePosition{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond,
-			"want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
-		b.seed(keys{":urgent": scores{"first": 1, "second": 2}, ":due": scores{"third": 1}})
-		for uid, no := range map[string]int{"first": 4, "third": 5, "second": 6, "other": 0} {
-			place, err := b.Report().QueuePosition(t.Context(), at(uid, ""))
-			failIf(t, err != nil || place.No != no, "%s: want place %d, got %+v, %v", uid, no, place, err)
-		}
-		place, err = b.Report().QueuePosition(t.Context(), at("m", "gone"))
-		failIf(t, err != nil || place.No != 0 || place.Wait() != 0, "want no place, got %+v, %v", place, err)
-	})
-}
-
 // Only what is news is noted: a front that was passed, or an empty list that was told already, is none.
 func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {

@@ -209,7 +209,7 @@ func (q QueueFleet) Bulks(ctx context.Context) ([]Bulk, error) {
 		open, err := part.Bulks(ctx)
 		return append(ended, open...), err
 	}
-	return sumOf(q.Queue, read, func(b *Bulk) string { return b.ID }, (*Bulk).add, func(a, b Bulk) int {
+	return SumOf(q.Queue, read, func(b *Bulk) string { return b.ID }, (*Bulk).add, func(a, b Bulk) int {
 		return cmp.Or(trueFirst(a.State().Over(), b.State().Over()), a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 }

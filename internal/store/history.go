@@ -50,41 +50,6 @@ func parseAttempts(entries []string) []model.Attempt {
 	return attempts
 }
 
-// logsRead is how many logs are read at once, of at most 64 KiB each.
-const logsRead = 20
-
-// ReadLog reads the log of an attempt. It is sought from the newest on; nil: it is not kept, or not any more.
-func ReadLog(ctx context.Context, s Report, attemptUID string) (*model.Log, error) {
-	for last := int64(-1); ; last -= logsRead {
-		entries, err := s.Clients.Read.LRange(ctx, s.Keys.Logs, last-logsRead+1, last).Result()
-		if err != nil || len(entries) == 0 {
-			return nil, redis.Wrap(err, "read logs")
-		}
-		for _, entry := range slices.Backward(entries) {
-			if log, err := model.ParseLog(entry); err == nil && log.AttemptUID == attemptUID {
-				return &log, nil
-			}
-		}
-	}
-}
-
-// reasonsRead is among how many of its last attempts the failure of a model is looked for: others may have been cancelled since.
-const reasonsRead = 5
-
-// LastReasons reads why models failed last, by their uids; of one of which no failure is known, why its last attempt ended. One that ended
-// well, or has none, has no reason.
-func (s Report) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
-	histories, err := s.Histories(ctx, uids, reasonsRead)
-	reasons := make(map[string]string, len(uids))
-	for uid, attempts := range histories {
-		failed := slices.IndexFunc(attempts, func(a model.Attempt) bool { return a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout })
-		if len(attempts) > 0 {
-			reasons[uid] = attempts[max(0, failed)].Reason
-		}
-	}
-	return reasons, err
-}
-
 // StateFields are the fields of the hash that transitions write, as they stand there, without rev.
 func StateFields(m *model.Model) map[string]string {
 	fields := make(map[string]string)

@@ -36,15 +36,16 @@ func ReadHold(id, raw string) (model.Hold, error) {
 	h.Reason, h.By = text.Reason, text.By
 	var errs [4]error
 	h.Selector, errs[0] = model.ParseSelector(text.Selector)
-	h.Since, errs[1] = readStoredTime(text.Since)
-	h.Until, errs[2] = readStoredTime(text.Until)
+	h.Since, errs[1] = ReadStoredTime(text.Since)
+	h.Until, errs[2] = ReadStoredTime(text.Until)
 	if text.Within != "" {
 		h.Within, errs[3] = document.ParseDuration(text.Within)
 	}
 	return h, document.Place(cmp.Or(errs[0], errs[1], errs[2], errs[3]), "holds."+id)
 }
 
-func readStoredTime(text string) (time.Time, error) {
+// ReadStoredTime reads an instant as keys have it; empty: none.
+func ReadStoredTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -173,7 +174,7 @@ func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
 		}
 		sum.Parked, sum.Released = sum.Parked+more.Parked, more.Released
 	}
-	return sumOf(q.Queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
+	return SumOf(q.Queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
 }
 
 // CancelHeld begins a bulk that takes back what runs of the models which a hold picks.

@@ -35,8 +35,8 @@ func ReadLimit(name, raw string) (model.Limit, error) {
 	}
 	l.Running, l.Reason, l.By = text.Running, text.Reason, text.By
 	var errs [3]error
-	l.Since, errs[0] = readStoredTime(text.Since)
-	l.Until, errs[1] = readStoredTime(text.Until)
+	l.Since, errs[0] = ReadStoredTime(text.Since)
+	l.Until, errs[1] = ReadStoredTime(text.Until)
 	if text.Rate != "" {
 		l.Rate, errs[2] = policy.ParseRate(text.Rate)
 	}
@@ -179,7 +179,7 @@ func (s Fleet) CountParked(ctx context.Context, gate model.Blocker) (int64, erro
 // Redis then.
 func (q QueueFleet) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
 	read := func(part *Store) ([]LimitUse, error) { return part.Fleet().LimitUses(ctx, keys...) }
-	return sumOf(q.Queue, read, func(u *LimitUse) string { return u.Key }, (*LimitUse).add, func(a, b LimitUse) int { return cmp.Compare(a.Key, b.Key) })
+	return SumOf(q.Queue, read, func(u *LimitUse) string { return u.Key }, (*LimitUse).add, func(a, b LimitUse) int { return cmp.Compare(a.Key, b.Key) })
 }
 
 func (u *LimitUse) add(other *LimitUse) {

@@ -175,7 +175,7 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Ke
 	for part, numbered := range byPart {
 		sending.Go(func() { // side by side, so that none waits for one that does not answer
 			keys := []string{part.Keys.Control, part.Keys.Forwarded}
-			refused := redis.RunScript(ctx, part.Clients.Write, receiveCommands, keys, append([]any{s.place}, numbered...)...).Err()
+			refused := redis.RunScript(ctx, part.Clients.Write, receiveCommands, keys, append([]any{s.Place}, numbered...)...).Err()
 			mu.Lock()
 			defer mu.Unlock()
 			if refused != nil {

@@ -75,7 +75,7 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 		}
 		return c, err
 	})
-	if err != nil || !changed || s.place > 0 || s.config.JournalCap <= 0 {
+	if err != nil || !changed || s.Place > 0 || s.config.JournalCap <= 0 {
 		return changed, err
 	}
 	_, err = s.Clients.Write.Pipelined(ctx, func(pipe goredis.Pipeliner) error {

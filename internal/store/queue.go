@@ -86,7 +86,7 @@ func newQueue(clients *redis.Clients, config Config, settings settings) (*Queue,
 		if err != nil {
 			return nil, err
 		}
-		store.queue, store.place = q, i
+		store.queue, store.Place = q, i
 		q.Parts[i] = store
 	}
 	return q, nil
@@ -202,8 +202,8 @@ func (q *Queue) Each(do func(*Store) error) error {
 	return errors.Join(failed...)
 }
 
-// sumOf adds up what all parts of a queue have under the same id, in the order of compare. add gets an empty sum first.
-func sumOf[T any](q *Queue, read func(*Store) ([]T, error), id func(*T) string, add func(sum, more *T), compare func(a, b T) int) ([]T, error) {
+// SumOf adds up what all parts of a queue have under the same id, in the order of compare. add gets an empty sum first.
+func SumOf[T any](q *Queue, read func(*Store) ([]T, error), id func(*T) string, add func(sum, more *T), compare func(a, b T) int) ([]T, error) {
 	sums := map[string]*T{}
 	err := q.Each(func(part *Store) error {
 		found, err := read(part)
@@ -238,7 +238,8 @@ func (s *Store) Home(uid string) (home *Keys, own bool) {
 	return &part.Keys, part == s
 }
 
-func (s *Store) parts() []*Store { return s.queue.Parts }
+// AllParts are all parts of the queue, in order.
+func (s *Store) AllParts() []*Store { return s.queue.Parts }
 
 // Wire is how the messages of the queue are written.
 func (s *Store) Wire() model.Wire { return s.queue.Wire }

@@ -133,7 +133,7 @@ func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
 // user may not look.
 func (s Fleet) RejectionAbout(ctx context.Context, uid string) (last Rejected, found bool, err error) {
-	for _, part := range s.parts() {
+	for _, part := range s.AllParts() {
 		entries, err := part.Fleet().Rejected(ctx)
 		if err != nil && !redis.Refused(err) && !goredis.HasErrorPrefix(err, "WRONGTYPE") {
 			return last, false, err

@@ -97,7 +97,7 @@ type Store struct {
 	config    Config
 	Clients   *redis.Clients
 	queue     *Queue // of which it is a part; it is the only one if it was opened by itself
-	place     int    // its number among the parts
+	Place     int    // its number among the parts
 	Schedules schedule.Cache
 	policies  policyCache
 	gates     blockerCache

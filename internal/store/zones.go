@@ -92,7 +92,7 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 			pipe.HDel(ctx, s.Keys.Zones, drop...)
 		}
 		if replan {
-			b := Bulk{Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.parts())), Since: now}}
+			b := Bulk{Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.AllParts())), Since: now}}
 			s.begin(ctx, pipe, ZonesID+zones.InUse().Release, &b)
 			for _, gate := range slices.DeleteFunc(gates, func(gate string) bool { return !strings.HasPrefix(gate, model.BlockerCalendar+":") }) {
 				pipe.ZAddXX(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: gate})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -57,7 +58,7 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note(viewer.Report().EachSelected(t.Context(), selector, func([]string) error { return nil }))
 		_, err = viewer.Report().Behind(t.Context(), viewer.Keys.Failing, store.Scored{}, 1)
 		note(err)
-		_, err = viewer.Report().LastReasons(t.Context(), []string{"a"})
+		_, err = report.Of(viewer).LastReasons(t.Context(), []string{"a"})
 		note(err)
 		err = errors.Join(failed...)
 		failIf(t, err != nil, "%q: %v", text, err)

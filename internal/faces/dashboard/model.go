@@ -18,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -132,7 +133,7 @@ func writeLog(ctx context.Context, req *request, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log, err := store.ReadLog(ctx, req.queue.Of(uid).Report(), req.get("attempt"))
+	log, err := report.Of(req.queue.Of(uid)).Log(ctx, req.get("attempt"))
 	switch {
 	case err != nil:
 		return err

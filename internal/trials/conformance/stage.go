@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -131,8 +132,8 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 
 // follow tells what happens in a part of the queue.
 func (s *stage) follow(ctx context.Context, part *store.Store) {
-	for after := store.TailStart; ctx.Err() == nil; {
-		entries, next, err := part.Report().Tail(ctx, after)
+	for after := report.TailStart; ctx.Err() == nil; {
+		entries, next, err := report.Of(part).Tail(ctx, after)
 		if err != nil {
 			return // the daemons log it too
 		}

@@ -1,4 +1,4 @@
-package store
+package report
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // QueuePosition is where a model stands in the line of those that workers take next.
@@ -24,9 +25,9 @@ func (p QueuePosition) Wait() time.Duration {
 
 // QueuePosition tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
 // meanwhile. It reads the whole list, so it is for people, not for loops.
-func (s Report) QueuePosition(ctx context.Context, m *Record) (QueuePosition, error) {
-	pipe, k := s.Clients.Read.Pipeline(), &s.Keys
-	now, err := s.Now(ctx)
+func (r Report) QueuePosition(ctx context.Context, m *store.Record) (QueuePosition, error) {
+	pipe, k := r.store.Clients.Read.Pipeline(), &r.store.Keys
+	now, err := r.store.Now(ctx)
 	if err != nil {
 		return QueuePosition{}, err
 	}
@@ -36,12 +37,12 @@ func (s Report) QueuePosition(ctx context.Context, m *Record) (QueuePosition, er
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return QueuePosition{}, fmt.Errorf("read the input list: %w", err)
 	}
-	samples, err := s.HeadSamples(ctx)
+	samples, err := r.store.HeadSamples(ctx)
 	place, waiting := QueuePosition{Rate: samples.Rate()}, len(entries.Val())
 	switch {
 	case m.Running():
 		for i, raw := range entries.Val() {
-			if entry, _ := s.Wire().ParseEntry(raw); entry.AttemptUID == m.AttemptUID {
+			if entry, _ := r.store.Wire().ParseEntry(raw); entry.AttemptUID == m.AttemptUID {
 				place.No = i + 1
 			}
 		}
