@@ -155,7 +155,7 @@ func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
 
 // send pushes a command to the part of its model, and waits for its reply under a name that nobody else uses.
 func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
-	home := store.Sender{Store: c.queue.Of(wanted.UID)}
+	home := c.queue.Of(wanted.UID)
 	wanted.ID, wanted.By = c.config.NewID(), c.config.By
 	if c.config.Timeout > 0 {
 		wanted.ReplyTo = home.Keys.Reply(wanted.ID)
@@ -164,9 +164,9 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 	if err != nil {
 		return Reply{}, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
 	}
-	err = home.PushCommand(ctx, string(text))
+	err = store.PushCommand(ctx, home, string(text))
 	if err != nil && !redis.Answered(err) { // once more: with the same id it is carried out once
-		err = home.PushCommand(ctx, string(text))
+		err = store.PushCommand(ctx, home, string(text))
 	}
 	if err != nil || c.config.Timeout < 0 {
 		return Reply{}, err
@@ -175,7 +175,7 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 	defer cancel()
 	answer := ""
 	for answer == "" && err == nil {
-		if answer, err = home.TakeReply(ctx, wanted.ID); ctx.Err() != nil && answer == "" {
+		if answer, err = store.TakeReply(ctx, home, wanted.ID); ctx.Err() != nil && answer == "" {
 			err = context.Cause(ctx)
 		}
 	}

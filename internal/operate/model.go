@@ -287,7 +287,7 @@ func UIDsLike(ctx context.Context, o Operator, begun string) (found []string, er
 	}
 	err = o.Queue.Each(func(part *store.Store) error {
 		for place := store.WalkBegins; place != store.WalkEnds && len(found) <= maxNames; {
-			uids, to, err := part.Report().WalkModels(ctx, picks, place, 1)
+			uids, to, err := part.WalkModels(ctx, picks, place, 1)
 			if found = append(found, uids...); err != nil {
 				return err
 			}

@@ -62,8 +62,8 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 
 // Blockers reads what may keep models of the queue from starting.
 func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
-	keys := []string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}
-	hashes, err := redis.ReadEach(ctx, s.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
+	keys := []string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}
+	hashes, err := redis.ReadEach(ctx, s.store.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 			texts[i] = append(texts[i], name, hash[name])
 		}
 	}
-	return new(blockerCache).read(s.Store, texts), nil
+	return new(blockerCache).read(s.store, texts), nil
 }
 
 // ParkedBy reads the uids of models that wait for gates, of each the first so many as limit says, longest due first.
@@ -212,12 +212,12 @@ type Admission struct {
 
 // Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
 func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
-	if w.Gates, err = s.Fleet().Blockers(ctx); err != nil {
+	if w.Gates, err = s.store.Fleet().Blockers(ctx); err != nil {
 		return w, err
 	}
 	w.Limits = w.Gates.LimitsOf(m, now)
 	names := redis.Map(w.Limits, func(limit model.Limit) string { return limit.Name })
-	if w.Rooms, err = s.limiters(ctx, names, nil, now); err != nil {
+	if w.Rooms, err = s.store.limiters(ctx, names, nil, now); err != nil {
 		return w, err
 	}
 	kind, key := m.ParkedBy.Split()
@@ -225,7 +225,7 @@ func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w
 		key = ""
 	}
 	if key = cmp.Or(key, m.CircuitKey()); key != "" {
-		fields, err := s.Clients.Read.HGetAll(ctx, s.Keys.Circuit(key)).Result()
+		fields, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Circuit(key)).Result()
 		if err != nil {
 			return w, fmt.Errorf("read a circuit: %w", err)
 		}
@@ -235,7 +235,7 @@ func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w
 	if !m.Parked() {
 		return w, nil
 	}
-	pipe, set := s.Clients.Read.Pipeline(), s.Keys.ParkedBy(string(m.ParkedBy))
+	pipe, set := s.store.Clients.Read.Pipeline(), s.store.Keys.ParkedBy(string(m.ParkedBy))
 	place, waiting := pipe.ZRank(ctx, set, m.UID), pipe.ZCard(ctx, set)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return w, fmt.Errorf("read what waits for a gate: %w", err)

@@ -243,7 +243,7 @@ func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
 
 // ReadBulk reads one bulk; false: there is none of that id, or it was over for more than a day.
 func (s Fleet) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
-	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Bulk(id)).Result()
+	hash, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Bulk(id)).Result()
 	if err != nil || len(hash) == 0 {
 		return Bulk{}, false, redis.Wrap(err, "read a bulk")
 	}

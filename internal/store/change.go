@@ -45,7 +45,7 @@ const (
 func (s Fleet) compared(ctx context.Context, try func(writing context.Context, seen string) (code int, err error)) (bool, error) {
 	writing, retried := redis.TrackRetry(ctx)
 	for range redis.MaxConflicts {
-		seen, err := s.Clients.Read.HGet(ctx, s.Keys.Forwarded, fieldChanges).Result()
+		seen, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Forwarded, fieldChanges).Result()
 		if err = redis.IgnoreMissing(err); err != nil {
 			return false, fmt.Errorf("read how often the queue has changed: %w", err)
 		}
@@ -64,7 +64,7 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
 			return changeNone, err
 		}
-		bulk, k, since, wish := cmp.Or(c.bulk, &Bulk{}), &s.Keys, "", map[string]string(nil)
+		bulk, k, since, wish := cmp.Or(c.bulk, &Bulk{}), &s.store.Keys, "", map[string]string(nil)
 		if c.bulk != nil {
 			since, wish = redis.Millis(bulk.Since), bulk.wish()
 		}
@@ -74,7 +74,7 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 			args = append(args, name, wish[name])
 		}
 		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
-		code, failed := redis.RunScript(writing, s.Clients.Write, changeQueue, keys, args...).Int()
+		code, failed := redis.RunScript(writing, s.store.Clients.Write, changeQueue, keys, args...).Int()
 		if failed != nil || code == changeMade { // a command that is refused now was carried out before
 			err = failed
 		}
@@ -87,7 +87,7 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 func (s Fleet) changeBlocker(ctx context.Context, key string, gate model.Blocker, text string, now time.Time) (bool, error) {
 	_, name := gate.Split()
 	return s.change(ctx, key, order{}, func() (change, error) {
-		was, err := s.Clients.Read.HGet(ctx, key, name).Result()
+		was, err := s.store.Clients.Read.HGet(ctx, key, name).Result()
 		if err = redis.IgnoreMissing(err); err != nil || was == text {
 			return change{}, redis.Wrap(err, "read "+string(gate))
 		}

@@ -33,15 +33,15 @@ type KeyCircuit struct {
 // of Redis then.
 func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
 	if len(names) == 0 {
-		if names, err = s.namesBehind(ctx, "list circuits", s.Keys.Circuit("")); err != nil {
+		if names, err = s.namesBehind(ctx, "list circuits", s.store.Keys.Circuit("")); err != nil {
 			return nil, err
 		}
 	}
 	for chunk := range slices.Chunk(names, redis.ScanCount) {
-		pipe := s.Clients.Read.Pipeline()
-		hashes := redis.Map(chunk, func(name string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
+		pipe := s.store.Clients.Read.Pipeline()
+		hashes := redis.Map(chunk, func(name string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.store.Keys.Circuit(name)) })
 		parked := redis.Map(chunk, func(name string) *goredis.IntCmd {
-			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
+			return pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
 		})
 		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read circuits: %w", err)
@@ -64,7 +64,7 @@ func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 // namesBehind lists what stands in Redis behind each of these beginnings of keys, in order.
 func (s Fleet) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
 	for _, prefix := range prefixes {
-		err = cmp.Or(err, s.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
+		err = cmp.Or(err, s.store.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
 			for _, key := range keys {
 				names = append(names, strings.TrimPrefix(key, prefix))
 			}
@@ -93,19 +93,19 @@ func (s Fleet) CloseCircuit(ctx context.Context, key, by string, now time.Time) 
 const circuitKept = 7 * 24 * time.Hour
 
 func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Circuit(key), s.Keys.Gates, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox, s.Keys.Forwarded}
+	keys := []string{s.store.Keys.Circuit(key), s.store.Keys.Gates, s.store.Keys.Stats, s.store.Keys.Journal, s.store.Keys.Outbox, s.store.Keys.Forwarded}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
 	}
 	gate := string(model.NewBlocker(model.BlockerCircuit, key))
 	changed, err := s.compared(ctx, func(writing context.Context, seen string) (int, error) {
-		opened, err := s.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
+		opened, err := s.store.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = redis.IgnoreMissing(err); err != nil {
 			return changeNone, err
 		}
-		return redis.RunScript(writing, s.Clients.Write, turnCircuit, keys, string(to), key, gate, by, redis.Millis(now), model.FormatTime(now),
-			probeAt, keep, s.config.JournalCap, reason, seen, opened).Int()
+		return redis.RunScript(writing, s.store.Clients.Write, turnCircuit, keys, string(to), key, gate, by, redis.Millis(now), model.FormatTime(now),
+			probeAt, keep, s.store.config.JournalCap, reason, seen, opened).Int()
 	})
 	return changed, redis.Wrap(err, "turn a circuit")
 }
@@ -114,7 +114,7 @@ func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reaso
 // it opened first.
 func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
 	read := func(part *Store) ([]KeyCircuit, error) { return part.Fleet().Circuits(ctx, keys...) }
-	return SumOf(q.Queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
+	return SumOf(q.queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
 		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
 	})
 }
@@ -122,7 +122,7 @@ func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit,
 // OpenCircuits reads the circuits that are open, that of the queue among them. How much is read does not grow with the models.
 func (q QueueFleet) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
 	names := []string{model.QueueCircuitKey}
-	err := q.Each(func(part *Store) error {
+	err := q.queue.Each(func(part *Store) error {
 		gates, err := part.Fleet().WaitedFor(ctx, maxBlockers)
 		for _, gate := range gates {
 			if kind, name := gate.Split(); kind == model.BlockerCircuit {
@@ -186,8 +186,8 @@ func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChang
 
 // QueueCircuit reads the circuit of the queue.
 func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
-	pipe := s.Clients.Read.Pipeline()
-	circuit, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit), pipe.HGetAll(ctx, s.Keys.Stats)
+	pipe := s.store.Clients.Read.Pipeline()
+	circuit, stats := pipe.HGetAll(ctx, s.store.Keys.QueueCircuit), pipe.HGetAll(ctx, s.store.Keys.Stats)
 	err := redis.ExecReads(ctx, pipe)
 	hash := circuit.Val()
 	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: redis.ParseInt(hash["opened"])}
@@ -228,14 +228,14 @@ func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 		"window_ms", strconv.FormatInt(circuit.Window.Milliseconds(), 10), "min", strconv.Itoa(circuit.Min),
 	}}
 	var was QueueCircuitStatus
-	_, err := s.change(ctx, s.Keys.QueueCircuit, order{}, func() (_ change, err error) {
+	_, err := s.change(ctx, s.store.Keys.QueueCircuit, order{}, func() (_ change, err error) {
 		was, err = s.QueueCircuit(ctx)
 		return set, err
 	})
 	if err != nil || circuit.On || !was.On && !was.Open {
 		return redis.Wrap(err, "set the circuit of the queue")
 	}
-	now, err := s.Now(ctx)
+	now, err := s.store.Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -245,9 +245,9 @@ func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 
 // QueueCircuit adds up what all parts have counted. The settings are those of the first.
 func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		status, err := part.Fleet().QueueCircuit(ctx)
-		if part == q.Parts[0] {
+		if part == q.queue.Parts[0] {
 			sum = status
 			return err
 		}
@@ -259,5 +259,5 @@ func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, e
 
 // SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
 func (q QueueFleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
-	return q.write(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
+	return q.queue.write(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
 }

@@ -188,7 +188,7 @@ func (i *Item) message(e *encoder) {
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
 func (s Fleet) ProbeScripts(ctx context.Context) error {
-	_, err := s.commit(ctx, Batch{})
+	_, err := s.store.commit(ctx, Batch{})
 	return redis.Wrap(err, "commit an empty batch")
 }
 

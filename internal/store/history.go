@@ -14,14 +14,14 @@ import (
 
 // History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
 func (s Report) History(ctx context.Context, uid string) ([]model.Attempt, error) {
-	entries, err := s.Clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
+	entries, err := s.store.Clients.Read.LRange(ctx, s.store.Keys.History(uid), 0, -1).Result()
 	return parseAttempts(entries), redis.Wrap(err, "read history")
 }
 
 // Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first; 0: all. What cannot be read is left out.
 func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
-	pasts, err := redis.ReadEach(ctx, s.Clients.Read, "read histories", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringSliceCmd {
-		return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1)
+	pasts, err := redis.ReadEach(ctx, s.store.Clients.Read, "read histories", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringSliceCmd {
+		return pipe.LRange(ctx, s.store.Keys.History(uid), 0, int64(most)-1)
 	})
 	histories := make(map[string][]model.Attempt, len(uids))
 	for i, uid := range uids {
@@ -95,10 +95,10 @@ type Export struct {
 // Export reads models with their history. One that is not stored is left out.
 func (s Report) Export(ctx context.Context, uids []string) (exports []Export, err error) {
 	for chunk := range slices.Chunk(uids, AtomicBatch) {
-		pipe := s.Clients.Read.TxPipeline()
-		hashes := redis.Map(chunk, func(uid string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
-		payloads := redis.Map(chunk, func(uid string) *goredis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
-		pasts := redis.Map(chunk, func(uid string) *goredis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
+		pipe := s.store.Clients.Read.TxPipeline()
+		hashes := redis.Map(chunk, func(uid string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.store.Keys.Model(uid)) })
+		payloads := redis.Map(chunk, func(uid string) *goredis.StringCmd { return pipe.Get(ctx, s.store.Keys.Payload(uid)) })
+		pasts := redis.Map(chunk, func(uid string) *goredis.StringSliceCmd { return pipe.LRange(ctx, s.store.Keys.History(uid), 0, -1) })
 		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read models: %w", err)
 		}
@@ -121,7 +121,7 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 
 // PoliciesOf reads the names of the policies of models, in their order; empty: the policy default, or there is no such model.
 func (s Report) PoliciesOf(ctx context.Context, uids []string) ([]string, error) {
-	return redis.ReadEach(ctx, s.Clients.Read, "read the policies of models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
-		return pipe.HGet(ctx, s.Keys.Model(uid), "policy")
+	return redis.ReadEach(ctx, s.store.Clients.Read, "read the policies of models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
+		return pipe.HGet(ctx, s.store.Keys.Model(uid), "policy")
 	})
 }

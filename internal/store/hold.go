@@ -59,7 +59,7 @@ func compareHolds(a, b model.Hold) int {
 
 // Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
 func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds).Result()
+	texts, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Holds).Result()
 	delete(texts, HoldChanges)
 	for id, text := range texts {
 		hold, unreadable := ReadHold(id, text)
@@ -80,7 +80,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 	if err := hold.Validate(); err != nil {
 		return false, err
 	}
-	return s.change(ctx, s.Keys.Holds, by, func() (change, error) {
+	return s.change(ctx, s.store.Keys.Holds, by, func() (change, error) {
 		before, found, err := s.hold(ctx, hold.ID)
 		if err == nil && found && before.Selector.String() != hold.Selector.String() {
 			err = document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
@@ -94,7 +94,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 
 // hold reads one hold, or what can be read of it.
 func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
-	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds, id).Result()
+	text, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Holds, id).Result()
 	if err != nil {
 		return hold, false, redis.Wrap(redis.IgnoreMissing(err), "read a hold")
 	}
@@ -126,7 +126,7 @@ func (s Fleet) ReleaseHold(ctx context.Context, id string, within time.Duration,
 
 // releaseHold is ReleaseHold; without a time it is that of the hold.
 func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
-	return s.change(ctx, s.Keys.Holds, by, func() (change, error) {
+	return s.change(ctx, s.store.Keys.Holds, by, func() (change, error) {
 		hold, found, err := s.hold(ctx, id)
 		if err != nil || !found || hold.Ended(now) {
 			return change{}, err
@@ -174,7 +174,7 @@ func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
 		}
 		sum.Parked, sum.Released = sum.Parked+more.Parked, more.Released
 	}
-	return SumOf(q.Queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
+	return SumOf(q.queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
 }
 
 // CancelHeld begins a bulk that takes back what runs of the models which a hold picks.

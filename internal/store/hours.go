@@ -171,7 +171,7 @@ func (s *Store) NoteSample(ctx context.Context, now time.Time) error {
 // some part has missed is left out. A key of another type holds none.
 func (q QueueReport) Samples(ctx context.Context) (all []Sample, err error) {
 	sums, parts := map[time.Time]Sample{}, map[time.Time]int{}
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		fields, err := part.Clients.Read.HGetAll(ctx, part.Keys.Hours).Result()
 		if _, misfit := redis.WrongType(err); err != nil && !misfit {
 			return redis.Wrap(err, "read the samples")
@@ -185,7 +185,7 @@ func (q QueueReport) Samples(ctx context.Context) (all []Sample, err error) {
 		return nil
 	})
 	for at, sum := range sums {
-		if parts[at] == len(q.Parts) {
+		if parts[at] == len(q.queue.Parts) {
 			all = append(all, sum)
 		}
 	}

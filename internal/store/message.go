@@ -212,18 +212,15 @@ func (s *Store) WaitWake(ctx context.Context) (bool, error) {
 	return redis.Arrived(s.Clients.Block.BLPop(ctx, redis.BlockFor, s.Keys.Wake).Err(), "wait for a wake call")
 }
 
-// Sender is a part of a queue to which an application sends commands.
-type Sender struct{ *Store }
-
 // PushCommand puts a command of an application at the end of the control list. After an error nobody knows whether it stands there; pushed
 // again with the command_id that it has it is carried out once.
-func (s Sender) PushCommand(ctx context.Context, command string) error {
-	return redis.Wrap(s.Clients.Write.RPush(ctx, s.Keys.Control, command).Err(), "push a command")
+func PushCommand(ctx context.Context, part *Store, command string) error {
+	return redis.Wrap(part.Clients.Write.RPush(ctx, part.Keys.Control, command).Err(), "push a command")
 }
 
 // TakeReply waits up to a second for a reply under a name, the oldest one, and takes it; empty: none came. After an error it may be lost.
-func (s Sender) TakeReply(ctx context.Context, name string) (string, error) {
-	reply, err := s.Clients.Block.BLPop(ctx, redis.BlockFor, s.Keys.Reply(name)).Result()
+func TakeReply(ctx context.Context, part *Store, name string) (string, error) {
+	reply, err := part.Clients.Block.BLPop(ctx, redis.BlockFor, part.Keys.Reply(name)).Result()
 	if err != nil {
 		return "", redis.Wrap(redis.IgnoreMissing(err), "wait for a reply")
 	}

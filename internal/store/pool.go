@@ -85,9 +85,9 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 // ReplyList is the list on which a poller replies under a name.
 func (s Pool) ReplyList(name string) string { return s.Keys.Reply(name) }
 
-// TakeReply is that of Sender.
+// TakeReply is that of an application.
 func (s Pool) TakeReply(ctx context.Context, name string) (string, error) {
-	return Sender(s).TakeReply(ctx, name)
+	return TakeReply(ctx, s.Store, name)
 }
 
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.

@@ -260,7 +260,7 @@ func (s *Store) ReplyName(key string) (string, error) {
 }
 
 // ReplyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
-func (s Fleet) ReplyTo() string { return s.replyTo() }
+func (s Fleet) ReplyTo() string { return s.store.replyTo() }
 
 func (s *Store) replyTo() string {
 	if len(s.queue.Parts) == 1 {

@@ -126,14 +126,14 @@ var requeueRejected = redis.LoadScript("requeue-rejected.lua")
 
 // Rejected reads the rejected messages that are kept, oldest first.
 func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
-	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected, 0, -1).Result()
+	texts, err := s.store.Clients.Read.LRange(ctx, s.store.Keys.Rejected, 0, -1).Result()
 	return redis.Map(texts, readRejected), redis.Wrap(err, "read rejected messages")
 }
 
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
 // user may not look.
 func (s Fleet) RejectionAbout(ctx context.Context, uid string) (last Rejected, found bool, err error) {
-	for _, part := range s.AllParts() {
+	for _, part := range s.store.AllParts() {
 		entries, err := part.Fleet().Rejected(ctx)
 		if err != nil && !redis.Refused(err) && !goredis.HasErrorPrefix(err, "WRONGTYPE") {
 			return last, false, err
@@ -163,8 +163,8 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 			command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
 			args = append(args, entry.text, redis.Flag(entry.Source == sourceControl), raw, command.ID)
 		}
-		keys := []string{s.Keys.Rejected, s.Keys.Output, s.Keys.Control, s.Keys.Commands}
-		done, err := redis.RunScript(ctx, s.Clients.Write, requeueRejected, keys, args...).Int()
+		keys := []string{s.store.Keys.Rejected, s.store.Keys.Output, s.store.Keys.Control, s.store.Keys.Commands}
+		done, err := redis.RunScript(ctx, s.store.Clients.Write, requeueRejected, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue rejected messages: %w", err)
 		}
@@ -174,12 +174,12 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
-	dropped, err = DropKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
+	dropped, err = DropKept(ctx, s.store, s.store.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
 	return dropped, redis.Wrap(err, "drop rejected messages")
 }
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
 func (s Report) LastRejected(ctx context.Context) (string, error) {
-	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected, -1).Result()
+	text, err := s.store.Clients.Read.LIndex(ctx, s.store.Keys.Rejected, -1).Result()
 	return readRejected(text).Reason, redis.Wrap(redis.IgnoreMissing(err), "read the last rejected message")
 }

@@ -18,7 +18,7 @@ type Server map[string]string
 
 // Server reads what Redis tells of itself; on a cluster the node that holds the queue.
 func (s Report) Server(ctx context.Context) (Server, error) {
-	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -41,7 +41,7 @@ type Identity struct {
 
 // Identity asks by HELLO, which an ACL cannot forbid; on a cluster the node that holds the queue.
 func (s Report) Identity(ctx context.Context) (Identity, error) {
-	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return Identity{}, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -58,12 +58,12 @@ func (s Report) Identity(ctx context.Context) (Identity, error) {
 
 // TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and what became of each.
 func (s Report) TryCommands(ctx context.Context) (names []string, results []error, err error) {
-	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the node of the queue: %w", err)
 	}
 	tried, err := node.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
-		for _, words := range [][]any{{"TIME"}, {"SCAN", 0}, {"XLEN", s.Keys.Outbox}, {"MULTI"}, {"EXEC"}} {
+		for _, words := range [][]any{{"TIME"}, {"SCAN", 0}, {"XLEN", s.store.Keys.Outbox}, {"MULTI"}, {"EXEC"}} {
 			pipe.Do(ctx, words...)
 		}
 		return nil
@@ -79,7 +79,7 @@ func (s Report) TryCommands(ctx context.Context) (names []string, results []erro
 
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
-	node, err := redis.MasterFor(ctx, s.Clients.Write, s.Keys.Due) // Write: a repeated command would look like a slow clock
+	node, err := redis.MasterFor(ctx, s.store.Clients.Write, s.store.Keys.Due) // Write: a repeated command would look like a slow clock
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -89,7 +89,7 @@ func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
 
 // Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
 func (s Report) Size(ctx context.Context) (int, error) {
-	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return 0, fmt.Errorf("count keys: %w", err)
 	}
@@ -99,18 +99,18 @@ func (s Report) Size(ctx context.Context) (int, error) {
 
 // Clear removes all keys of the queue. Nobody may use it meanwhile.
 func (s Report) Clear(ctx context.Context) error {
-	k := &s.Keys
-	if err := s.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err(); err != nil {
+	k := &s.store.Keys
+	if err := s.store.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err(); err != nil {
 		return fmt.Errorf("clear the queue: %w", err)
 	}
 	return s.ScanKeys(ctx, "clear the queue", k.Queue+":", func(keys []string) error {
-		return s.Clients.Write.Unlink(ctx, keys...).Err()
+		return s.store.Clients.Write.Unlink(ctx, keys...).Err()
 	})
 }
 
 // Types reads what kinds of values keys hold, in their order; "none": there is no such key.
 func (s Report) Types(ctx context.Context, keys []string) ([]string, error) {
-	return redis.ReadEach(ctx, s.Clients.Read, "read types", keys, func(pipe goredis.Pipeliner, key string) *goredis.StatusCmd { return pipe.Type(ctx, key) })
+	return redis.ReadEach(ctx, s.store.Clients.Read, "read types", keys, func(pipe goredis.Pipeliner, key string) *goredis.StatusCmd { return pipe.Type(ctx, key) })
 }
 
 // TellBroken says of each broken model what its key holds.
@@ -119,7 +119,7 @@ func (s Report) TellBroken(ctx context.Context, records map[string]*Record) erro
 	var keys []string
 	for _, record := range records {
 		if record.Broken {
-			broken, keys = append(broken, record), append(keys, s.Keys.Model(record.UID))
+			broken, keys = append(broken, record), append(keys, s.store.Keys.Model(record.UID))
 		}
 	}
 	types, err := s.Types(ctx, keys)
@@ -134,7 +134,7 @@ func (s Report) TellBroken(ctx context.Context, records map[string]*Record) erro
 
 // Used reports whether anything was ever stored in the queue.
 func (q QueueReport) Used(ctx context.Context) (bool, error) {
-	for _, part := range q.Parts {
+	for _, part := range q.queue.Parts {
 		if found, err := part.anyKey(ctx); err != nil || found != "" {
 			return found != "", err
 		}
@@ -148,7 +148,7 @@ const mostLooks = 100
 // Others are the names of other queues of the same Redis that have counted something, in order. It looks at some 20,000 keys at most, on a
 // cluster of one node, and so may miss some.
 func (q QueueReport) Others(ctx context.Context) ([]string, error) {
-	store := q.Parts[0]
+	store := q.queue.Parts[0]
 	node, err := redis.MasterFor(ctx, store.Clients.Read, store.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("look for queues: %w", err)
@@ -166,7 +166,7 @@ func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 			if whole, _, like := wholeOf(name); like {
 				name = bareName(whole)
 			}
-			if name != q.Name && queuePattern.MatchString(name) {
+			if name != q.queue.Name && queuePattern.MatchString(name) {
 				names = append(names, name)
 			}
 		}
@@ -201,7 +201,7 @@ func (s seen) knows(uid string, keep bool) bool {
 
 // ScanKeys walks over the keys that begin with prefix.
 func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
-	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -222,7 +222,7 @@ func (s Scored) Compare(other Scored) int {
 // back meanwhile, and all may where another server takes over. It ends early with the error of visit.
 func (s Report) Walk(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
 	return redis.WalkFrom(ctx, WalkBegins, WalkEnds, func(place Place) ([]string, Place, error) {
-		return s.WalkModels(ctx, selector, place, 5*redis.ScanCount) // each step asks first who the server is
+		return s.store.WalkModels(ctx, selector, place, 5*redis.ScanCount) // each step asks first who the server is
 	}, visit)
 }
 
@@ -239,7 +239,7 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 	if after.UID == "" {
 		after.Score = math.MinInt64 // runs by hand are below 0
 	} else {
-		pipe := s.Clients.Read.Pipeline()
+		pipe := s.store.Clients.Read.Pipeline()
 		below := pipe.ZCount(ctx, key, "-inf", "("+strconv.FormatInt(after.Score, 10))
 		score, rank := pipe.ZScore(ctx, key, after.UID), pipe.ZRank(ctx, key, after.UID)
 		err = redis.ExecReads(ctx, pipe)
@@ -249,7 +249,7 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 	}
 	for err == nil {
 		var members []goredis.Z
-		members, err = s.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
+		members, err = s.store.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
 		page := redis.Map(members, func(member goredis.Z) Scored { return Scored{redis.Text(member.Member), int64(member.Score)} })
 		if from > 0 && (len(page) == 0 || page[0].Compare(after) > 0) { // some have left that stood before it
 			from = max(0, from-size)
@@ -280,7 +280,7 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 
 // FewPicked is EachPicked where at most so many models may be picked, and returns how many may be. Of more it hands over none.
 func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int, visit func(*Record) error) (may int, err error) {
-	if _, size, err := s.source(ctx, selector); err != nil || size > int64(most) {
+	if _, size, err := s.store.source(ctx, selector); err != nil || size > int64(most) {
 		return int(size), err
 	}
 	few, seen := []string{}, newSeen()
@@ -304,18 +304,18 @@ func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int
 
 // picker returns what loads models and hands over those that a selector picks now.
 func (s Report) picker(ctx context.Context, selector model.Selector, visit func(*Record) error) (func(uids []string) error, error) {
-	now, err := s.Now(ctx)
+	now, err := s.store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var queued map[string]string
 	if selector.AsksQueued() {
-		if queued, err = s.Queued(ctx); err != nil {
+		if queued, err = s.store.Queued(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return func(uids []string) error {
-		records, err := s.Load(ctx, uids)
+		records, err := s.store.Load(ctx, uids)
 		if err != nil {
 			return err
 		}
@@ -333,8 +333,8 @@ func (s Report) picker(ctx context.Context, selector model.Selector, visit func(
 
 // models counts the models of a part, but for those that have nothing to wait for any more.
 func (s Report) models(ctx context.Context) (sum int64, err error) {
-	k := &s.Keys
-	sizes, err := redis.ReadEach(ctx, s.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
+	k := &s.store.Keys
+	sizes, err := redis.ReadEach(ctx, s.store.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
 		func(pipe goredis.Pipeliner, key string) *goredis.IntCmd { return pipe.ZCard(ctx, key) })
 	for _, size := range sizes {
 		sum += size
@@ -344,11 +344,11 @@ func (s Report) models(ctx context.Context) (sum int64, err error) {
 
 // LabelCounts counts the models of each label that has a value, as in tenant=t1. The names of labels are those of some hundreds of models.
 func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
-	uids, _, err := q.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, redis.ScanCount)
+	uids, _, err := q.queue.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, redis.ScanCount)
 	if err != nil {
 		return nil, err
 	}
-	records, err := q.Parts[0].Load(ctx, uids[:min(len(uids), redis.ScanCount)])
+	records, err := q.queue.Parts[0].Load(ctx, uids[:min(len(uids), redis.ScanCount)])
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +362,7 @@ func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]
 		}
 	}
 	terms := slices.Collect(maps.Keys(counts))
-	return counts, q.Each(func(part *Store) error {
+	return counts, q.queue.Each(func(part *Store) error {
 		sizes, err := redis.ReadEach(ctx, part.Clients.Read, "count labels", terms, func(pipe goredis.Pipeliner, term string) *goredis.IntCmd {
 			return pipe.SCard(ctx, part.Keys.Label(term))
 		})

@@ -19,7 +19,7 @@ const ZonesID = "zones-"
 
 // ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
 func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
-	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Zones).Result()
+	hash, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Zones).Result()
 	if _, misfit := redis.WrongType(err); misfit || redis.Refused(err) { // nobody knows
 		err = nil
 	}
@@ -29,7 +29,7 @@ func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
 // ZoneDoubts tells what is planned by different zone data, see zones.Notes.Doubts.
 func ZoneDoubts(ctx context.Context, s Report, others map[string]*zones.Data) ([]string, error) {
 	notes, err := ZoneNotes(ctx, s)
-	living, failed := s.daemons(ctx)
+	living, failed := s.store.daemons(ctx)
 	return notes.Doubts(living, others), cmp.Or(err, failed)
 }
 
