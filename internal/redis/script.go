@@ -17,7 +17,7 @@ import (
 // ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
 var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
 
-// CheckCall, which tests set, looks at each call of a script: its digest, its keys and how many arguments it has.
+// CheckCall looks at each call of a script: its digest, its keys and how many arguments it has. Tests set it.
 var CheckCall func(digest string, keys []string, args int)
 
 // LoadScript returns the script of a file.
