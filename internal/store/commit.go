@@ -7,9 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
-var applyItems = Load("txn.lua")
+var applyItems = redis.LoadScript("txn.lua")
 
 // Code is what a script answers for one item of a batch. A refusal is a result, not an error.
 type Code int
@@ -96,13 +98,13 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	for i := range codes {
 		number, is := reply[i].(int64)
 		if !is { // what is wrong follows it
-			code, misfit, _ := strings.Cut(Text(reply[i]), " ")
-			number, batch.Items[i].Misfit = parseInt(code), misfit
+			code, misfit, _ := strings.Cut(redis.Text(reply[i]), " ")
+			number, batch.Items[i].Misfit = redis.ParseInt(code), misfit
 		}
 		codes[i] = Code(number)
 	}
 	last := &batch.Items[len(codes)-1]
-	last.Misfit = cmp.Or(last.Misfit, strings.Join(texts(reply[len(codes)]), "; "))
+	last.Misfit = cmp.Or(last.Misfit, strings.Join(redis.Texts(reply[len(codes)]), "; "))
 	return codes, nil
 }
 
@@ -111,7 +113,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 	for i := range batch.Items {
 		e.add(&batch.Items[i])
 	}
-	return Run(ctx, s.Clients.Write, applyItems, e.txn.Keys(), e.txn.Args(e.instant, batch.Now.UnixMilli())...).Slice()
+	return redis.RunScript(ctx, s.Clients.Write, applyItems, e.txn.Keys(), e.txn.Args(e.instant, batch.Now.UnixMilli())...).Slice()
 }
 
 // maxToldCreates is how many creates of one batch the journal tells. Of more, such as those of an import, it tells none: they would displace
@@ -120,6 +122,6 @@ const maxToldCreates = 100
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
 func (s Fleet) ProbeScripts(ctx context.Context) error {
-	_, err := s.commit(ctx, Batch{})
-	return Wrap(err, "commit an empty batch")
+	_, err := s.store.commit(ctx, Batch{})
+	return redis.Wrap(err, "commit an empty batch")
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/txn"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -15,7 +16,7 @@ import (
 // writeKeys writes what a start takes of keys, or a model reserves.
 func (s *steps) writeKeys() {
 	d := &s.t.decision
-	expires := Millis(d.Next.ExpiresAt())
+	expires := redis.Millis(d.Next.ExpiresAt())
 	for _, take := range d.Acquires {
 		limit := s.Own(s.keys.Limit(take.Name), txn.ZSet)
 		if take.Limit != 0 {
@@ -88,7 +89,7 @@ func (s *steps) countForCircuit(name string) {
 	s.Do("count").Key(s.Own(s.keys.Circuit(name), txn.Hash), s.txn.Key(s.keys.Gates, txn.ZSet)).
 		Value(s.Put(string(model.NewBlocker(model.BlockerCircuit, name))), s.Put(name)).
 		Text(string(d.CircuitOutcome), strconv.Itoa(circuit.Failures), strconv.Itoa(circuit.Of)).
-		Value(s.Put(model.FormatTime(at)), s.Put(Millis(at)))
+		Value(s.Put(model.FormatTime(at)), s.Put(redis.Millis(at)))
 }
 
 // writeBlockers writes which blocker parks the model, and when a dispatcher is to check it, now if nobody knows; and which one does no more.
@@ -102,6 +103,6 @@ func (s *steps) writeBlockers() {
 	}
 	waiting := s.txn.Key(s.keys.ParkedBy(string(s.is.gate)), txn.ZSet)
 	s.Add(s.txn.Group("ZADD", waiting), s.Put(strconv.FormatInt(parked, 10)), txn.Subject)
-	recheck := cmp.Or(Millis(s.t.decision.Recheck), Millis(s.batch.Now), "0")
+	recheck := cmp.Or(redis.Millis(s.t.decision.Recheck), redis.Millis(s.batch.Now), "0")
 	s.Do("ZADD").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.gate)))
 }

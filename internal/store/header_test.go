@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -46,7 +47,7 @@ func readHeaders() map[string]header {
 				h.keys = append(h.keys, pattern(entry))
 			}
 		}
-		all[redis.NewScript(script).Hash()] = h
+		all[goredis.NewScript(script).Hash()] = h
 	}
 	return all
 }
@@ -56,7 +57,7 @@ func pattern(entry scripts.Entry) *regexp.Regexp {
 	var names []string
 	for _, key := range entry.Keys() {
 		text := regexp.QuoteMeta(key.Pattern)
-		text = strings.NewReplacer("<index>", "("+strings.Join(Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Name }), "|")+")", "<queue>", `[^:]+(:\d+})?`, "<uid>", ".*", "<name>", ".*", "<key>", ".*", "<owner>", ".*").Replace(text)
+		text = strings.NewReplacer("<index>", "("+strings.Join(redis.Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Name }), "|")+")", "<queue>", `[^:]+(:\d+})?`, "<uid>", ".*", "<name>", ".*", "<key>", ".*", "<owner>", ".*").Replace(text)
 		names = append(names, text)
 	}
 	return regexp.MustCompile("^(" + strings.Join(names, "|") + ")$")
@@ -83,7 +84,7 @@ func (h *header) check(keys []string, args int) string {
 }
 
 func init() {
-	checkCall = func(digest string, keys []string, args int) {
+	redis.CheckCall = func(digest string, keys []string, args int) {
 		h := headers[digest]
 		if fault := h.check(keys, args); fault != "" {
 			panic(fault)
@@ -92,7 +93,7 @@ func init() {
 }
 
 func TestACallThatDoesNotFitItsHeaderIsFound(t *testing.T) {
-	script := headers[redis.NewScript(scripts.Source("trim-outbox.lua")).Hash()]
+	script := headers[goredis.NewScript(scripts.Source("trim-outbox.lua")).Hash()]
 	for _, test := range []struct {
 		keys []string
 		args int
@@ -216,7 +217,7 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	const endless = "1000000000000000"
 	k := b.Keys
 	for name, test := range map[string]struct {
-		script *redis.Script
+		script *goredis.Script
 		keys   []string
 		args   []any
 	}{
@@ -231,7 +232,7 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		must(t, b.Clients.LoadScripts(ctx, b.Keys.Due))
 		err := b.redis.EvalSha(ctx, test.script.Hash(), test.keys, test.args...).Err()
-		stopIf(t, err != nil && !Answered(err), "%s: expected an answer, found %v", name, err)
+		stopIf(t, err != nil && !redis.Answered(err), "%s: expected an answer, found %v", name, err)
 		cancel()
 		server.Flush(t)
 	}

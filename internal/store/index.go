@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -50,7 +51,7 @@ var ScoreIndexes = [...]ScoreIndex{
 
 // ScoreSets are the keys of ScoreIndexes.
 func (k *Keys) ScoreSets() []string {
-	return Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Key(k) })
+	return redis.Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Key(k) })
 }
 
 // StatusSets are the keys of those in which all models of a status stand; without one, of any status.

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
@@ -125,7 +126,7 @@ func TestAStoreRefusesAConfigurationThatCannotWork(t *testing.T) {
 		{Config{}, true, `queue: expected braces on Redis Cluster as in "{bigtables}", found "bigtables"`},
 	}
 	for _, test := range tests {
-		_, err := New(&Clients{Clustered: test.clustered}, test.config)
+		_, err := New(&redis.Clients{Clustered: test.clustered}, test.config)
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.want)
 		}
@@ -148,7 +149,7 @@ func FuzzKeysOfAModel(f *testing.F) {
 				if found, cut := strings.CutPrefix(key, prefix); !cut || found != uid {
 					t.Fatalf("%q is found in %q as %q", uid, key, found)
 				}
-				if strings.ContainsAny(strings.TrimPrefix(key, k.Queue), "{}") || escapeGlob(key) != key {
+				if strings.ContainsAny(strings.TrimPrefix(key, k.Queue), "{}") || redis.EscapeGlob(key) != key {
 					t.Fatalf("%q means more than itself in %q", uid, key)
 				}
 			}
@@ -167,28 +168,28 @@ func FuzzKeysOfAModel(f *testing.F) {
 type migration struct {
 	t              *testing.T
 	slot           int
-	source, target *redis.Client
+	source, target *goredis.Client
 }
 
 func newMigration(t *testing.T, s *testkit.Server) *migration {
 	t.Helper()
-	var nodes []*redis.Client
+	var nodes []*goredis.Client
 	for _, addr := range s.Addrs {
-		node := redis.NewClient((&testkit.Server{Addrs: []string{addr}}).Options().Simple())
+		node := goredis.NewClient((&testkit.Server{Addrs: []string{addr}}).Options().Simple())
 		t.Cleanup(func() { _ = node.Close() })
 		nodes = append(nodes, node)
 	}
 	m := &migration{t: t, slot: int(nodes[0].ClusterKeySlot(t.Context(), benchQueue).Val())}
-	owner := slices.IndexFunc(nodes, func(node *redis.Client) bool { return len(m.keys(node)) > 0 })
+	owner := slices.IndexFunc(nodes, func(node *goredis.Client) bool { return len(m.keys(node)) > 0 })
 	m.source, m.target = nodes[owner], nodes[(owner+1)%len(nodes)]
 	return m
 }
 
-func (m *migration) keys(node *redis.Client) []string {
+func (m *migration) keys(node *goredis.Client) []string {
 	return node.ClusterGetKeysInSlot(m.t.Context(), m.slot, 100).Val()
 }
 
-func (m *migration) set(node *redis.Client, state string, other *redis.Client) {
+func (m *migration) set(node *goredis.Client, state string, other *goredis.Client) {
 	m.t.Helper()
 	id := other.Do(m.t.Context(), "CLUSTER", "MYID").Val()
 	must(m.t, node.Do(m.t.Context(), "CLUSTER", "SETSLOT", m.slot, state, id).Err())
@@ -210,7 +211,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	b := newBench(t, s)
 	b.seed(keys{":due": scores{"m": 1}, ":running": scores{"n": 1}, "-output": list{"o"}})
 	before := b.state()
-	store, err := New(connect(t, "redis-cluster://"+s.Addr, ConnectOptions{}), Config{Queue: benchQueue})
+	store, err := New(connect(t, "redis-cluster://"+s.Addr, redis.ConnectOptions{}), Config{Queue: benchQueue})
 	must(t, err)
 	claim := func(ctx context.Context) error {
 		_, err := store.Claim(ctx, "p", Holding{}, 1, time.Second)
@@ -224,7 +225,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	m.move(b.Keys.Due)
 	for name, call := range map[string]func(context.Context) error{"claim": claim, "read": read} {
 		err := call(t.Context())
-		failIf(t, !redis.IsTryAgainError(errors.Unwrap(err)), "%s in a slot of two nodes: expected TRYAGAIN, found %v", name, err)
+		failIf(t, !goredis.IsTryAgainError(errors.Unwrap(err)), "%s in a slot of two nodes: expected TRYAGAIN, found %v", name, err)
 	}
 	m.move(m.keys(m.source)...)
 	m.set(m.target, "NODE", m.target)

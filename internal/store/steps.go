@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/txn"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/fingerprint"
@@ -245,7 +246,7 @@ func (s *steps) writeJournal() {
 	}
 	c := codec{set: note}
 	c.notes(&entry)
-	if s.t.newRev != "" && (parseInt(s.t.newRev) != parseInt(s.t.rev)+1 || s.t.before.of(fieldHeardAt) != "") { // signs have counted too
+	if s.t.newRev != "" && (redis.ParseInt(s.t.newRev) != redis.ParseInt(s.t.rev)+1 || s.t.before.of(fieldHeardAt) != "") { // signs have counted too
 		note(fieldRev, s.t.newRev)
 	}
 	if s.t.after != nil && s.t.after.of(fieldWhy) == s.t.before.of(fieldWhy) {

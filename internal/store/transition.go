@@ -3,6 +3,7 @@ package store
 import (
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -82,4 +83,4 @@ func (t *Transition) removes() bool {
 }
 
 // Revise gives the model a revision, for one that has none.
-func (t *Transition) Revise(now time.Time) { t.newRev = Millis(now) }
+func (t *Transition) Revise(now time.Time) { t.newRev = redis.Millis(now) }

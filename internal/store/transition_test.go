@@ -355,3 +355,16 @@ func TestAKeyOfAnotherTypeOrACounterThatIsNoNumberStopsNobody(t *testing.T) {
 		expectEqual(t, "stats", any(hash{"create": "many", "timeout": "1"}), state[":stats"])
 	})
 }
+
+func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(runningKeys())
+		record := b.load("m1")
+		record.Policy.FailingFrom = record.AttemptNo
+		b.mustApply(record.Decide(record.Fail(policy.Failure{Reason: "HTTP 503", ErrorType: "http_503"}, b.now), b.now))
+		entries := b.redis.XRange(t.Context(), b.Keys.Outbox, "-", "+").Val()
+		if len(entries) != 1 || entries[0].Values["event"] != "failing" || entries[0].Values["reason"] != "HTTP 503" || entries[0].Values["error_type"] != "http_503" || entries[0].Values["refresh_why"] == "" {
+			t.Errorf("got %v", entries)
+		}
+	})
+}

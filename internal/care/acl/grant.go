@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -49,7 +50,7 @@ func writing(keys ...string) []string { return marked("%W~", keys) }
 func both(keys ...string) []string { return marked("~", keys) }
 
 func marked(mark string, keys []string) []string {
-	return store.Map(keys, func(key string) string { return mark + key })
+	return redis.Map(keys, func(key string) string { return mark + key })
 }
 
 // grants are those for its scripts, and for what it does besides. A script needs EVALSHA on all keys that are passed to it, and each
@@ -100,7 +101,7 @@ func indexed(keys []scripts.Key) (all []scripts.Key) {
 	for _, key := range keys {
 		names := []string{key.Pattern}
 		if key.Pattern == "<queue>:<index>" {
-			names = store.Map(store.ScoreIndexes[:], func(index store.ScoreIndex) string { return "<queue>:" + index.Name })
+			names = redis.Map(store.ScoreIndexes[:], func(index store.ScoreIndex) string { return "<queue>:" + index.Name })
 		}
 		for _, key.Pattern = range names {
 			key.Commands = slices.Clip(key.Commands)

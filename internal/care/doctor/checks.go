@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
@@ -128,7 +129,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 
 func (c *checker) readTime(ctx context.Context) (err error) {
 	mend, there, err := c.store.Fleet().ReadBulk(ctx, store.MendID)
-	if _, misfit := store.Misfit(err); err == nil || misfit { // which is told as any other
+	if _, misfit := redis.WrongType(err); err == nil || misfit { // which is told as any other
 		c.mending = there && mend.EndedAt.IsZero()
 		c.now, err = c.store.Now(ctx)
 	}
@@ -171,7 +172,7 @@ func (c *checker) walk(ctx context.Context) error {
 		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
 	}
-	return store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
+	return redis.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
 		return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", visit) // one may come twice
 	}, func(ctx context.Context, keys []string) (check func() error, err error) {
 		models, err := c.models(ctx, named(keys, k.Model))
@@ -182,7 +183,7 @@ func (c *checker) walk(ctx context.Context) error {
 		keys = slices.DeleteFunc(keys, func(key string) bool { // no poller owns commands, and other payloads are read with their models
 			return key == k.ClaimedCommands || strings.HasPrefix(key, k.Payload(""))
 		})
-		keys = append(keys, store.Map(payloads, k.Payload)...)
+		keys = append(keys, redis.Map(payloads, k.Payload)...)
 		return func() error {
 			err := models()
 			for _, one := range checks {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
@@ -30,7 +31,7 @@ func each[T any](check func(context.Context, T) error) func(context.Context, []T
 
 // typed picks the names whose keys are of the type that is wanted, or gone, and tells of the others.
 func (c *checker) typed(ctx context.Context, key func(name string) string, want string, names []string) (fit []string, err error) {
-	keys := store.Map(names, key)
+	keys := redis.Map(names, key)
 	types, err := c.store.Report().Types(ctx, keys)
 	if err != nil {
 		return nil, err

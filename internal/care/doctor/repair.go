@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
@@ -85,10 +86,10 @@ func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) erro
 
 // despite goes on where Redis answers that it does not take a repair, as with NOREPLICAS, OOM or MISCONF: that is why it was left.
 func (c *checker) despite(left string, err error) (why string, failed error) {
-	if err == nil || !store.Answered(err) {
+	if err == nil || !redis.Answered(err) {
 		return left, err
 	}
-	if _, is := store.Misfit(err); !is { // that is told of as a key
+	if _, is := redis.WrongType(err); !is { // that is told of as a key
 		c.refused = err.Error()
 	}
 	return err.Error(), nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
@@ -56,7 +57,7 @@ func (c *checker) sets(ctx context.Context) error {
 func (c *checker) eachPicked(
 	ctx context.Context, key string, sorted bool, pick func(context.Context, []string) ([]string, error), check func(context.Context, []string) error,
 ) error {
-	return store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
+	return redis.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
 		return c.in.EachMember(ctx, key, sorted, visit)
 	}, func(ctx context.Context, uids []string) (func() error, error) {
 		picked, err := pick(ctx, uids)

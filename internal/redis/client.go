@@ -1,4 +1,5 @@
-package store
+// Package redis has the connections to Redis and the ways to talk to it: clients, scripts, retries and replies. It knows nothing of models.
+package redis
 
 import (
 	"bytes"
@@ -12,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/refreshd/refreshd/internal/redisurl"
@@ -24,14 +25,14 @@ import (
 // otherwise. It has no switch for that per command, so whoever sends a command chooses a client.
 type Clients struct {
 	// Read is for what may be repeated: reads. It retries. No script goes through it, for all of them write.
-	Read redis.UniversalClient
+	Read goredis.UniversalClient
 	// Write is for everything with a side effect. It never sends a command twice: an error means that nobody knows, and
 	// the caller asks or tries again in a way that is safe.
-	Write redis.UniversalClient
+	Write goredis.UniversalClient
 	// Block is for calls that wait in the server, with a timeout of one second there and no deadline here: a deadline
-	// would drop an element that is already on its way. Never sends twice. At most four calls at a time for each of MaxParts, and one for each
-	// attempt of a worker pool that waits for a verdict. It receives no value above 64 KiB: the call ends with an error, and its connection with it.
-	Block redis.UniversalClient
+	// would drop an element that is already on its way. Never sends twice. At most MaxWaiting calls at a time.
+	// It receives no value above 64 KiB: the call ends with an error, and its connection with it.
+	Block goredis.UniversalClient
 	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
 	Clustered bool
 
@@ -51,6 +52,9 @@ type ConnectOptions struct {
 	ClientName string
 }
 
+// MaxWaiting is how many calls of the client Block may wait at a time.
+const MaxWaiting = 4096
+
 const (
 	dialTimeout = 2 * time.Second
 	// ioTimeout outlasts a fork or a slow disk of Redis, at which nothing is gained by giving up.
@@ -67,7 +71,7 @@ const (
 
 	ordinaryPool = 10
 	pipelinePool = 4
-	blockingPool = 4 * MaxParts // dispatcher, poller and worker of one process wait side by side
+	blockingPool = MaxWaiting
 	never        = -1
 )
 
@@ -92,7 +96,7 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := redis.UniversalOptions{
+	read := goredis.UniversalOptions{
 		OnConnect: nameConnections(options.ClientName), TLSConfig: security, MaxRetries: once,
 		PoolSize: ordinaryPool, PipelinePoolSize: pipelinePool, ContextTimeoutEnabled: true,
 	}
@@ -101,7 +105,7 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 	write.MaxRedirects = never // a cluster client repeats a command after a lost reply as long as it may redirect, whatever MaxRetries says
 	block := write
 	block.PoolSize, block.PipelinePoolSize, block.ContextTimeoutEnabled = blockingPool, never, false
-	dial := redis.NewDialer(&redis.Options{DialTimeout: dialTimeout, TLSConfig: security})
+	dial := goredis.NewDialer(&goredis.Options{DialTimeout: dialTimeout, TLSConfig: security})
 	block.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -110,17 +114,17 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 		return &boundedConn{Conn: conn}, nil
 	}
 	clients := &Clients{newClient(a, read), newClient(a, write), newClient(a, block), a.Topology == redisurl.Cluster, a}
-	clients.Read.AddHook(Insistent{})
-	clients.Write.AddHook(Insistent{Writes: true})
+	clients.Read.AddHook(RetryHook{})
+	clients.Write.AddHook(RetryHook{Writes: true})
 	return clients, nil
 }
 
 // nameConnections gives each connection a name. A service may forbid that, and nothing depends on it.
-func nameConnections(name string) func(ctx context.Context, conn *redis.Conn) error {
+func nameConnections(name string) func(ctx context.Context, conn *goredis.Conn) error {
 	if name == "" {
 		return nil
 	}
-	return func(ctx context.Context, conn *redis.Conn) error {
+	return func(ctx context.Context, conn *goredis.Conn) error {
 		if err := conn.ClientSetName(ctx, name).Err(); !Answered(err) {
 			return err
 		}
@@ -139,7 +143,7 @@ const once = 1
 
 // newClient completes the options with what all clients share. It chooses by the topology, where redis.NewUniversalClient would guess by
 // the number of hosts.
-func newClient(a redisurl.Address, o redis.UniversalOptions) redis.UniversalClient {
+func newClient(a redisurl.Address, o goredis.UniversalOptions) goredis.UniversalClient {
 	o.Addrs, o.MasterName, o.DB = a.Hosts, a.Master, a.DB
 	o.Username, o.Password = a.Username, a.Password
 	o.SentinelUsername, o.SentinelPassword = a.SentinelUsername, a.SentinelPassword
@@ -154,11 +158,11 @@ func newClient(a redisurl.Address, o redis.UniversalOptions) redis.UniversalClie
 	case redisurl.Cluster:
 		options := o.Cluster()
 		options.ClusterStateReloadInterval = clusterReload
-		return redis.NewClusterClient(options)
+		return goredis.NewClusterClient(options)
 	case redisurl.Sentinel:
-		return redis.NewFailoverClient(o.Failover())
+		return goredis.NewFailoverClient(o.Failover())
 	default:
-		return redis.NewClient(o.Simple())
+		return goredis.NewClient(o.Simple())
 	}
 }
 
@@ -198,7 +202,7 @@ func (o ConnectOptions) tls(a redisurl.Address) (*tls.Config, error) {
 // LogTo hands every line that go-redis would print on stderr to log: dial failures, masters that sentinels name. There is
 // one such log in a program; LogTo may be called at any time. A nil log drops the lines.
 func LogTo(log func(ctx context.Context, message string)) {
-	redis.SetLogger(lines(log))
+	goredis.SetLogger(lines(log))
 }
 
 type lines func(ctx context.Context, message string)
@@ -236,7 +240,7 @@ func (c *boundedConn) SetWriteDeadline(at time.Time) error {
 
 // SetReadDeadline shortens the deadline of a call that waits: go-redis adds 10 s to the time for which it blocks.
 func (c *boundedConn) SetReadDeadline(at time.Time) error {
-	if most := c.sent.Add(blockFor); !c.sent.IsZero() && at.After(most) {
+	if most := c.sent.Add(BlockFor); !c.sent.IsZero() && at.After(most) {
 		at = most
 	}
 	return c.Conn.SetReadDeadline(at)
@@ -279,9 +283,9 @@ func (c *boundedConn) follow(received []byte) (rest []byte) {
 // probeTimeout bounds the question whether a server speaks TLS.
 const probeTimeout = 3 * time.Second
 
-// schemeHint says that the scheme of the address does not fit the server, which then only falls silent or hangs up; empty: it fits, or that
+// SchemeHint says that the scheme of the address does not fit the server, which then only falls silent or hangs up; empty: it fits, or that
 // cannot be told. err is why there was no answer.
-func (c *Clients) schemeHint(ctx context.Context, err error) string {
+func (c *Clients) SchemeHint(ctx context.Context, err error) string {
 	if len(c.address.Hosts) == 0 || c.address.Topology == redisurl.Socket || Answered(err) {
 		return ""
 	}
@@ -310,4 +314,19 @@ func (c *Clients) schemeHint(ctx context.Context, err error) string {
 		return "; the server speaks TLS there: try " + c.address.Counterpart()
 	}
 	return ""
+}
+
+// BlockFor is how long a blocking call waits in the server; go-redis cannot be interrupted meanwhile, so shutdown takes as
+// long.
+const BlockFor = time.Second
+
+// Arrived tells by the end of a blocking call whether anything came, be it too large to be received.
+func Arrived(err error, doing string) (bool, error) {
+	switch {
+	case Missing(err):
+		return false, nil
+	case errors.Is(err, errLarge):
+		return true, nil
+	}
+	return err == nil, Wrap(err, doing)
 }

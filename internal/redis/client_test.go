@@ -1,4 +1,4 @@
-package store
+package redis
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -27,8 +27,8 @@ func connect(t *testing.T, address string, options ConnectOptions) *Clients {
 	return clients
 }
 
-func (c *Clients) all() map[string]redis.UniversalClient {
-	return map[string]redis.UniversalClient{"Read": c.Read, "Write": c.Write, "Block": c.Block}
+func (c *Clients) all() map[string]goredis.UniversalClient {
+	return map[string]goredis.UniversalClient{"Read": c.Read, "Write": c.Write, "Block": c.Block}
 }
 
 // expectWorking sends each client what it is there for, on keys of all slots.
@@ -137,10 +137,10 @@ var sideEffects = map[string]struct {
 		return c.Write.Eval(ctx, push, []string{"{cut}"}).Err()
 	}, 4},
 	"pipeline": {func(ctx context.Context, c *Clients) error {
-		return only(c.Write.Pipelined(ctx, func(p redis.Pipeliner) error { return p.RPush(ctx, "{cut}", "four").Err() }))
+		return only(c.Write.Pipelined(ctx, func(p goredis.Pipeliner) error { return p.RPush(ctx, "{cut}", "four").Err() }))
 	}, 4},
 	"transaction": {func(ctx context.Context, c *Clients) error {
-		return only(c.Write.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.RPush(ctx, "{cut}", "four").Err() }))
+		return only(c.Write.TxPipelined(ctx, func(p goredis.Pipeliner) error { return p.RPush(ctx, "{cut}", "four").Err() }))
 	}, 4},
 	"BLPOP": {func(ctx context.Context, c *Clients) error { return c.Block.BLPop(ctx, time.Second, "{cut}").Err() }, 2},
 }
@@ -180,16 +180,16 @@ type wire struct {
 	sent strings.Builder // guarded by mu: everything
 }
 
-func (w *wire) DialHook(next redis.DialHook) redis.DialHook {
+func (w *wire) DialHook(next goredis.DialHook) goredis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		return &wiredConn{Conn: conn, wire: w}, err
 	}
 }
 
-func (*wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (*wire) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook { return next }
 
-func (*wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (*wire) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
 }
 
@@ -233,8 +233,8 @@ func connectThrough(t *testing.T, w *wire, s *testkit.Server) *Clients {
 	t.Helper()
 	clients := connect(t, map[bool]string{true: "redis-cluster://", false: ""}[s.IsCluster()]+s.Addr, ConnectOptions{})
 	for _, client := range clients.all() {
-		if cluster, is := client.(*redis.ClusterClient); is {
-			cluster.OnNewNode(func(node *redis.Client) { node.AddHook(w) })
+		if cluster, is := client.(*goredis.ClusterClient); is {
+			cluster.OnNewNode(func(node *goredis.Client) { node.AddHook(w) })
 		} else {
 			client.AddHook(w)
 		}
@@ -248,8 +248,8 @@ func TestOrdinaryCallEndsAtItsDeadlineWhenRedisIsSilent(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() }) // connections in the backlog end with it
 	clients := connect(t, listener.Addr().String(), ConnectOptions{})
-	for name, client := range map[string]redis.UniversalClient{"Read": clients.Read, "Write": clients.Write} {
-		options := client.(*redis.Client).Options()
+	for name, client := range map[string]goredis.UniversalClient{"Read": clients.Read, "Write": clients.Write} {
+		options := client.(*goredis.Client).Options()
 		options.ReadTimeout, options.WriteTimeout = time.Hour, time.Hour // only its deadline can end the call
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -305,7 +305,7 @@ func TestSentinelsNameTheMasterAndHaveCredentialsOfTheirOwn(t *testing.T) {
 	good := "redis-sentinel://app:master%2Fpw@127.0.0.1:1," + addr + "/mymaster/3?sentinel_username=watch&sentinel_password="
 	clients := connect(t, good+"sentinel%26pw", ConnectOptions{})
 	expectWorking(t, clients)
-	expectEqual(t, "database", 3, clients.Write.(*redis.Client).Options().DB)
+	expectEqual(t, "database", 3, clients.Write.(*goredis.Client).Options().DB)
 	expectEqual(t, "clustered", false, clients.Clustered)
 	expectNoAnswer(t, connect(t, good+"wrong", ConnectOptions{}))
 }
@@ -337,7 +337,7 @@ func TestTLSTrustsThePrivateAuthorityAndShowsACertificate(t *testing.T) {
 
 func TestAClusterClientSpeaksTLSToEveryNodeAndOnlyReadsFollowRedirections(t *testing.T) {
 	for name, client := range connect(t, "rediss-cluster://h1,h2", ConnectOptions{ServerName: "redis.internal"}).all() {
-		o := client.(*redis.ClusterClient).Options()
+		o := client.(*goredis.ClusterClient).Options()
 		failIf(t, o.TLSConfig == nil || o.TLSConfig.ServerName != "redis.internal" || (o.MaxRedirects > 0) != (name == "Read"),
 			"%s: %+v and %d redirections, want server name redis.internal, and none but for reads", name, o.TLSConfig, o.MaxRedirects)
 	}

@@ -1,9 +1,12 @@
-package store
+package report
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // QueuePosition is where a model stands in the line of those that workers take next.
@@ -22,24 +25,24 @@ func (p QueuePosition) Wait() time.Duration {
 
 // QueuePosition tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
 // meanwhile. It reads the whole list, so it is for people, not for loops.
-func (s Report) QueuePosition(ctx context.Context, m *Record) (QueuePosition, error) {
-	pipe, k := s.Clients.Read.Pipeline(), &s.Keys
-	now, err := s.Now(ctx)
+func (r Report) QueuePosition(ctx context.Context, m *store.Record) (QueuePosition, error) {
+	pipe, k := r.store.Clients.Read.Pipeline(), &r.store.Keys
+	now, err := r.store.Now(ctx)
 	if err != nil {
 		return QueuePosition{}, err
 	}
 	entries, urgent := pipe.LRange(ctx, k.Input, 0, -1), pipe.ZCard(ctx, k.Urgent)
-	calm := pipe.ZCount(ctx, k.Due, "-inf", Millis(now))
+	calm := pipe.ZCount(ctx, k.Due, "-inf", redis.Millis(now))
 	hurried, due := pipe.ZRank(ctx, k.Urgent, m.UID), pipe.ZRank(ctx, k.Due, m.UID)
-	if err := ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return QueuePosition{}, fmt.Errorf("read the input list: %w", err)
 	}
-	samples, err := s.HeadSamples(ctx)
+	samples, err := r.store.HeadSamples(ctx)
 	place, waiting := QueuePosition{Rate: samples.Rate()}, len(entries.Val())
 	switch {
 	case m.Running():
 		for i, raw := range entries.Val() {
-			if entry, _ := s.Wire().ParseEntry(raw); entry.AttemptUID == m.AttemptUID {
+			if entry, _ := r.store.Wire().ParseEntry(raw); entry.AttemptUID == m.AttemptUID {
 				place.No = i + 1
 			}
 		}

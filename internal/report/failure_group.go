@@ -1,4 +1,4 @@
-package store
+package report
 
 import (
 	"cmp"
@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // FailureGroup is what is known of a fingerprint by which models are failing, or were within a day.
@@ -29,25 +32,25 @@ type FailureGroup struct {
 }
 
 func newFailureGroup(id string, models int64, hash map[string]string) FailureGroup {
-	first, _ := readStoredTime(hash["first_at"]) // what is no time is none
-	last, _ := readStoredTime(hash["last_at"])
+	first, _ := store.ReadStoredTime(hash["first_at"]) // what is no time is none
+	last, _ := store.ReadStoredTime(hash["last_at"])
 	return FailureGroup{
 		ID: id, Text: hash["signature"], Reason: hash["reason"], ErrorType: hash["error_type"], UID: hash["uid"], UIDs: strings.Fields(hash["uids"]),
-		FirstAt: first, LastAt: last, Models: models, Failures: parseInt(hash["failures"]), Began: parseInt(hash["began"]), Ended: parseInt(hash["ended"]),
+		FirstAt: first, LastAt: last, Models: models, Failures: redis.ParseInt(hash["failures"]), Began: redis.ParseInt(hash["began"]), Ended: redis.ParseInt(hash["ended"]),
 	}
 }
 
 // FailureGroups reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
-func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
-	all, _, err := s.readFailureGroups(ctx, s.Keys.Errors)
+func (r Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
+	all, _, err := r.readFailureGroups(ctx, r.store.Keys.Errors)
 	if err != nil {
 		return nil, err
 	}
-	pipe := s.Clients.Read.Pipeline()
-	ids := Map(all, func(one FailureGroup) []*redis.StringCmd {
-		return Map(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
+	pipe := r.store.Clients.Read.Pipeline()
+	ids := redis.Map(all, func(one FailureGroup) []*goredis.StringCmd {
+		return redis.Map(one.UIDs, func(uid string) *goredis.StringCmd { return pipe.HGet(ctx, r.store.Keys.Model(uid), store.FieldError) })
 	})
-	err = ExecReads(ctx, pipe)
+	err = redis.ExecReads(ctx, pipe)
 	for i := range all {
 		var failing []string
 		for j, uid := range all[i].UIDs {
@@ -57,12 +60,12 @@ func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 		}
 		all[i].UIDs = failing
 	}
-	return all, Wrap(err, "read models of fingerprints")
+	return all, redis.Wrap(err, "read models of fingerprints")
 }
 
 // PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
-func (s Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
-	all, scores, err := s.readFailureGroups(ctx, s.Keys.PastErrors)
+func (r Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
+	all, scores, err := r.readFailureGroups(ctx, r.store.Keys.PastErrors)
 	for i := range all {
 		all[i].Models, all[i].PastAt = 0, time.UnixMilli(int64(scores[i].Score)).UTC()
 	}
@@ -70,13 +73,13 @@ func (s Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
 }
 
 // readFailureGroups reads those of a set, with their scores.
-func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGroup, []redis.Z, error) {
-	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, key, 0, -1).Result()
+func (r Report) readFailureGroups(ctx context.Context, key string) ([]FailureGroup, []goredis.Z, error) {
+	members, err := r.store.Clients.Read.ZRevRangeWithScores(ctx, key, 0, -1).Result()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read fingerprints: %w", err)
 	}
-	hashes, err := ReadEach(ctx, s.Clients.Read, "read fingerprints", members, func(pipe redis.Pipeliner, member redis.Z) *redis.MapStringStringCmd {
-		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
+	hashes, err := redis.ReadEach(ctx, r.store.Clients.Read, "read fingerprints", members, func(pipe goredis.Pipeliner, member goredis.Z) *goredis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, r.store.Keys.Error(fmt.Sprint(member.Member)))
 	})
 	all := make([]FailureGroup, len(members))
 	for i, hash := range hashes {
@@ -85,18 +88,18 @@ func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGro
 	return all, members, err
 }
 
-// ReadFailureGroup reads what is known of one fingerprint; false: nothing.
-func (s Report) ReadFailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
-	pipe := s.Clients.Read.Pipeline()
-	models, hash := pipe.ZScore(ctx, s.Keys.Errors, id), pipe.HGetAll(ctx, s.Keys.Error(id))
-	err = ExecReads(ctx, pipe)
-	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, Wrap(err, "read a fingerprint")
+// FailureGroup reads what is known of one fingerprint; false: nothing.
+func (r Report) FailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
+	pipe := r.store.Clients.Read.Pipeline()
+	models, hash := pipe.ZScore(ctx, r.store.Keys.Errors, id), pipe.HGetAll(ctx, r.store.Keys.Error(id))
+	err = redis.ExecReads(ctx, pipe)
+	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, redis.Wrap(err, "read a fingerprint")
 }
 
 // FailingAlike reads what is known of a fingerprint in all parts of the queue.
-func (s Report) FailingAlike(ctx context.Context, id string) (sum FailureGroup, err error) {
-	for _, part := range s.parts() {
-		one, known, err := part.Report().ReadFailureGroup(ctx, id)
+func (r Report) FailingAlike(ctx context.Context, id string) (sum FailureGroup, err error) {
+	for _, part := range r.store.AllParts() {
+		one, known, err := Of(part).FailureGroup(ctx, id)
 		if err != nil {
 			return sum, err
 		}
@@ -127,9 +130,9 @@ func (one *FailureGroup) Add(other *FailureGroup) {
 	one.UIDs = uids[:min(len(uids), 3)]
 }
 
-// SumFailureGroups adds up the parts of a queue, that of most models first.
-func (q QueueReport) SumFailureGroups(read func(*Store) ([]FailureGroup, error)) ([]FailureGroup, error) {
-	return sumOf(q.Queue, read, func(s *FailureGroup) string { return s.ID }, (*FailureGroup).Add, func(a, b FailureGroup) int {
+// FailureGroups adds up the parts of a queue, that of most models first.
+func (q Queue) FailureGroups(read func(*store.Store) ([]FailureGroup, error)) ([]FailureGroup, error) {
+	return store.SumOf(q.queue, read, func(s *FailureGroup) string { return s.ID }, (*FailureGroup).Add, func(a, b FailureGroup) int {
 		return cmp.Or(cmp.Compare(b.Models, a.Models), b.PastAt.Compare(a.PastAt), b.LastAt.Compare(a.LastAt), cmp.Compare(a.ID, b.ID))
 	})
 }

@@ -1,4 +1,4 @@
-package store
+package redis
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -17,20 +17,20 @@ import (
 // ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
 var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
 
-// checkCall, which tests of this package set, looks at each call of a script: its digest, its keys and how many arguments it has.
-var checkCall func(digest string, keys []string, args int)
+// CheckCall looks at each call of a script: its digest, its keys and how many arguments it has. Tests set it.
+var CheckCall func(digest string, keys []string, args int)
 
-// Load returns the script of a file.
-func Load(file string) *redis.Script { return redis.NewScript(scripts.Source(file)) }
+// LoadScript returns the script of a file.
+func LoadScript(file string) *goredis.Script { return goredis.NewScript(scripts.Source(file)) }
 
-// Run runs a script by its digest. When Redis does not know it, as after a restart, run loads all scripts and tries once more. The text
+// RunScript runs a script by its digest. When Redis does not know it, as after a restart, it loads all scripts and tries once more. The text
 // never goes with a call (EVAL): a user who may run our scripts need not be one who may run any.
-func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args ...any) *redis.Cmd {
-	if checkCall != nil {
-		checkCall(script.Hash(), keys, len(args))
+func RunScript(ctx context.Context, client goredis.UniversalClient, script *goredis.Script, keys []string, args ...any) *goredis.Cmd {
+	if CheckCall != nil {
+		CheckCall(script.Hash(), keys, len(args))
 	}
 	reply := client.EvalSha(ctx, script.Hash(), keys, args...)
-	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
+	if !goredis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
 		return reply
 	}
 	if err := loadAll(ctx, client, keys[0]); err != nil {
@@ -42,23 +42,23 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 
 // WriteIf writes in one step what check has asked for, unless one of keys has changed since: then it checks again. check reads by tx alone. false:
 // there was nothing to write. It takes four calls, so it is for what happens now and then.
-func (c *Clients) WriteIf(ctx context.Context, check func(tx *redis.Tx) (bool, error), write func(pipe redis.Pipeliner), keys ...string) (written bool, err error) {
-	for range maxConflicts {
-		err = c.Write.Watch(ctx, func(tx *redis.Tx) (err error) {
+func (c *Clients) WriteIf(ctx context.Context, check func(tx *goredis.Tx) (bool, error), write func(pipe goredis.Pipeliner), keys ...string) (written bool, err error) {
+	for range MaxConflicts {
+		err = c.Write.Watch(ctx, func(tx *goredis.Tx) (err error) {
 			if written, err = check(tx); err != nil || !written {
 				return err
 			}
-			_, err = tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			_, err = tx.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
 				write(pipe)
 				return nil
 			})
 			return err
 		}, keys...)
-		if !errors.Is(err, redis.TxFailedErr) {
+		if !errors.Is(err, goredis.TxFailedErr) {
 			return written && err == nil, err
 		}
 	}
-	return false, errConflicts
+	return false, ErrConflicts
 }
 
 // LoadScripts makes Redis know all scripts where a key lives, also those that only others run. ErrNotLoaded: this user may not load any.
@@ -67,8 +67,8 @@ func (c *Clients) LoadScripts(ctx context.Context, key string) error {
 }
 
 // loadAll loads all scripts where a key lives, also for users who may not do so themselves.
-func loadAll(ctx context.Context, client redis.UniversalClient, key string) error {
-	node, err := masterFor(ctx, client, key)
+func loadAll(ctx context.Context, client goredis.UniversalClient, key string) error {
+	node, err := MasterFor(ctx, client, key)
 	if err != nil {
 		return fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -98,10 +98,10 @@ type Call struct {
 func (c *Clients) Watch(clock func() time.Time, told func(Call)) {
 	names := map[string]string{}
 	for file, text := range scripts.Sources() {
-		names[redis.NewScript(text).Hash()] = strings.TrimSuffix(file, ".lua")
+		names[goredis.NewScript(text).Hash()] = strings.TrimSuffix(file, ".lua")
 	}
-	watched := map[redis.UniversalClient]bool{}
-	for _, client := range []redis.UniversalClient{c.Read, c.Write, c.Block} {
+	watched := map[goredis.UniversalClient]bool{}
+	for _, client := range []goredis.UniversalClient{c.Read, c.Write, c.Block} {
 		if !watched[client] {
 			client.AddHook(&watch{clock: clock, told: told, names: names})
 			watched[client] = true
@@ -116,10 +116,10 @@ type watch struct {
 	names map[string]string // of scripts, by their digests
 }
 
-func (w *watch) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (w *watch) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
-func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
+func (w *watch) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, command goredis.Cmder) error {
 		script := ""
 		if command.Name() == "evalsha" {
 			digest, _ := command.Args()[1].(string)
@@ -137,8 +137,8 @@ func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
+func (w *watch) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []goredis.Cmder) error {
 		err := next(ctx, commands)
 		w.failed(err)
 		return err
@@ -153,8 +153,14 @@ func (w *watch) failed(err error) {
 
 // fault is an error that a monitor should know of: that there is none is an answer, and what Redis does not know yet is loaded.
 func fault(err error) error {
-	if Missing(err) || redis.HasErrorPrefix(err, "NOSCRIPT") || redis.HasErrorPrefix(err, "NOGROUP") || redis.HasErrorPrefix(err, "no such key") {
+	if Missing(err) || goredis.HasErrorPrefix(err, "NOSCRIPT") || goredis.HasErrorPrefix(err, "NOGROUP") || goredis.HasErrorPrefix(err, "no such key") {
 		return nil
 	}
 	return err
 }
+
+// MaxConflicts bounds how often a change is decided again because somebody else was quicker.
+const MaxConflicts = 100
+
+// ErrConflicts says that a change was given up after MaxConflicts.
+var ErrConflicts = errors.New("expected what is changed to stand still for a moment, found it changed again and again")

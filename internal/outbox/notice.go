@@ -1,4 +1,4 @@
-package store
+package outbox
 
 import (
 	"context"
@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
 var (
-	routeNotices   = Load("route-notices.lua")
-	settleNotices  = Load("settle-notices.lua")
-	requeueNotices = Load("requeue-notices.lua")
+	routeNotices   = redis.LoadScript("route-notices.lua")
+	settleNotices  = redis.LoadScript("settle-notices.lua")
+	requeueNotices = redis.LoadScript("requeue-notices.lua")
 )
 
 // Bounds of what waits for recipients.
@@ -42,27 +44,27 @@ type Addressed struct {
 
 // Route puts entries of the outbox in the lines of their recipients and acknowledges them, all of one entry or nothing. An entry that another
 // notifier has routed is left alone. It returns how many were routed.
-func (s Outbox) Route(ctx context.Context, entries []Routed) (routed int, err error) {
+func (o Outbox) Route(ctx context.Context, entries []Routed) (routed int, err error) {
 	if len(entries) == 0 {
 		return 0, nil
 	}
-	keys, args := []string{s.Keys.Outbox, s.Keys.Stats, s.Keys.Deliveries}, []any{notifierGroup, maxLine}
+	keys, args := []string{o.store.Keys.Outbox, o.store.Keys.Stats, o.store.Keys.Deliveries}, []any{notifierGroup, maxLine}
 	for _, entry := range entries {
 		args = append(args, entry.ID, entry.Nobody, len(entry.Told))
 		for _, told := range entry.Told {
-			keys = append(keys, s.Keys.Recipients(told.Channel), s.Keys.Notices(told.Recipient))
-			args = append(args, told.Recipient, Millis(told.At), told.Notice)
+			keys = append(keys, o.store.Keys.Recipients(told.Channel), o.store.Keys.Notices(told.Recipient))
+			args = append(args, told.Recipient, redis.Millis(told.At), told.Notice)
 		}
 	}
-	routed, err = Run(ctx, s.Clients.Write, routeNotices, keys, args...).Int()
-	return routed, Wrap(err, "route entries of the outbox")
+	routed, err = redis.RunScript(ctx, o.store.Clients.Write, routeNotices, keys, args...).Int()
+	return routed, redis.Wrap(err, "route entries of the outbox")
 }
 
 // DueRecipients are recipients of a channel that may be told something by now, those that wait longest first.
-func (s Outbox) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
-	by := &redis.ZRangeBy{Min: "-inf", Max: Millis(now), Count: int64(limit)}
-	recipients, err := s.Clients.Read.ZRangeByScore(ctx, s.Keys.Recipients(channel), by).Result()
-	return recipients, Wrap(err, "read who is to be told")
+func (o Outbox) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
+	by := &goredis.ZRangeBy{Min: "-inf", Max: redis.Millis(now), Count: int64(limit)}
+	recipients, err := o.store.Clients.Read.ZRangeByScore(ctx, o.store.Keys.Recipients(channel), by).Result()
+	return recipients, redis.Wrap(err, "read who is to be told")
 }
 
 // Delivery is how far the telling of one recipient is.
@@ -98,13 +100,13 @@ type Mailbox struct {
 }
 
 // ReadMailbox reads what waits for a recipient, at most so many notices.
-func (s Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
-	pipe := s.Clients.Read.Pipeline()
-	delivery, notices := pipe.HGet(ctx, s.Keys.Deliveries, recipient), pipe.LRange(ctx, s.Keys.Notices(recipient), 0, int64(most)-1)
+func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
+	pipe := o.store.Clients.Read.Pipeline()
+	delivery, notices := pipe.HGet(ctx, o.store.Keys.Deliveries, recipient), pipe.LRange(ctx, o.store.Keys.Notices(recipient), 0, int64(most)-1)
 	_, err := pipe.Exec(ctx)
 	line := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
 	_ = json.Unmarshal([]byte(line.text), &line.Delivery) // what cannot be read begins anew
-	return line, Wrap(ignoreMissing(err), "read what a recipient is told")
+	return line, redis.Wrap(redis.IgnoreMissing(err), "read what a recipient is told")
 }
 
 // Settlement is what becomes of the line of a recipient.
@@ -119,8 +121,8 @@ type Settlement struct {
 }
 
 // Settle says what has become of a line since it was read; false: somebody else has it in hand, and nothing has changed.
-func (s Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool, error) {
-	k := &s.Keys
+func (o Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool, error) {
+	k := &o.store.Keys
 	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries, k.Undelivered, k.Stats}
 	lost := ""
 	if to.Undelivered != "" {
@@ -130,24 +132,24 @@ func (s Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool,
 		}) // texts and numbers only
 		lost, to.Delivery.Tries = string(text), 0
 	}
-	next, first := Millis(to.Next), ""
+	next, first := redis.Millis(to.Next), ""
 	if len(line.Notices) > 0 {
 		first = line.Notices[0]
 	}
-	settled, err := Run(ctx, s.Clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
+	settled, err := redis.RunScript(ctx, o.store.Clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
 	if settled {
 		line.Delivery, line.text, line.Notices = to.Delivery, to.Delivery.text(), line.Notices[to.Done:]
 	}
-	return settled, Wrap(err, "settle what a recipient is told")
+	return settled, redis.Wrap(err, "settle what a recipient is told")
 }
 
 // PushToList gives a message to other programs, in a list that keeps the newest.
-func (s Outbox) PushToList(ctx context.Context, name string, notices []string) error {
-	pipe, key := s.Clients.Write.Pipeline(), s.Keys.Told(name)
+func (o Outbox) PushToList(ctx context.Context, name string, notices []string) error {
+	pipe, key := o.store.Clients.Write.Pipeline(), o.store.Keys.Told(name)
 	pipe.RPush(ctx, key, notices)
 	pipe.LTrim(ctx, key, -maxTold, -1)
 	_, err := pipe.Exec(ctx)
-	return Wrap(err, "push to a list")
+	return redis.Wrap(err, "push to a list")
 }
 
 // Undelivered is a message that could not be delivered.
@@ -163,23 +165,23 @@ type Undelivered struct {
 }
 
 // ID names the message for people.
-func (u *Undelivered) ID() string { return shortID(u.text) }
+func (u *Undelivered) ID() string { return store.ShortID(u.text) }
 
 // Undelivered reads the messages that could not be delivered, oldest first.
-func (s Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
-	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Undelivered, 0, -1).Result()
+func (o Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
+	texts, err := o.store.Clients.Read.LRange(ctx, o.store.Keys.Undelivered, 0, -1).Result()
 	all := make([]Undelivered, len(texts))
 	for i, text := range texts {
 		_ = json.Unmarshal([]byte(text), &all[i]) // what cannot be read is empty
 		all[i].text = text
 	}
-	return all, Wrap(err, "read what could not be delivered")
+	return all, redis.Wrap(err, "read what could not be delivered")
 }
 
 // RequeueUndelivered puts messages back in the lines of their recipients, who are told at once, and returns how many were still kept. After an
 // error it may be repeated.
-func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (moved int, err error) {
-	now, err := s.Now(ctx)
+func (o Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (moved int, err error) {
+	now, err := o.store.Now(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -187,9 +189,9 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 		if one.Channel == "" || len(one.Notices) == 0 {
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
-		keys := []string{s.Keys.Undelivered, s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries}
-		args := append([]any{one.text, one.Recipient, Millis(now)}, anys(one.Notices)...)
-		done, err := Run(ctx, s.Clients.Write, requeueNotices, keys, args...).Int()
+		keys := []string{o.store.Keys.Undelivered, o.store.Keys.Recipients(one.Channel), o.store.Keys.Notices(one.Recipient), o.store.Keys.Deliveries}
+		args := append([]any{one.text, one.Recipient, redis.Millis(now)}, redis.Anys(one.Notices)...)
+		done, err := redis.RunScript(ctx, o.store.Clients.Write, requeueNotices, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue what could not be delivered: %w", err)
 		}
@@ -198,7 +200,7 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 }
 
 // DropUndelivered forgets messages, and returns how many were still kept.
-func (s Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
-	dropped, err = dropKept(ctx, s.Store, s.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
-	return dropped, Wrap(err, "drop what could not be delivered")
+func (o Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
+	dropped, err = store.DropKept(ctx, o.store, o.store.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
+	return dropped, redis.Wrap(err, "drop what could not be delivered")
 }

@@ -1,4 +1,4 @@
-package store
+package redis
 
 import (
 	"context"
@@ -26,9 +26,9 @@ func TestWhatRedisAnswersWhileItIsNotReadyPasses(t *testing.T) {
 		"WRONGTYPE Operation against a key holding the wrong kind of value": false,
 	} {
 		err := fmt.Errorf("commit a batch: %w", redisError(text))
-		failIf(t, Passing(err) != want, "%s: want %t", text, want)
+		failIf(t, IsTransient(err) != want, "%s: want %t", text, want)
 	}
-	failIf(t, !Passing(errors.New("i/o timeout")), "want that a call without an answer may pass")
+	failIf(t, !IsTransient(errors.New("i/o timeout")), "want that a call without an answer may pass")
 }
 
 // Patience begins anew with each call, whoever makes others meanwhile.
@@ -36,7 +36,7 @@ func TestWhoInsistsIsToldOfEachCallWithoutAnAnswerAndOfTheEnd(t *testing.T) {
 	lost, refused := errors.New("i/o timeout"), redisError("OOM command not allowed")
 	var told []error
 	begun := 0
-	ctx := Insist(t.Context(), func(context.Context) func(error) error {
+	ctx := WithRetry(t.Context(), func(context.Context) func(error) error {
 		begun++
 		return func(err error) error {
 			told = append(told, err)
@@ -45,13 +45,13 @@ func TestWhoInsistsIsToldOfEachCallWithoutAnAnswerAndOfTheEnd(t *testing.T) {
 	})
 	for _, row := range [][]error{{nil}, {lost, nil}, {refused}, {lost, lost, refused}, {lost, nil}} {
 		want := row[len(row)-1]
-		ctx, unheard := listen(ctx)
+		ctx, retried := TrackRetry(ctx)
 		again := len(row) > 1
-		err := insist(ctx, func(context.Context) (err error) {
+		err := Retry(ctx, func(context.Context) (err error) {
 			err, row = row[0], row[1:]
 			return err
 		})
-		failIf(t, !errors.Is(err, want) || *unheard != again, "want %v, again: %t; got %v, %t", want, again, err, *unheard)
+		failIf(t, !errors.Is(err, want) || *retried != again, "want %v, again: %t; got %v, %t", want, again, err, *retried)
 	}
 	want := []error{lost, nil, lost, lost, nil, lost, nil}
 	failIf(t, fmt.Sprint(told) != fmt.Sprint(want) || begun != 3, "want %v told in 3 rows, got %v in %d", want, told, begun)
@@ -61,10 +61,10 @@ func TestNobodyInsistsBehindTheEndOfItsContextNorUnasked(t *testing.T) {
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	endless := func(context.Context) func(error) error { return func(error) error { return nil } }
-	for _, ctx := range []context.Context{t.Context(), Insist(ended, endless), Insist(Insist(t.Context(), endless), nil)} {
+	for _, ctx := range []context.Context{t.Context(), WithRetry(ended, endless), WithRetry(WithRetry(t.Context(), endless), nil)} {
 		calls := 0
-		err := insist(ctx, func(ctx context.Context) error {
-			return insist(ctx, func(context.Context) error {
+		err := Retry(ctx, func(ctx context.Context) error {
+			return Retry(ctx, func(context.Context) error {
 				calls++
 				return errors.New("i/o timeout")
 			})
