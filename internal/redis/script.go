@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,12 +94,15 @@ type Call struct {
 	Err error
 }
 
+// scriptNames are the names that metrics had for scripts before their files were called otherwise.
+var scriptNames = map[string]string{"txn.lua": "commit"}
+
 // Watch tells of every call of these clients from now on: of each script, and of other commands if they fail. told is called by whoever makes
 // the call and must be quick. Calls that wait in the server are told of without their time.
 func (c *Clients) Watch(clock func() time.Time, told func(Call)) {
 	names := map[string]string{}
 	for file, text := range scripts.Sources() {
-		names[goredis.NewScript(text).Hash()] = strings.TrimSuffix(file, ".lua")
+		names[goredis.NewScript(text).Hash()] = cmp.Or(scriptNames[file], strings.TrimSuffix(file, ".lua"))
 	}
 	watched := map[goredis.UniversalClient]bool{}
 	for _, client := range []goredis.UniversalClient{c.Read, c.Write, c.Block} {
