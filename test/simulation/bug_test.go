@@ -133,7 +133,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the circuit of the queue counts old attempts too", first: 323, queueCircuit: true, mark: "oldest", line: "if false then"},
 	{name: "a measurement closes at once what somebody has opened", first: 10, queueCircuit: true, mark: "probed", line: "local probed = true"},
 	{name: "to open an open circuit is told again", queueCircuit: true, mark: "told once", line: "if true then"},
-	{name: "what was counted before somebody opened the circuit closes it", first: 64, queueCircuit: true, file: "turn-circuit.lua", mark: "forget"},
+	{name: "what was counted before somebody opened the circuit closes it", first: 193, queueCircuit: true, file: "turn-circuit.lua", mark: "forget"},
 	{name: "nobody looks at the circuit of the queue", queueCircuit: true, lie: liar{record: func(r *store.Record) { r.QueueCircuit.Open = false }}},
 
 	// Fair to the owner
@@ -343,7 +343,7 @@ var fleetBugs = []bug{
 	{name: "an import keeps what was told before", moves: true, mark: "step", line: without(does("DEL", ":history:"))},
 	{name: "an import is written over what has changed", first: 59, moves: true, mark: "check",
 		line: having("imports", "other.args[1] == 'DEL' and other.n == 2") + checks +
-			" if imports and checks[i].second then refusal = refused[subject] and refusal end"},
+			" if imports and checks[i].second and not refused[subject] then refusal = nil end"},
 
 	{name: "what is urgent waits behind gates", steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 }
