@@ -123,7 +123,7 @@ func (b *Batch) Group(command string, key Key) int {
 	return b.groups.add(*new(Words).Text(command).Key(key))
 }
 
-// Item begins an item. changes: its subject changes, so when it is refused so are later items about it.
+// Item begins an item. When it is refused, so are later items about its subject, if it has one; not where it changes nothing and its message is gone.
 func (b *Batch) Item(subject string, changes bool) *Item {
 	i := &b.item
 	*i = Item{batch: b, changes: changes, words: i.words[:0], at: len(b.items)}

@@ -70,13 +70,14 @@ local function apply(t)
   end
   fill(t)
   for i = 1, #checks do
-    local refusal = refuses(checks[i])
+    local refusal = refuses(checks[i]) --@ check
     if refusal then
       code = checks[i].wrong == refusal and refusal or code or refusal -- a key of another type comes first
     end
   end
   if code then
-    refused[subject] = t.changes or refused[subject] --@ refuse
+    -- A message that is gone and changes nothing says nothing of its subject.
+    refused[subject] = t.changes or code ~= 3 and subject ~= '' or refused[subject] --@ refuse
     return answer(code)
   end
   for i = 1, #steps do
