@@ -1,4 +1,4 @@
--- Items: each is checked, and then its steps run. A call costs as much as ten statements, so there are few.
+-- Items: each is checked, and then its steps run. A call costs as much as ten statements.
 local function write_groups()
   for _, group in ipairs(groups) do
     local list = group.list
@@ -25,10 +25,9 @@ local function refuses(check)
   elseif refused[subject] then --@ refused before
     return check.code
   end
-  local item, second = from, check.second
   replies = type(reply) == 'table' and reply or {reply}
-  local differs = (replies[1] or '') ~= ARGV[item + check.want]
-  if differs or second and (replies[2] or '') ~= (second > 0 and ARGV[item + second] or '') then --@ compare
+  local differs, second = (replies[1] or '') ~= ARGV[from + check.want], check.second
+  if differs or second and (replies[2] or '') ~= (second > 0 and ARGV[from + second] or '') then --@ compare
     return check.code
   end
 end
