@@ -15,8 +15,8 @@
 --   <queue>:payload:<uid> string DEL SET ZSCORE, <queue>:reply:<name> list EXPIRE LTRIM RPUSH,
 --   <queue>:limit:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:rate:<name> string GET SET,
 --   <queue>:circuit:<key> hash EXPIRE HDEL HINCRBY HMGET HSET, <queue>:label:<name> set SADD SREM,
---   <queue>:parked:<name> zset ZADD ZREM ZSCORE, <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST,
---   <queue>:logs list LTRIM RPUSH
+--   <queue>:parked:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:logs list LTRIM RPUSH,
+--   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
 -- ARGV[3] the types of the keys of the batch, which are the first ones; behind "!": nothing is done if it is another
@@ -32,7 +32,7 @@
 local groups, finals, templates = {}, {}, {}
 local refused, seen = {}, {} -- subjects: of refused items; of those that wait in a group
 -- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
--- include: template, item
+-- include: template, group, item
 
 -- take_lines reads lines behind their number.
 local function take_lines(read)

@@ -101,8 +101,9 @@ func (s *steps) writeBlockers() {
 	if parked == 0 || s.was.gate == s.is.gate && !s.all {
 		return
 	}
-	waiting := s.txn.Key(s.keys.ParkedBy(string(s.is.gate)), txn.ZSet)
-	s.Add(s.txn.Group("ZADD", waiting), s.Put(strconv.FormatInt(parked, 10)), txn.Subject)
+	waiting := s.Own(s.keys.ParkedBy(string(s.is.gate)), txn.ZSet) // of the item: there are as many as keys of limits
+	s.Unless(int(CodeBlocked), int(CodeBlocked), "unfitting").Key(waiting)
+	s.Do("ZADD").Key(waiting).Value(s.Put(strconv.FormatInt(parked, 10)), txn.Subject)
 	recheck := cmp.Or(redis.Millis(s.t.decision.Recheck), redis.Millis(s.batch.Now), "0")
 	s.Do("ZADD").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.gate)))
 }

@@ -1,17 +1,4 @@
 -- Items: each is checked, and then its steps run. A call costs as much as ten statements.
-local function write_groups()
-  for _, group in ipairs(groups) do
-    local list = group.list
-    for first_of, last_of in chunks(list) do
-      redis.call(group.args[1], group.args[2], unpack(list, first_of, last_of)) --@ group
-    end
-    for i = #list, 1, -1 do
-      list[i] = nil
-    end
-  end
-  seen = {}
-end
-
 -- refuses is the code by which a check refuses the item in hand, or nothing.
 local function refuses(check)
   local reply, how = check.run(unpack(check.args, 1, check.n)), check.how
@@ -25,9 +12,14 @@ local function refuses(check)
   elseif refused[subject] then --@ refused before
     return check.code
   end
-  replies = type(reply) == 'table' and reply or {reply}
-  local differs, second = (replies[1] or '') ~= ARGV[from + check.want], check.second
-  if differs or second and (replies[2] or '') ~= (second > 0 and ARGV[from + second] or '') then --@ compare
+  local is, second = reply, check.second
+  if second then
+    replies = reply -- fingerprints read on
+  else
+    is = {reply}
+  end
+  local differs = (is[1] or '') ~= ARGV[from + check.want]
+  if differs or second and (is[2] or '') ~= (second > 0 and ARGV[from + second] or '') then --@ compare
     return check.code
   end
 end

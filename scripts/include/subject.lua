@@ -23,6 +23,14 @@ function verbs.refused()
   return refused[subject]
 end
 
+-- unfitting answers with the error of a key that is no sorted set, once for all items that have it.
+local fitting = {}
+function verbs.unfitting(key)
+  local length = fitting[key] or redis.pcall('ZCARD', key)
+  fitting[key] = type(length) == 'number' and length or nil
+  return type(length) == 'table' and length
+end
+
 -- nothing reports whether no key has the subject for a member, or is of another type.
 function verbs.nothing(...)
   for _, key in ipairs({...}) do

@@ -34,7 +34,7 @@ type bug struct {
 // bugs are the planted bugs that the simulation must find.
 var bugs = slices.Concat([]bug{
 	{name: "rev is not compared", mark: "compare",
-		line: "if differs and not second or second and (replies[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
+		line: "if differs and not second or second and (is[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
 	{name: "rev and uid are not compared", mark: "compare", line: "if differs and not second then"},
 	{name: "the claimed entry is not looked for", first: 4, mark: "check", line: unchecked("gone", "t.changes")},
 	{name: "the claimed entry is removed before the checks", mark: "check",
@@ -226,7 +226,7 @@ var steeredBugs = []bug{
 	{name: "what is past its deadline holds no slot", first: 4, steers: true, keyed: singlePolicy, mark: "below",
 		line: "if check.args[1] == 'ZCARD' then reply = redis.call('ZCOUNT', check.args[2], now, '+inf') end return " + below, lie: knowsNothingRunning},
 	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "compare",
-		line: "if differs and check.args[1] ~= 'GET' or second and (replies[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
+		line: "if differs and check.args[1] ~= 'GET' or second and (is[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
 	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, store: bursting},
 	{name: "who is told to wait loses his place", first: 345, steers: true, keyed: ratedPolicy, mark: "close the key",
 		line: "redis.call('SET', key, string.format('%.0f %.0f', till, till) .. paced .. by, 'PX', lasts)"},
