@@ -243,7 +243,7 @@ var steeredBugs = []bug{
 		}
 	}}},
 	{name: "a parked model is forgotten", steers: true, mark: "step", line: without(does("ZADD", ":gates$"))},
-	{name: "a parked model stands at no gate", steers: true, mark: "group", line: uncollected("string.find(group.args[2], ':parked:')")},
+	{name: "a parked model stands at no gate", steers: true, mark: "step", line: without(does("ZADD", ":parked:"))},
 	{name: "one attempt too many is counted of a key", steers: true, keyed: singlePolicy, lie: liar{limiters: func(l *model.Limiters) {
 		for _, limiter := range l.Keys {
 			limiter.Running++
