@@ -21,6 +21,8 @@ func (s *steps) writeKeys() {
 		limit := s.Own(s.keys.Limit(take.Name), txn.ZSet)
 		if take.Limit != 0 {
 			s.Below(int(CodeLimited), int(CodeBlocked), "ZCARD", s.Put(strconv.Itoa(take.Limit))).Key(limit)
+		} else {
+			s.Unless(int(CodeBlocked), int(CodeBlocked), "unfitting").Key(limit)
 		}
 		if expires != "" {
 			s.Do("ZADD").Key(limit).Value(s.Put(expires), txn.Subject)

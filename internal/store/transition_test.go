@@ -368,3 +368,24 @@ func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
 		}
 	})
 }
+
+// A key of a limit is asked for its type whether the limit has a maximum, a rate, or both.
+func TestAStartWhoseLimitIsOfAnotherTypeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		for _, limit := range []int{0, 3} {
+			for _, slots := range []string{"", "1763704800000000"} {
+				for _, key := range []string{":limit:host=h", ":rate:host=h"} {
+					if key == ":rate:host=h" && slots == "" {
+						continue // it is not touched
+					}
+					b.server.Flush(t)
+					b.seed(and(waitingKeys(), keys{key: list{"x"}}))
+					decision := b.load("m1").Start(b.now, "a9")
+					decision.Acquires = []model.Acquire{{Name: "host=h", Limit: limit, After: model.ParseSlots(slots)}}
+					start := Item{Transition: b.load("m1").Decide(decision, b.now)}
+					b.unchanged(func() { expectCodes(t, b.commit(start), CodeBlocked) })
+				}
+			}
+		}
+	})
+}
