@@ -33,10 +33,19 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.config, keys: &s.Keys,
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
 	}
-	if len(batch.Items) == 0 { // to probe the script
-		e.openInput()
+	if len(batch.Items) == 0 {
+		e.probe()
 	}
 	return e
+}
+
+// probe gives an empty batch all keys that any could have, so that Redis refuses a user who may not use them.
+func (e *encoder) probe() {
+	k, types := e.keys, e.keys.Types()
+	for _, name := range append(k.ScoreSets(), k.Input, k.ClaimedCommands, k.Leader, k.Rejected, k.Journal, k.Outbox, k.Stats, k.Wake, k.Policies,
+		k.PolicyUses, k.Commands, k.Gates, k.Holds, k.Errors, k.PastErrors) {
+		e.txn.Key(name, types[name])
+	}
 }
 
 // once runs a verb before all items, unless that is asked for already.
