@@ -47,6 +47,7 @@ take_lines(function(line)
   groups[#groups + 1] = read_step(line, redis.call)
   groups[#groups].list = {}
 end)
+find_idle()
 take_lines(function(line)
   finals[#finals + 1] = read_step(line, redis.pcall)
   finals[#finals].applied = 0

@@ -1,23 +1,21 @@
 -- Items: each is checked, and then its steps run. A call costs as much as ten statements.
 -- refuses is the code by which a check refuses the item in hand, or nothing.
 local function refuses(check)
-  local reply, how = check.run(unpack(check.args, 1, check.n)), check.how
-  if type(reply) == 'table' and reply.err then
+  local reply, how, second = check.run(unpack(check.args, 1, check.n)), check.how, check.second
+  if second and not reply.err then
+    replies = reply -- fingerprints read on
+  elseif type(reply) == 'table' then
     note_wrong(check, reply)
     return check.wrong
-  elseif how == '?' then
+  end
+  if how == '?' then
     return reply and check.code
   elseif how == '<' then
     return tonumber(reply or 0) >= tonumber(ARGV[from + check.want]) and check.code --@ below
   elseif refused[subject] then --@ refused before
     return check.code
   end
-  local is, second = reply, check.second
-  if second then
-    replies = reply -- fingerprints read on
-  else
-    is = {reply}
-  end
+  local is = second and reply or {reply}
   local differs = (is[1] or '') ~= ARGV[from + check.want]
   if differs or second and (is[2] or '') ~= (second > 0 and ARGV[from + second] or '') then --@ compare
     return check.code
@@ -34,8 +32,14 @@ local function answer(code)
   return code
 end
 
--- fill puts the values and keys of the item in hand into the steps of its template. Fields are of two steps at most.
-local function fill(t)
+-- apply checks the item in hand, runs its steps, and returns its code.
+local function apply(t)
+  local checks, steps, adds, added, code = t.checks, t.steps, t.adds, t.added, t.refuses
+  fault = t.blocked
+  if seen[subject] then --@ more than one
+    write_groups() -- the last score counts
+  end
+  -- The values and keys of the item become arguments. Fields are of two steps at most.
   local item, fills, places, values = from, t.fills, t.places, t.values
   for i = 1, #fills do
     fills[i][places[i]] = ARGV[item + values[i]]
@@ -50,16 +54,6 @@ local function fill(t)
   for i = 1, #fills do
     fills[i][places[i]] = KEYS[item + values[i]]
   end
-end
-
--- apply checks the item in hand, runs its steps, and returns its code.
-local function apply(t)
-  local checks, steps, adds, added, code = t.checks, t.steps, t.adds, t.added, t.refuses
-  fault = t.blocked
-  if seen[subject] then --@ more than one
-    write_groups() -- the last score counts
-  end
-  fill(t)
   for i = 1, #checks do
     local refusal = refuses(checks[i]) --@ check
     if refusal then
@@ -78,7 +72,7 @@ local function apply(t)
       args[step.drawn] = drawn
     end
     local reply = step.run(unpack(args, 1, step.n)) --@ step
-    if type(reply) == 'table' and reply.err then
+    if step.soft and type(reply) == 'table' and reply.err then
       note_wrong(step, reply)
     end
   end

@@ -8,7 +8,7 @@ local function numbers_of(text)
 end
 
 local function read_line(t, what, head, words)
-  local numbers, needed = numbers_of(head), nil
+  local numbers, needed = head ~= '' and numbers_of(head), nil
   if what == 'check' then
     local check = read_step(words, redis.pcall, t)
     check.code, check.wrong, check.how = numbers[1], numbers[2], string.match(head, '%p')
@@ -28,13 +28,14 @@ local function read_line(t, what, head, words)
   elseif what == 'add' or what == 'try' then
     local group = groups[numbers[1]]
     needed = what == 'add' and group.unfit
-    for i = 2, not group.unfit and #numbers or 0 do
+    for i = 2, not (group.unfit or group.idle) and #numbers or 0 do
       t.adds[#t.adds + 1] = group.list
       t.added[#t.added + 1] = numbers[i]
     end
   else
     local step = read_step(words, what == 'do' and redis.call or redis.pcall, t)
     needed = what == 'do' and step.unfit
+    step.soft = step.run ~= redis.call -- its reply may be an error
     t.steps[#t.steps + 1] = not step.unfit and step or nil
   end
   t.blocked = t.blocked or needed --@ blocked
