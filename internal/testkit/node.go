@@ -71,10 +71,13 @@ func FreeAddress(t testing.TB) string {
 }
 
 // freePort draws a port from below those that systems give to whoever asks for any (Linux from 32768 on, others from 49152): none of them takes it before
-// it is used.
+// it is used, nor does another test.
 func freePort() (string, error) {
 	for range 100 {
 		port := strconv.Itoa(10_000 + rand.IntN(22_000))
+		if !reserve(port) {
+			continue
+		}
 		if listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
 			return port, listener.Close()
 		}

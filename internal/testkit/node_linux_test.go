@@ -40,3 +40,11 @@ func awaitRefusal(t *testing.T, addr string) {
 	})
 	failIf(t, err != nil, "the server at %s still answers: %v", addr, err)
 }
+
+func TestAPortIsGivenToOneTestOnly(t *testing.T) {
+	port, err := freePort()
+	Must(t, err)
+	if reserve(port) {
+		t.Errorf("port %s: expected it refused to the next who draws it", port)
+	}
+}
