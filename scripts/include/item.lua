@@ -54,7 +54,7 @@ local function apply(t)
   for i = 1, #fills do
     fills[i][places[i]] = KEYS[item + values[i]]
   end
-  for i = 1, #checks do
+  for i = 1, t.blocked and 0 or #checks do -- a check may ask the key of another type
     local refusal = refuses(checks[i]) --@ check
     if refusal then
       code = checks[i].wrong == refusal and refusal or code or refusal -- a key of another type comes first
