@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -19,7 +18,7 @@ import (
 // pair is a queue of two parts with a poller each.
 type pair struct {
 	t       *testing.T
-	redis   goredis.UniversalClient
+	redis   redis.UniversalClient
 	parts   []*store.Store
 	pollers []*poller.Poller
 }
@@ -27,7 +26,7 @@ type pair struct {
 func newPair(t *testing.T, server *testkit.Server) *pair {
 	t.Helper()
 	client := server.Client(t)
-	clients := &redis.Clients{Read: client, Write: client, Block: client}
+	clients := &store.Clients{Read: client, Write: client, Block: client}
 	clock := fixture.Start
 	config := store.Config{Queue: "q", Clock: func() time.Time { clock = clock.Add(2 * time.Second); return clock }}
 	must(t, store.Create(t.Context(), clients, config, 2))
@@ -155,7 +154,7 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	p := newPair(t, server)
 	client := server.Client(t)
 	now := fixture.Start
-	queue, err := store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client},
+	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client},
 		store.Config{Queue: "q", Clock: func() time.Time { return now }})
 	must(t, err)
 	part := &hanging{Store: queue.Parts[0]}

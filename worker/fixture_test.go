@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -29,7 +28,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	redis.LogTo(nil)
+	store.LogTo(nil)
 	testkit.Main(m)
 }
 
@@ -40,7 +39,7 @@ var whole = cmp.AllowUnexported(policy.Failure{})
 type queueFixture struct {
 	store.Pool
 	t     testing.TB
-	redis goredis.UniversalClient
+	redis redis.UniversalClient
 	block bool // whether waiting for entries blocks in the server, which makes stopping a pool take up to a second
 }
 
@@ -115,7 +114,7 @@ func (r *queueFixture) told() model.Message {
 	defer cancel()
 	for ctx.Err() == nil {
 		reply, err := r.redis.BLPop(context.Background(), time.Second, r.Keys.Output).Result()
-		if errors.Is(err, goredis.Nil) {
+		if errors.Is(err, redis.Nil) {
 			continue
 		}
 		r.must(err)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -43,7 +42,7 @@ type Pool struct {
 	handler Handler
 	config  Config
 
-	clients *redis.Clients // that Open has connected; nil: those of somebody else
+	clients *store.Clients // that Open has connected; nil: those of somebody else
 
 	statsMu sync.Mutex
 	stats   Stats // guarded by statsMu

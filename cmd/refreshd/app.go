@@ -17,7 +17,6 @@ import (
 	"github.com/refreshd/refreshd/internal/faces/metrics"
 	"github.com/refreshd/refreshd/internal/faces/traces"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -42,7 +41,7 @@ type app struct {
 	file     string // YAML with settings, by the names of the flags; "": none
 	output   string // one of outputsOf the command; default table
 	logLevel string // one of logLevels; default info
-	connect  redis.ConnectOptions
+	connect  store.ConnectOptions
 	store    store.Config
 	queues   queueNames // of store.Queue the first
 
@@ -125,15 +124,15 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	a.tellUnknownVariables(command.Root())
 	a.entered = true
 	if then, is := patient[command.CommandPath()]; is {
-		command.SetContext(operate.WithRetry(command.Context(), operate.Patience, &a.log, then))
+		command.SetContext(operate.Insist(command.Context(), operate.Patience, &a.log, then))
 	}
 	return nil
 }
 
 // connectTo makes the clients for an address. It dials nothing yet. The caller calls the returned function when it is done.
-func (a *app) connectTo(address string) (*redis.Clients, func(), error) {
+func (a *app) connectTo(address string) (*store.Clients, func(), error) {
 	a.connect.ClientName = "refreshd"
-	clients, err := redis.Connect(address, a.connect)
+	clients, err := store.Connect(address, a.connect)
 	for _, queue := range a.queues.names {
 		err = cmp.Or(err, a.configOf(queue).Validate())
 	}
@@ -156,7 +155,7 @@ func (a *app) storeConfig() store.Config {
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
-func (a *app) withClients(do func(*redis.Clients) error) error {
+func (a *app) withClients(do func(*store.Clients) error) error {
 	if err := a.requireOneQueue(); err != nil {
 		return err
 	}
@@ -174,7 +173,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 	if err != nil {
 		return err
 	}
-	return a.withClients(func(clients *redis.Clients) error {
+	return a.withClients(func(clients *store.Clients) error {
 		queue, err := store.Open(ctx, clients, a.storeConfig())
 		switch {
 		case errors.Is(err, store.ErrUnread):
@@ -253,7 +252,7 @@ func plainFlagError(command *cobra.Command, err error) error {
 }
 
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	names := redis.Map(commands, (*cobra.Command).Name)
+	names := store.Map(commands, (*cobra.Command).Name)
 	parent := &cobra.Command{Use: use, Short: short}
 	parent.RunE = func(_ *cobra.Command, args []string) error {
 		found := "nothing"

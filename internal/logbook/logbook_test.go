@@ -14,7 +14,6 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/logbook"
-	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -144,7 +143,7 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 		for _, line := range lines {
 			told = append(told, fmt.Sprint(line["event"]))
 		}
-		entries, _, err := report.Of(s.Store).Tail(t.Context(), report.TailStart)
+		entries, _, err := s.Store.Report().Tail(t.Context(), store.TailStart)
 		testkit.Must(t, err)
 		var journal []string
 		for _, entry := range entries {

@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/doctor"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -38,17 +37,17 @@ var (
 )
 
 // The daemons of a drill share the process of the test, where go-redis would print a line for each refused connection.
-func init() { redis.LogTo(nil) }
+func init() { store.LogTo(nil) }
 
 // drill is a queue under a steady load in which something is broken on purpose.
 type drill struct {
 	t       testing.TB
 	ctx     context.Context // bounds all waiting
 	address string          // how the daemons and workers reach Redis
-	clients *redis.Clients
-	store   *store.Store            // how the test reaches it
-	clock   func() time.Time        // nil: that of Redis
-	admin   goredis.UniversalClient // one connection, that of who breaks something; nil behind sentinels
+	clients *store.Clients
+	store   *store.Store          // how the test reaches it
+	clock   func() time.Time      // nil: that of Redis
+	admin   redis.UniversalClient // one connection, that of who breaks something; nil behind sentinels
 	record  *workerRecord
 	policy  policy.Policy
 
@@ -80,9 +79,9 @@ func newDrill(t *testing.T, direct, address string) *drill {
 	return d
 }
 
-func (d *drill) connect(address string) (*redis.Clients, *store.Store) {
+func (d *drill) connect(address string) (*store.Clients, *store.Store) {
 	d.t.Helper()
-	clients, err := redis.Connect(address, redis.ConnectOptions{})
+	clients, err := store.Connect(address, store.ConnectOptions{})
 	must(d.t, err)
 	d.t.Cleanup(func() { _ = clients.Close() })
 	store, err := store.New(clients, store.Config{Clock: d.clock})

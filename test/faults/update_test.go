@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/care/doctor"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -209,7 +208,7 @@ func TestAnUpdateFromTheFirstLayoutUnderTrafficNeedsNoRepairByHand(t *testing.T)
 	findings := slices.DeleteFunc(report.Findings, func(f doctor.Finding) bool { return f.Code == "persistence" || f.Code == "outbox" })
 	failIf(t, len(findings) > 0, "want nothing found, found %+v", findings)
 	equal(t, stored, u.unchanged())
-	at := redis.Millis(model.Never)
+	at := store.Millis(model.Never)
 	never := u.Redis.ZCount(u.ctx, k.Late, at, at).Val() // off, never, own and fail-own, and the one that was saved last
 	failIf(t, never != 21, "want 21 models that never succeeded, found %d", never)
 	rejected := u.List(k.Rejected)

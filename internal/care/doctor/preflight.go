@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -22,7 +21,7 @@ const (
 func (c *checker) preflight(ctx context.Context) error {
 	server, untold := c.store.Report().Server(ctx)
 	switch {
-	case untold != nil && !redis.Answered(untold):
+	case untold != nil && !store.Answered(untold):
 		return untold
 	case c.servers[server["run_id"]]:
 		return nil
@@ -31,7 +30,7 @@ func (c *checker) preflight(ctx context.Context) error {
 	switch identity, err := c.store.Report().Identity(ctx); {
 	case err == nil:
 		c.report.Servers = append(c.report.Servers, identity)
-	case !redis.Answered(err):
+	case !store.Answered(err):
 		return err
 	}
 	if err := c.clocks(ctx); err != nil {
@@ -39,11 +38,11 @@ func (c *checker) preflight(ctx context.Context) error {
 	}
 	switch err := c.store.Fleet().ProbeScripts(ctx); {
 	case err == nil:
-	case errors.Is(err, redis.ErrNotLoaded):
+	case errors.Is(err, store.ErrNotLoaded):
 		c.note(scriptsUnknown, "SCRIPT LOAD", "none, and this user may not load them")
-	case !redis.Answered(err):
+	case !store.Answered(err):
 		return err
-	case redis.Refused(err):
+	case store.Refused(err):
 		c.note(scriptsRefused, "EVALSHA", err.Error())
 	default:
 		c.note(scriptsFail, "EVALSHA", err.Error())
@@ -60,7 +59,7 @@ func (c *checker) preflight(ctx context.Context) error {
 func (c *checker) commands(ctx context.Context) error {
 	names, refusals, err := c.store.Report().TryCommands(ctx)
 	for i, refusal := range refusals {
-		if redis.Refused(refusal) || refusal != nil && strings.Contains(refusal.Error(), "unknown command") {
+		if store.Refused(refusal) || refusal != nil && strings.Contains(refusal.Error(), "unknown command") {
 			c.note(commandRefused, names[i], refusal.Error())
 		}
 	}

@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -36,13 +35,13 @@ type queue struct {
 	*store.Queue
 	t      *testing.T
 	server *testkit.Server
-	client goredis.UniversalClient
+	client redis.UniversalClient
 }
 
 func open(t *testing.T, server *testkit.Server, name string, parts int) *queue {
 	t.Helper()
 	client := server.Client(t)
-	clients := &redis.Clients{Read: client, Write: client, Block: client}
+	clients := &store.Clients{Read: client, Write: client, Block: client}
 	config := store.Config{Queue: name, Clock: func() time.Time { return now }}
 	if parts > 1 {
 		must(t, store.Create(t.Context(), clients, config, parts))

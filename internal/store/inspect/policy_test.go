@@ -3,7 +3,6 @@ package inspect_test
 import (
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -12,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.LogTo(nil)
+	store.LogTo(nil)
 	testkit.Main(m)
 }
 

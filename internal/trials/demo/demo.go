@@ -16,7 +16,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -116,7 +115,7 @@ func run(ctx context.Context, s *servers, config Config) error {
 	}
 	p := progress{
 		store: s.store, out: out, check: newChecklist(), outside: newOutside(s, start, out, workers), complete: config.complete,
-		outbox: report.TailStart, statuses: map[string]status{}, planned: map[string]time.Time{},
+		outbox: store.TailStart, statuses: map[string]status{}, planned: map[string]time.Time{},
 	}
 	out.begin(s.introduction(pages))
 	if err := p.runBeside(ctx, daemons, config.For, config.Log); err != nil {
