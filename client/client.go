@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -47,7 +48,7 @@ func (c Config) Validate() error {
 type Client struct {
 	queue   *store.Queue
 	config  Config
-	clients *store.Clients // that Open has connected; nil: those of somebody else
+	clients *redis.Clients // that Open has connected; nil: those of somebody else
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and makes a client of a queue. Close ends the
@@ -154,7 +155,7 @@ func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
 
 // send pushes a command to the part of its model, and waits for its reply under a name that nobody else uses.
 func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
-	home := store.Sender{Store: c.queue.Of(wanted.UID)}
+	home := c.queue.Of(wanted.UID)
 	wanted.ID, wanted.By = c.config.NewID(), c.config.By
 	if c.config.Timeout > 0 {
 		wanted.ReplyTo = home.Keys.Reply(wanted.ID)
@@ -163,9 +164,9 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 	if err != nil {
 		return Reply{}, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
 	}
-	err = home.PushCommand(ctx, string(text))
-	if err != nil && !store.Answered(err) { // once more: with the same id it is carried out once
-		err = home.PushCommand(ctx, string(text))
+	err = store.PushCommand(ctx, home, string(text))
+	if err != nil && !redis.Answered(err) { // once more: with the same id it is carried out once
+		err = store.PushCommand(ctx, home, string(text))
 	}
 	if err != nil || c.config.Timeout < 0 {
 		return Reply{}, err
@@ -174,7 +175,7 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 	defer cancel()
 	answer := ""
 	for answer == "" && err == nil {
-		if answer, err = home.TakeReply(ctx, wanted.ID); ctx.Err() != nil && answer == "" {
+		if answer, err = store.TakeReply(ctx, home, wanted.ID); ctx.Err() != nil && answer == "" {
 			err = context.Cause(ctx)
 		}
 	}

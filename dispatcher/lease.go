@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -47,7 +48,7 @@ func (d *Dispatcher) requeueExpired(ctx context.Context, due store.Due) error {
 				Msg("dispatcher: handed back what a silent worker had taken")
 		}
 	}
-	if d.barred = store.Refused(err); d.barred { // its user was made by an older release
+	if d.barred = redis.Refused(err); d.barred { // its user was made by an older release
 		d.config.Log.Warn().Err(err).Msg("dispatcher: may not hand back what silent workers have taken: make its user anew with refreshd acl")
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -15,7 +16,7 @@ import (
 func onGrace(t *testing.T, test func(t *testing.T, b *bundle, d *dispatcher.Dispatcher)) {
 	t.Helper()
 	both(t, func(t *testing.T, b *bundle) {
-		clients := store.Clients{Read: b.Redis, Write: b.Redis, Block: b.Redis}
+		clients := redis.Clients{Read: b.Redis, Write: b.Redis, Block: b.Redis}
 		part := testkit.Got(store.New(&clients, store.Config{Clock: b.Clock.Now, Grace: 15 * time.Second}))(t)
 		d := b.dispatcher(part, dispatcher.Config{})
 		b.put("tbl_1")

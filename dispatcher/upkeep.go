@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -38,7 +39,7 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	if unread > 0 {
 		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")
 	}
-	if store.Refused(err) { // it was made by an older release
+	if redis.Refused(err) { // it was made by an older release
 		return nil
 	}
 	return err
@@ -51,10 +52,10 @@ func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 		return nil
 	}
 	err := d.store.NoteSample(ctx, due.Now)
-	if _, misfit := store.Misfit(err); err == nil || misfit || store.Refused(err) { // else the next round tries again
+	if _, misfit := redis.WrongType(err); err == nil || misfit || redis.Refused(err) { // else the next round tries again
 		d.noted = minute
 	}
-	if store.Refused(err) { // it was made by an older release
+	if redis.Refused(err) { // it was made by an older release
 		return nil
 	}
 	return err

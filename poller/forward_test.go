@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -18,7 +19,7 @@ import (
 // pair is a queue of two parts with a poller each.
 type pair struct {
 	t       *testing.T
-	redis   redis.UniversalClient
+	redis   goredis.UniversalClient
 	parts   []*store.Store
 	pollers []*poller.Poller
 }
@@ -26,7 +27,7 @@ type pair struct {
 func newPair(t *testing.T, server *testkit.Server) *pair {
 	t.Helper()
 	client := server.Client(t)
-	clients := &store.Clients{Read: client, Write: client, Block: client}
+	clients := &redis.Clients{Read: client, Write: client, Block: client}
 	clock := fixture.Start
 	config := store.Config{Queue: "q", Clock: func() time.Time { clock = clock.Add(2 * time.Second); return clock }}
 	must(t, store.Create(t.Context(), clients, config, 2))
@@ -154,7 +155,7 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	p := newPair(t, server)
 	client := server.Client(t)
 	now := fixture.Start
-	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client},
+	queue, err := store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client},
 		store.Config{Queue: "q", Clock: func() time.Time { return now }})
 	must(t, err)
 	part := &hanging{Store: queue.Parts[0]}

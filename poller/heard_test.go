@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -151,7 +152,7 @@ func TestTheFirstSuccessOfAnAttemptThatHasTimedOutIsLateAndNoDuplicate(t *testin
 
 func TestWithoutAHistoryAnAnswerThatCameTooLateIsADuplicate(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		clients := store.Clients{Read: b.Redis, Write: b.Redis, Block: b.Redis}
+		clients := redis.Clients{Read: b.Redis, Write: b.Redis, Block: b.Redis}
 		b.Store = testkit.Got(store.New(&clients, store.Config{Clock: b.Clock.Now, HistoryCap: store.None}))(t)
 		b.running("a")
 		b.take()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -189,7 +190,7 @@ func TestWhoWantedACommandStandsInTheJournal(t *testing.T) {
 			`{"type":"enable","uid":"a","by":"importer"}`, `{"type":"remove","uid":"a","by":"bob"}`,
 		)
 		b.round()
-		entries, _, err := b.Store.Report().Tail(t.Context(), "0-0")
+		entries, _, err := report.Of(b.Store).Tail(t.Context(), "0-0")
 		var got []string
 		for _, entry := range entries {
 			got = append(got, string(entry.Event)+" "+entry.By)
@@ -219,7 +220,7 @@ func TestInAQueueOfSeveralPartsAReplyStandsInThatOfTheModel(t *testing.T) {
 		p.expectStats(1, map[string]int64{"create": 1, "update": 3, "forwarded": 0, "duplicate": 0})
 		keys := p.redis.Exists(t.Context(), "{q}:reply:x", "q:reply:x", "{q:2}:reply:x", "{qq}:reply:x").Val()
 		failIf(t, keys > 0, "want no other reply list, got %d", keys)
-		entries, _, err := p.parts[1].Report().Tail(t.Context(), "0-0")
+		entries, _, err := report.Of(p.parts[1]).Tail(t.Context(), "0-0")
 		failIf(t, err != nil || len(entries) != 4 || entries[0].By != "ann", "want who wanted it told where it was forwarded to, got %+v, %v", entries, err)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -258,7 +259,7 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 	for _, misfit := range claim.Misfits {
 		p.logbook.Misfit(misfit, claim.Now)
 	}
-	messages := store.Map(claim.Messages, func(entry store.Claimed) *message { return decode(entry, p.store) })
+	messages := redis.Map(claim.Messages, func(entry store.Claimed) *message { return decode(entry, p.store) })
 	return &batch{Claim: claim, messages: messages}, nil
 }
 

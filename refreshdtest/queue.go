@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -23,7 +25,7 @@ import (
 // Queue is a queue with its daemons on a virtual clock. Its methods are called by the goroutine of the test. What goes wrong ends the test.
 type Queue struct {
 	// Redis is the server, for code of the application that talks to it. What was pushed there is seen by the next Advance, also by 0.
-	Redis redis.UniversalClient
+	Redis goredis.UniversalClient
 
 	t          testing.TB
 	mini       *miniredis.Miniredis
@@ -65,7 +67,7 @@ func open(t testing.TB) *Queue {
 	mini, client := embedded.InBubble()
 	q := &Queue{Redis: client, t: t, mini: mini}
 	var err error
-	q.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000, Grace: store.None})
+	q.store, err = store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000, Grace: store.None})
 	q.must(err, "open the queue")
 	q.due = &watched{Store: q.store}
 	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: func() string {
@@ -154,8 +156,8 @@ func (q *Queue) Attempts(uid string) []model.Attempt {
 // Notices are what owners have been told of all models, the oldest first.
 func (q *Queue) Notices() (all []model.Notification) {
 	q.t.Helper()
-	for position := store.TailStart; ; {
-		more, next, err := q.store.Report().TailOutbox(q.t.Context(), position)
+	for position := report.TailStart; ; {
+		more, next, err := report.Of(q.store).TailOutbox(q.t.Context(), position)
 		q.must(err, "read the notices")
 		if len(more) == 0 {
 			return all

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -28,7 +29,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	store.LogTo(nil)
+	redis.LogTo(nil)
 	testkit.Main(m)
 }
 
@@ -39,7 +40,7 @@ var whole = cmp.AllowUnexported(policy.Failure{})
 type queueFixture struct {
 	store.Pool
 	t     testing.TB
-	redis redis.UniversalClient
+	redis goredis.UniversalClient
 	block bool // whether waiting for entries blocks in the server, which makes stopping a pool take up to a second
 }
 
@@ -114,7 +115,7 @@ func (r *queueFixture) told() model.Message {
 	defer cancel()
 	for ctx.Err() == nil {
 		reply, err := r.redis.BLPop(context.Background(), time.Second, r.Keys.Output).Result()
-		if errors.Is(err, redis.Nil) {
+		if errors.Is(err, goredis.Nil) {
 			continue
 		}
 		r.must(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -52,7 +53,7 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	t.Helper()
 	r, clock := newFixture(t, server), &fixture.Clock{}
 	clock.Set(fixture.Start)
-	store, err := store.New(&store.Clients{Read: r.redis, Write: r.redis, Block: r.redis}, store.Config{Clock: clock.Now})
+	store, err := store.New(&redis.Clients{Read: r.redis, Write: r.redis, Block: r.redis}, store.Config{Clock: clock.Now})
 	r.must(err)
 	r.Store = store
 	return r, clock

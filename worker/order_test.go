@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -73,7 +74,7 @@ func TestAPoolThatIsStoppedEndsAsOnASignalAndLeavesNothingBehind(t *testing.T) {
 func TestAnOrderReachesAllPartsWhetherTheyKnowThePoolOrHaveForgottenIt(t *testing.T) {
 	server := testkit.Miniredis(t)
 	first, b := newFixture(t, server), newBench()
-	whole, err := store.New(&store.Clients{Read: first.redis, Write: first.redis, Block: first.redis}, store.Config{Queue: "second"})
+	whole, err := store.New(&redis.Clients{Read: first.redis, Write: first.redis, Block: first.redis}, store.Config{Queue: "second"})
 	must(t, err)
 	second := &queueFixture{Pool: whole.Pool(), t: t, redis: first.redis}
 	config, queue := brief(), observe(first)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -109,7 +110,7 @@ func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFi
 	t.Helper()
 	client := server.Client(t)
 	for i := range count {
-		store, err := store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
+		store, err := store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
 		must(t, err)
 		r := &queueFixture{Pool: store.Pool(), t: t, redis: client}
 		parts, queues = append(parts, r), append(queues, r)

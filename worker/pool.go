@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -42,7 +43,7 @@ type Pool struct {
 	handler Handler
 	config  Config
 
-	clients *store.Clients // that Open has connected; nil: those of somebody else
+	clients *redis.Clients // that Open has connected; nil: those of somebody else
 
 	statsMu sync.Mutex
 	stats   Stats // guarded by statsMu

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -255,7 +256,7 @@ func (s *session) ask(ctx context.Context, e *execution, m message) (told reply,
 		case text != "":
 			err = json.Unmarshal([]byte(text), &told)
 			return told, err
-		case store.Refused(err):
+		case redis.Refused(err):
 			return told, err
 		case err != nil:
 			silent = -1 // the reply may be lost: it is asked for at once

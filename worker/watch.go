@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -65,7 +66,7 @@ func (s *session) fences(ctx context.Context, executions []*execution) ([]store.
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(s.config.FenceEvery, time.Second)) // on a busy machine one takes longer than the shortest time between two
 	defer cancel()
-	return s.queue.Fences(ctx, store.Map(executions, func(e *execution) string { return e.UID }))
+	return s.queue.Fences(ctx, redis.Map(executions, func(e *execution) string { return e.UID }))
 }
 
 func (s *session) kick() { backoff.Signal(s.overdue) }

@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 func aclCommand(a *app) *cobra.Command {
@@ -73,7 +73,7 @@ what they hold. What remains possible with the password of a role stands in docs
 }
 
 func roleNames() []string {
-	return store.Map(acl.Roles(), func(role acl.Role) string { return string(role) })
+	return redis.Map(acl.Roles(), func(role acl.Role) string { return string(role) })
 }
 
 // userView is a user as -o json shows it. Its rules are the arguments of ACL SETUSER.

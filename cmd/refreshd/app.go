@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/faces/metrics"
 	"github.com/refreshd/refreshd/internal/faces/traces"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -41,7 +42,7 @@ type app struct {
 	file     string // YAML with settings, by the names of the flags; "": none
 	output   string // one of outputsOf the command; default table
 	logLevel string // one of logLevels; default info
-	connect  store.ConnectOptions
+	connect  redis.ConnectOptions
 	store    store.Config
 	queues   queueNames // of store.Queue the first
 
@@ -124,15 +125,15 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	a.tellUnknownVariables(command.Root())
 	a.entered = true
 	if then, is := patient[command.CommandPath()]; is {
-		command.SetContext(operate.Insist(command.Context(), operate.Patience, &a.log, then))
+		command.SetContext(operate.WithRetry(command.Context(), operate.Patience, &a.log, then))
 	}
 	return nil
 }
 
 // connectTo makes the clients for an address. It dials nothing yet. The caller calls the returned function when it is done.
-func (a *app) connectTo(address string) (*store.Clients, func(), error) {
+func (a *app) connectTo(address string) (*redis.Clients, func(), error) {
 	a.connect.ClientName = "refreshd"
-	clients, err := store.Connect(address, a.connect)
+	clients, err := redis.Connect(address, a.connect)
 	for _, queue := range a.queues.names {
 		err = cmp.Or(err, a.configOf(queue).Validate())
 	}
@@ -155,7 +156,7 @@ func (a *app) storeConfig() store.Config {
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
-func (a *app) withClients(do func(*store.Clients) error) error {
+func (a *app) withClients(do func(*redis.Clients) error) error {
 	if err := a.requireOneQueue(); err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 	if err != nil {
 		return err
 	}
-	return a.withClients(func(clients *store.Clients) error {
+	return a.withClients(func(clients *redis.Clients) error {
 		queue, err := store.Open(ctx, clients, a.storeConfig())
 		switch {
 		case errors.Is(err, store.ErrUnread):
@@ -252,7 +253,7 @@ func plainFlagError(command *cobra.Command, err error) error {
 }
 
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	names := store.Map(commands, (*cobra.Command).Name)
+	names := redis.Map(commands, (*cobra.Command).Name)
 	parent := &cobra.Command{Use: use, Short: short}
 	parent.RunE = func(_ *cobra.Command, args []string) error {
 		found := "nothing"

@@ -19,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/doctor"
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
@@ -186,7 +187,7 @@ func (a *app) withLife(
 
 // openHealth serves the health checks and metrics of the loops of this process. The caller calls the returned function when
 // the process ends. Without an address there are none, and nothing is measured.
-func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *store.Clients) (func(), error) {
+func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *redis.Clients) (func(), error) {
 	if flags.health == "" {
 		return func() {}, nil
 	}
@@ -222,7 +223,7 @@ const preflightTime = 5 * time.Second
 
 // preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is well.
 func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlags) error {
-	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, store.ErrNotLoaded) && ctx.Err() == nil {
+	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, redis.ErrNotLoaded) && ctx.Err() == nil {
 		a.logOf(queue.Name).Warn().Err(err).Msg("loading the scripts failed")
 	}
 	if !flags.checks {
@@ -306,7 +307,7 @@ func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Durat
 
 // awaitQueue opens a queue as soon as Redis tells how many parts it has. One that cannot be served is an error, unless others are. With
 // --strict it does not wait.
-func (a *app) awaitQueue(ctx context.Context, clients *store.Clients, name string, flags *loopFlags) (*store.Queue, error) {
+func (a *app) awaitQueue(ctx context.Context, clients *redis.Clients, name string, flags *loopFlags) (*store.Queue, error) {
 	retry := backoff.New(backoff.Config{
 		Part: "queue", What: "opening", First: max(flags.backoff, firstWait), Max: max(flags.backoff, longestWait), Log: a.logOf(name), Clock: time.Now,
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -144,7 +145,7 @@ func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *tes
 		failIf(t, done["changed"] != plan["moves"] || done["left"] != 0.0, "when they have ended: %v", done)
 		journal := 0
 		for _, part := range d.Parts {
-			err := part.Report().EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {
+			err := report.Of(part).EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {
 				if entry.Event == model.EventLevel && entry.By != "" {
 					journal++
 				}

@@ -22,8 +22,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -53,7 +53,7 @@ func setGCPercent(percent int) {
 func main() {
 	setGCPercent(gcPercent)
 	setLogGlobals()
-	store.LogTo(logRedis)
+	redis.LogTo(logRedis)
 	zoneData, err := zonedata.Choose(os.Getenv("ZONEINFO"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "refreshd:", err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -22,7 +22,7 @@ var (
 
 func TestMain(m *testing.M) {
 	setLogGlobals()
-	store.LogTo(logRedis)
+	redis.LogTo(logRedis)
 	completeWithin = time.Minute
 	testkit.Main(m)
 }

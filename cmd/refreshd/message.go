@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -80,5 +80,5 @@ func (a *app) changeMessages(
 // rejectedIDs are the IDs of all rejected messages, with what a shell shows beside them.
 func rejectedIDs(ctx context.Context, o operate.Operator, _ string) ([]string, error) {
 	found, err := o.Rejected(ctx, "")
-	return store.Map(found, func(r operate.Rejected) string { return cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)) }), err
+	return redis.Map(found, func(r operate.Rejected) string { return cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)) }), err
 }

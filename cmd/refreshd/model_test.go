@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -129,7 +130,7 @@ func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
 		c.do("model", "enable", "m1", "--by", strings.Repeat("x", 60))
 		c.do("model", "rm", "m1")
 		expectContains(t, c.fail(exitUsage, "model", "run", "m1", "--by", strings.Repeat("x", 61)), "by: expected at most 60 bytes on one line, found ")
-		entries, _, err := fixture.New(t, server).Store.Report().Tail(t.Context(), store.TailStart)
+		entries, _, err := report.Of(fixture.New(t, server).Store).Tail(t.Context(), report.TailStart)
 		me, failed := user.Current()
 		stopIf(t, err != nil || failed != nil || len(entries) != 5, "expected five entries, found %+v, %v, %v", entries, err, failed)
 		for i, want := range []string{me.Username, "ann", "night shift", strings.Repeat("x", 60), "night shift"} {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -34,7 +35,7 @@ the work of one queue, and the name of the queue needs no braces. On one Redis p
 
 All commands and daemons find the parts by the name of the queue. To look at one part alone: --queue '{bigtables:3}'.`, store.MaxParts),
 		RunE: func(command *cobra.Command, _ []string) error {
-			err := a.withClients(func(clients *store.Clients) error {
+			err := a.withClients(func(clients *redis.Clients) error {
 				return operate.CreateQueue(command.Context(), clients, a.storeConfig(), parts)
 			})
 			if err != nil {
@@ -146,7 +147,7 @@ func (a *app) configOf(queue string) store.Config {
 
 // eachQueue runs do on each queue as soon as Redis answers for it, side by side, until ctx ends or do ends with an error. A queue that cannot
 // be opened is tried again and again, and keeps none of the others waiting.
-func (a *app) eachQueue(ctx context.Context, part string, clients *store.Clients, flags *loopFlags, do func(context.Context, *store.Queue) error) error {
+func (a *app) eachQueue(ctx context.Context, part string, clients *redis.Clients, flags *loopFlags, do func(context.Context, *store.Queue) error) error {
 	running, ctx := errgroup.WithContext(ctx)
 	for _, name := range a.queues.names {
 		running.Go(func() error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -31,7 +32,7 @@ func divide(t *testing.T, server *testkit.Server, parts int) *divided {
 	d := &divided{console: at(t, server), server: server}
 	d.do("queue", "create", "--parts", strconv.Itoa(parts))
 	client := server.Client(t)
-	clients := &store.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}
+	clients := &redis.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}
 	d.Queue = testkit.Got(store.Open(t.Context(), clients, store.Config{}))(t)
 	return d
 }

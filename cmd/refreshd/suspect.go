@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -34,7 +34,7 @@ func (a *app) judge(use, short string, verdict model.CommandType) *cobra.Command
 			if err != nil {
 				return err
 			}
-			uids = store.Map(held, func(one operate.Suspect) string { return one.UID })
+			uids = redis.Map(held, func(one operate.Suspect) string { return one.UID })
 		}
 		tally, err := o.Steer(ctx, model.Command{Type: verdict}, uids, a.tellOutcomes(true))
 		return cmp.Or(err, reported(tally.Refused()))

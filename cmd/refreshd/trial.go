@@ -18,6 +18,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/trials/bench"
 	"github.com/refreshd/refreshd/internal/trials/conformance"
@@ -183,7 +184,7 @@ func (a *app) measure(command *cobra.Command, queue *store.Store, flags *benchFl
 	case keys > 0 && !flags.beside:
 		return report, fmt.Errorf("expected an empty Redis, as what else it does is measured too, found %d keys; --beside-data measures it as it is", keys)
 	}
-	clients, err := store.Connect(a.address(), a.connect)
+	clients, err := redis.Connect(a.address(), a.connect)
 	if err != nil {
 		return report, err
 	}

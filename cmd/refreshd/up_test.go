@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -174,7 +175,7 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 		a := &app{}
 		build := testkit.Got(a.prepareDaemons(t.Context(), &upFlags{}, nil))(t)
 		client := server.Client(t)
-		queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
+		queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
 		daemons := testkit.Got(build(queue))(t)
 		q.Command(`{"type":"put","uid":"a"}`)
 		q.Say(slices.Repeat([]string{"garbage"}, 250)...)

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -34,7 +35,7 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 	n := &named{console: at(t, server), queue: fixture.New(t, server)}
 	n.do(append([]string{"queue", "set"}, flags...)...)
 	client := server.Client(t)
-	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{Clock: n.queue.Clock.Now})
+	queue, err := store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{Clock: n.queue.Clock.Now})
 	if err == nil {
 		n.part = queue.Parts[0]
 		n.dispatcher, err = dispatcher.New(n.part, dispatcher.Config{})
@@ -105,8 +106,8 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested", "new_error_above": 50.0}
 		equal(t, want, c.object("queue", "show"))
 		must(t, testkit.Only(q.Store.Claim(t.Context(), "p1", store.Holding{}, 1, time.Second)))
-		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running, redis.Z{Score: 1, Member: "m"})
-		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, redis.Z{Score: 1, Member: "dead"})
+		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running, goredis.Z{Score: 1, Member: "m"})
+		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, goredis.Z{Score: 1, Member: "dead"})
 		c.do("queue", "set", "--payload", "nested") // as it is
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--payload", "top"),
 			"queue: expected one that nobody uses at the moment, so that all read the same, found poller p1, 1 attempts that are queued or running. To set it anyway, add --force.")

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -83,7 +84,7 @@ func (b *Logbook) Misfit(misfit string, now time.Time) {
 
 // IgnoreMisfit tells of an error about a key of another type, and returns any other: the round goes on without what needed that key.
 func (b *Logbook) IgnoreMisfit(err error, now time.Time) error {
-	misfit, is := store.Misfit(err)
+	misfit, is := redis.WrongType(err)
 	if is {
 		b.Misfit(misfit, now)
 		return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -143,7 +144,7 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 		for _, line := range lines {
 			told = append(told, fmt.Sprint(line["event"]))
 		}
-		entries, _, err := s.Store.Report().Tail(t.Context(), store.TailStart)
+		entries, _, err := report.Of(s.Store).Tail(t.Context(), report.TailStart)
 		testkit.Must(t, err)
 		var journal []string
 		for _, entry := range entries {

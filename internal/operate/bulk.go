@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -107,7 +108,7 @@ func (o Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
 // Bulks lists the bulks that were over within a day, and then those that go on.
 func (o Operator) Bulks(ctx context.Context) ([]Bulk, error) {
 	found, err := o.Queue.Fleet().Bulks(ctx)
-	return store.Map(found, newBulk), err
+	return redis.Map(found, newBulk), err
 }
 
 // CancelBulk ends a bulk. What it has done stays done.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -78,7 +79,7 @@ func Execute(ctx context.Context, queue *store.Queue, requests []*Request) error
 // execute carries out requests that are not refused, at most BatchSize of them, see store.Execute.
 func execute(ctx context.Context, on store.Executor, requests []*Request) error {
 	requests = slices.DeleteFunc(slices.Clone(requests), func(r *Request) bool { return r.Refused != nil })
-	commands := store.Map(requests, func(r *Request) *model.Command { return &r.Command })
+	commands := redis.Map(requests, func(r *Request) *model.Command { return &r.Command })
 	refused, err := store.Execute(ctx, on, commands, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 		return requests[i].decide(snapshot, now)
 	})

@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -26,16 +27,16 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 type bundle struct {
 	*store.Queue
 	t      *testing.T
-	client redis.UniversalClient
+	client goredis.UniversalClient
 }
 
 func open(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
 	options := server.Options()
 	options.PoolSize = 1 // what opens another connection would count as a call
-	client := redis.NewUniversalClient(options)
+	client := goredis.NewUniversalClient(options)
 	t.Cleanup(func() { _ = client.Close() })
-	clients := &store.Clients{Read: client, Write: client, Block: client}
+	clients := &redis.Clients{Read: client, Write: client, Block: client}
 	must(t, store.Create(t.Context(), clients, store.Config{}, 2))
 	queue := testkit.Got(store.Open(t.Context(), clients, store.Config{}))(t)
 	f := &bundle{queue, t, client}

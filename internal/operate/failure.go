@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -52,7 +54,7 @@ func (r *FailuresRequest) Validate() (err error) {
 // Failures is a group of failing models.
 type Failures struct {
 	By string `json:"by"` // what is the same of them: host=example.com; empty: none has it
-	store.FailureGroup
+	report.FailureGroup
 
 	errors map[string]int64 // how many of them fail by each error; nil: all by one
 }
@@ -65,7 +67,7 @@ func (f *Failures) Cause() string {
 	return fmt.Sprintf("%d by %s: %s", f.errors[f.ID], f.ID, f.Text)
 }
 
-func newFailures(one store.FailureGroup) Failures {
+func newFailures(one report.FailureGroup) Failures {
 	return Failures{By: model.SelectError + "=" + one.ID, FailureGroup: one}
 }
 
@@ -74,17 +76,17 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	known, err := o.Queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
+	known, err := report.OfQueue(o.Queue).FailureGroups(func(part *store.Store) ([]report.FailureGroup, error) {
 		if r.Past {
-			return part.Report().PastFailureGroups(ctx)
+			return report.Of(part).PastFailureGroups(ctx)
 		}
-		return part.Report().FailureGroups(ctx)
+		return report.Of(part).FailureGroups(ctx)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if !r.byKey && r.picks.All() {
-		return store.Map(known, newFailures), nil
+		return redis.Map(known, newFailures), nil
 	}
 	groups, err := o.groupFailures(ctx, r.picks, func(m *model.Model) string {
 		if !r.byKey {
@@ -114,7 +116,7 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 		return part.Report().EachPicked(ctx, failing, func(m *store.Record) error {
 			by := keyOf(&m.Model)
 			if groups[by] == nil {
-				groups[by] = &Failures{By: by, errors: map[string]int64{}, FailureGroup: store.FailureGroup{FirstAt: m.FailingSince}}
+				groups[by] = &Failures{By: by, errors: map[string]int64{}, FailureGroup: report.FailureGroup{FirstAt: m.FailingSince}}
 			}
 			group := groups[by]
 			group.Models++
@@ -157,12 +159,12 @@ func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err
 	if err != nil {
 		return d, err
 	}
-	groups, err := o.Queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
-		one, known, err := part.Report().ReadFailureGroup(ctx, id)
+	groups, err := report.OfQueue(o.Queue).FailureGroups(func(part *store.Store) ([]report.FailureGroup, error) {
+		one, known, err := report.Of(part).FailureGroup(ctx, id)
 		if !known {
 			return nil, err
 		}
-		return []store.FailureGroup{one}, err
+		return []report.FailureGroup{one}, err
 	})
 	if err := requireNamed(len(groups) > 0, err, id, "a signature by which models are failing, or were within a day"); err != nil {
 		return d, err

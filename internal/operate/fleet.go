@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -91,7 +93,7 @@ func (s *fleet) measure(ctx context.Context) error {
 	}
 	err = s.Queue.Each(func(part *store.Store) error {
 		read := 0
-		return untilEnough(part.Report().EachEntry(ctx, s.now.Add(-journalSince), func(entry model.JournalEntry) error {
+		return untilEnough(report.Of(part).EachEntry(ctx, s.now.Add(-journalSince), func(entry model.JournalEntry) error {
 			if entry.Event == model.EventSuccess || entry.Event == model.EventFailure { // a worker has answered
 				ended.Add(entry.At)
 			}
@@ -123,7 +125,7 @@ func (s *fleet) eachModel(ctx context.Context, read readModels, visit func(part 
 		walk := func(ctx context.Context, visit func(store.Indexed) error) error {
 			return part.Report().EachIndexed(ctx, s.now, visit)
 		}
-		return store.ReadAhead(ctx, walk, func(ctx context.Context, chunk store.Indexed) (func() error, error) {
+		return redis.ReadAhead(ctx, walk, func(ctx context.Context, chunk store.Indexed) (func() error, error) {
 			records, err := read(ctx, part, chunk)
 			records = slices.DeleteFunc(records, func(r *store.Record) bool { return !r.Exists || r.Broken })
 			return func() error { return visit(part, records) }, err

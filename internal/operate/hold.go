@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -127,7 +128,7 @@ func (o Operator) findHold(ctx context.Context, id string) (store.HoldSum, error
 	case len(holds) == 0:
 		return store.HoldSum{}, fmt.Errorf("expected a hold, found none")
 	}
-	names := store.Map(holds, func(hold store.HoldSum) string { return hold.ID })
+	names := redis.Map(holds, func(hold store.HoldSum) string { return hold.ID })
 	return store.HoldSum{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
 }
 
@@ -171,7 +172,7 @@ func (o Operator) closings(ctx context.Context, calendars []schedule.Calendar) (
 	if err != nil {
 		return nil, err
 	}
-	return store.Map(calendars, func(calendar schedule.Calendar) Calendar {
+	return redis.Map(calendars, func(calendar schedule.Calendar) Calendar {
 		c := Calendar{Calendar: calendar}
 		var err error
 		if c.Until, c.Closed, err = calendar.ClosedUntil(now); c.Closed {

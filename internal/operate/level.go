@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -84,14 +85,14 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	err = o.Queue.Each(func(part *store.Store) error { // and of what waits for nothing: it is put again some time
 		return part.Report().Walk(ctx, r.picks, func(uids []string) error { return found.apply(ctx, part, fleet, uids, phase) })
 	})
-	return found, store.Wrap(err, fmt.Sprintf("after %d models", found.Changed))
+	return found, redis.Wrap(err, fmt.Sprintf("after %d models", found.Changed))
 }
 
 var errBusy = errors.New("the model waits for something else than a planned refresh")
 
 func (l *Level) apply(ctx context.Context, part *store.Store, fleet *fleet, uids []string, phase func(*model.Model) time.Duration) error {
 	changes := make([]bool, len(uids))
-	commands := store.Map(uids, func(uid string) *model.Command { return &model.Command{UID: uid} })
+	commands := redis.Map(uids, func(uid string) *model.Command { return &model.Command{UID: uid} })
 	refused, err := store.Execute(ctx, part, commands, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 		changes[i] = false
 		record := snapshot.Records[uids[i]]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -110,14 +111,14 @@ func (o Operator) changeRejected(ctx context.Context, m Messages, do func(*store
 type Undelivered struct {
 	ID    string `json:"id"`
 	Queue string `json:"queue"` // the queue, or the part of it, in which it is kept
-	store.Undelivered
+	outbox.Undelivered
 	Notices []json.RawMessage `json:"notices"`
 }
 
 // Undelivered lists the messages that could not be delivered, the oldest first.
 func (o Operator) Undelivered(ctx context.Context) (all []Undelivered, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
-		kept, err := part.Outbox().Undelivered(ctx)
+		kept, err := outbox.Of(part).Undelivered(ctx)
 		for _, one := range kept {
 			found := Undelivered{ID: one.ID(), Queue: part.Keys.Queue, Undelivered: one}
 			for _, notice := range one.Notices {
@@ -132,17 +133,17 @@ func (o Operator) Undelivered(ctx context.Context) (all []Undelivered, err error
 
 // RequeueUndelivered tells the recipients again.
 func (o Operator) RequeueUndelivered(ctx context.Context, m Messages) (Changed, error) {
-	return o.changeUndelivered(ctx, m, store.Outbox.RequeueUndelivered)
+	return o.changeUndelivered(ctx, m, outbox.Outbox.RequeueUndelivered)
 }
 
 // DropUndelivered forgets messages that could not be delivered.
 func (o Operator) DropUndelivered(ctx context.Context, m Messages) (Changed, error) {
-	return o.changeUndelivered(ctx, m, store.Outbox.DropUndelivered)
+	return o.changeUndelivered(ctx, m, outbox.Outbox.DropUndelivered)
 }
 
-func (o Operator) changeUndelivered(ctx context.Context, m Messages, do func(store.Outbox, context.Context, []store.Undelivered) (int, error)) (Changed, error) {
-	read := func(part *store.Store) ([]store.Undelivered, error) { return part.Outbox().Undelivered(ctx) }
-	return change(o, m, "an undelivered", read, (*store.Undelivered).ID, func(part *store.Store, named []store.Undelivered, _ *Changed) (int, error) {
-		return do(part.Outbox(), ctx, named)
+func (o Operator) changeUndelivered(ctx context.Context, m Messages, do func(outbox.Outbox, context.Context, []outbox.Undelivered) (int, error)) (Changed, error) {
+	read := func(part *store.Store) ([]outbox.Undelivered, error) { return outbox.Of(part).Undelivered(ctx) }
+	return change(o, m, "an undelivered", read, (*outbox.Undelivered).ID, func(part *store.Store, named []outbox.Undelivered, _ *Changed) (int, error) {
+		return do(outbox.Of(part), ctx, named)
 	})
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/listing"
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -155,7 +157,7 @@ func (o Operator) List(ctx context.Context, r ListRequest, visit func([]ListedMo
 		if r.Limit > 0 {
 			found = found[:min(len(found), r.Limit-listed)]
 		}
-		models := store.Map(found, func(one listing.Listed) ListedModel {
+		models := redis.Map(found, func(one listing.Listed) ListedModel {
 			return ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
 		})
 		if err := visit(models); err != nil {
@@ -184,7 +186,7 @@ type Attempt struct {
 
 // NewAttempts are attempts as a history tells them.
 func NewAttempts(past []model.Attempt) []Attempt {
-	return store.Map(past, func(one model.Attempt) Attempt {
+	return redis.Map(past, func(one model.Attempt) Attempt {
 		a := Attempt{Attempt: one, Times: max(1, one.Times), DurationMS: one.Duration.Milliseconds()}
 		if wait, work, told := one.Lengths(); told {
 			a.WaitMS, a.WorkMS = new(wait.Milliseconds()), new(work.Milliseconds())
@@ -205,8 +207,8 @@ type Log struct {
 
 // ReadLog reads the log of the attempt of a model that ended last, or of an older one: 1 is the last.
 func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (Log, error) {
-	report := queue.Of(uid).Report()
-	past, err := report.History(ctx, uid)
+	part := queue.Of(uid)
+	past, err := part.Report().History(ctx, uid)
 	switch {
 	case err != nil:
 		return Log{}, err
@@ -216,7 +218,7 @@ func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (L
 		return Log{}, refuse("log", fmt.Sprintf("1 to %d, for the attempts that the history of %s has", len(past), uid), fmt.Sprint(number))
 	}
 	told := Log{Attempt: NewAttempts(past[number-1 : number])[0]}
-	log, err := store.ReadLog(ctx, report, told.AttemptUID)
+	log, err := report.Of(part).Log(ctx, told.AttemptUID)
 	if log != nil {
 		told.Text = log.Text
 	}
@@ -285,7 +287,7 @@ func UIDsLike(ctx context.Context, o Operator, begun string) (found []string, er
 	}
 	err = o.Queue.Each(func(part *store.Store) error {
 		for place := store.WalkBegins; place != store.WalkEnds && len(found) <= maxNames; {
-			uids, to, err := part.Report().WalkModels(ctx, picks, place, 1)
+			uids, to, err := part.WalkModels(ctx, picks, place, 1)
 			if found = append(found, uids...); err != nil {
 				return err
 			}

@@ -9,18 +9,18 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model/document"
 )
 
 // Patience is how long a Redis that does not answer is asked again: longer than a fail-over takes, or most loads of a snapshot.
 const Patience = 2 * time.Minute
 
-// Insist returns a context in which each call that Redis does not answer is made again, see store.Insist, for so long. The error of the first one that
+// WithRetry returns a context in which each call that Redis does not answer is made again, see store.Insist, for so long. The error of the first one that
 // is given up ends with what to do then; behind it no call is made again. log is told of the calls.
-func Insist(ctx context.Context, patience time.Duration, log *zerolog.Logger, then string) context.Context {
+func WithRetry(ctx context.Context, patience time.Duration, log *zerolog.Logger, then string) context.Context {
 	var gone atomic.Bool // nobody waits for it a second time
-	return store.Insist(ctx, func(ctx context.Context) func(error) error {
+	return redis.WithRetry(ctx, func(ctx context.Context) func(error) error {
 		left, stop := context.WithTimeout(ctx, patience)
 		retry := backoff.New(backoff.Config{Part: "redis", What: "a call", First: 100 * time.Millisecond, Max: 5 * time.Second, Log: log})
 		return func(err error) error {

@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -30,13 +31,13 @@ var (
 )
 
 // patientOne is an operator of a queue with three models, one of them disabled, whose calls go through a hook.
-func patientOne(t *testing.T, server *testkit.Server, parts int, answers time.Duration, hook redis.Hook) Operator {
+func patientOne(t *testing.T, server *testkit.Server, parts int, answers time.Duration, hook goredis.Hook) Operator {
 	t.Helper()
 	options := server.Options()
 	options.PoolSize, options.ReadTimeout = 1, answers
-	reads, writes := redis.NewUniversalClient(options), redis.NewUniversalClient(options)
+	reads, writes := goredis.NewUniversalClient(options), goredis.NewUniversalClient(options)
 	t.Cleanup(func() { _ = errors.Join(reads.Close(), writes.Close()) })
-	clients := &store.Clients{Read: reads, Write: writes, Block: writes}
+	clients := &redis.Clients{Read: reads, Write: writes, Block: writes}
 	must(t, store.Create(t.Context(), clients, fixed, parts))
 	queue := testkit.Got(store.Open(t.Context(), clients, fixed))(t)
 	must(t, queue.LoadScripts(t.Context()))
@@ -45,8 +46,8 @@ func patientOne(t *testing.T, server *testkit.Server, parts int, answers time.Du
 		r.Command.Definition.Rule = "FREQ=DAILY"
 	}
 	must(t, Execute(t.Context(), queue, append(daily, put(t, "m0", 1), put(t, "m1", 1), put(t, "m2", 1), ask(model.CommandDisable, "m1"))))
-	reads.AddHook(store.Insistent{})
-	writes.AddHook(store.Insistent{Writes: true})
+	reads.AddHook(redis.RetryHook{})
+	writes.AddHook(redis.RetryHook{Writes: true})
 	reads.AddHook(hook)
 	writes.AddHook(hook)
 	return Operator{Queue: queue, By: "ann"}
@@ -54,7 +55,7 @@ func patientOne(t *testing.T, server *testkit.Server, parts int, answers time.Du
 
 // insisting is a context in which calls are made again at once, and for ever.
 func insisting(t *testing.T) context.Context {
-	return store.Insist(t.Context(), func(context.Context) func(error) error {
+	return redis.WithRetry(t.Context(), func(context.Context) func(error) error {
 		return func(err error) error { return t.Context().Err() }
 	})
 }
@@ -62,7 +63,7 @@ func insisting(t *testing.T) context.Context {
 // errUnanswered is what go-redis says of a call that takes too long.
 var errUnanswered = &net.OpError{Op: "read", Err: errors.New("i/o timeout")}
 
-func unanswer(commands []redis.Cmder) error {
+func unanswer(commands []goredis.Cmder) error {
 	for _, command := range commands {
 		command.SetErr(errUnanswered)
 	}
@@ -72,7 +73,7 @@ func unanswer(commands []redis.Cmder) error {
 // unanswered lets calls with these numbers fail, before Redis has carried them out or after that. It has struck when there was the first of them.
 func unanswered(late bool, numbers ...int64) (hook testkit.Hook, struck func() bool) {
 	var calls atomic.Int64
-	return func(_ context.Context, commands []redis.Cmder, next func() error) error {
+	return func(_ context.Context, commands []goredis.Cmder, next func() error) error {
 		is := commands[0].Name() != "hello" && slices.Contains(numbers, calls.Add(1))
 		if is && late || !is {
 			if err := next(); !is {
@@ -83,7 +84,7 @@ func unanswered(late bool, numbers ...int64) (hook testkit.Hook, struck func() b
 	}, func() bool { return calls.Load() >= numbers[0] }
 }
 
-func pass(_ context.Context, _ []redis.Cmder, next func() error) error { return next() }
+func pass(_ context.Context, _ []goredis.Cmder, next func() error) error { return next() }
 
 // dump is all that a server holds, without how often what operators set was changed: to count it twice does no harm.
 func dump(t *testing.T, server *testkit.Server) map[string]testkit.Value {
@@ -137,14 +138,14 @@ func TestARedisThatStandsStillOnlyDelaysACommand(t *testing.T) {
 			want := dump(t, server)
 			server.Flush(t)
 			var stopped, silent atomic.Bool
-			found, err := c.do(t, insisting(t), patientOne(t, server, 2, 200*time.Millisecond, testkit.Hook(func(_ context.Context, commands []redis.Cmder, next func() error) error {
+			found, err := c.do(t, insisting(t), patientOne(t, server, 2, 200*time.Millisecond, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
 				if commands[0].Name() != "evalsha" || stopped.Swap(true) {
 					return next()
 				}
 				server.Signal(t, syscall.SIGSTOP)
 				defer goOn()
 				err := next()
-				silent.Store(err != nil && !store.Answered(err))
+				silent.Store(err != nil && !redis.Answered(err))
 				return err
 			})))
 			must(t, err)
@@ -160,7 +161,7 @@ func between(t *testing.T, late bool, command func(context.Context, Operator) er
 	server := testkit.Miniredis(t)
 	var once atomic.Bool
 	var act func()
-	o := patientOne(t, server, 1, testkit.Limit, testkit.Hook(func(_ context.Context, commands []redis.Cmder, next func() error) error {
+	o := patientOne(t, server, 1, testkit.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
 		if commands[0].Name() != "evalsha" || once.Swap(true) {
 			return next()
 		}
@@ -169,7 +170,7 @@ func between(t *testing.T, late bool, command func(context.Context, Operator) er
 		return unanswer(commands)
 	}))
 	client := server.Client(t)
-	other := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, fixed))(t)
+	other := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, fixed))(t)
 	act = func() { turned.Add(1); others(other) }
 	turned.Add(1) // since the models were saved
 	defer turned.Store(0)
@@ -259,10 +260,10 @@ func takeInput(t *testing.T, q *store.Queue) {
 func TestACommandThatGivesUpSaysWhatIsDoneAndHowToGoOn(t *testing.T) {
 	for _, c := range patientCommands {
 		t.Run(c.name, func(t *testing.T) {
-			o := patientOne(t, testkit.Miniredis(t), 2, testkit.Limit, testkit.Hook(func(_ context.Context, commands []redis.Cmder, _ func() error) error {
+			o := patientOne(t, testkit.Miniredis(t), 2, testkit.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, _ func() error) error {
 				return unanswer(commands)
 			}))
-			_, err := c.do(t, Insist(t.Context(), time.Millisecond, new(zerolog.Nop()), "; do this"), o)
+			_, err := c.do(t, WithRetry(t.Context(), time.Millisecond, new(zerolog.Nop()), "; do this"), o)
 			for _, want := range append(c.gaveUp, "i/o timeout", "asked again for 1ms; do this") {
 				failIf(t, err == nil || !strings.Contains(remedy.Add(err.Error(), err, remedy.CommandLine), want), "expected %q, found %v", want, err)
 			}
@@ -273,7 +274,7 @@ func TestACommandThatGivesUpSaysWhatIsDoneAndHowToGoOn(t *testing.T) {
 func TestARefusalOfRedisIsNotTriedAgain(t *testing.T) {
 	for text, passes := range map[string]bool{"OOM command not allowed": false, "NOPERM no": false, "LOADING soon": true, "READONLY no": true} {
 		var tries atomic.Int64
-		o := patientOne(t, testkit.Miniredis(t), 2, testkit.Limit, testkit.Hook(func(_ context.Context, commands []redis.Cmder, next func() error) error {
+		o := patientOne(t, testkit.Miniredis(t), 2, testkit.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
 			if tries.Add(1) > 1 {
 				return next()
 			}

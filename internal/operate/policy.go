@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -217,7 +218,7 @@ func (i *Impact) Sentences(clock func(time.Time) string) (told []string) {
 	}
 	anew := "None is planned anew."
 	if i.Replanned > 0 {
-		starts := store.Map(i.FirstStarts, func(text string) string {
+		starts := redis.Map(i.FirstStarts, func(text string) string {
 			at, _ := time.Parse(time.RFC3339, text) // as it was written
 			return clock(at)
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -36,7 +37,7 @@ func (o Operator) Settings() Settings {
 }
 
 // CreateQueue fixes how many parts a queue has, for ever, before anything is stored in it. To create it again alike changes nothing.
-func CreateQueue(ctx context.Context, clients *store.Clients, config store.Config, parts int) error {
+func CreateQueue(ctx context.Context, clients *redis.Clients, config store.Config, parts int) error {
 	if parts < 1 || parts > store.MaxParts {
 		return refuse("parts", fmt.Sprintf("1 to %d", store.MaxParts), fmt.Sprint(parts))
 	}

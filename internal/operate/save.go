@@ -10,6 +10,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -108,11 +109,11 @@ func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, 
 	v := newReviewer()
 	same.By = o.By
 	for chunk := range slices.Chunk(uids, BatchSize) {
-		batch := store.Map(chunk, func(uid string) *Request {
+		batch := redis.Map(chunk, func(uid string) *Request {
 			same.UID = uid
 			return &Request{Command: same}
 		})
-		err := store.Wrap(Execute(ctx, o.Queue, batch), fmt.Sprintf("after %d models; go on from %s", v.Commands, chunk[0]))
+		err := redis.Wrap(Execute(ctx, o.Queue, batch), fmt.Sprintf("after %d models; go on from %s", v.Commands, chunk[0]))
 		if err == nil {
 			err = tell(v.review(batch))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/foresight/shadow"
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -103,7 +104,7 @@ func (s *Shadow) Lines() (lines []any) {
 		shadow.Sum
 		Furthest Difference `json:"furthest"`
 	}
-	kinds := store.Map(s.Sums, func(sum shadow.Sum) kind { return kind{sum, NewDifference(sum.Most)} })
+	kinds := redis.Map(s.Sums, func(sum shadow.Sum) kind { return kind{sum, NewDifference(sum.Most)} })
 	return append(lines, struct {
 		Kind string `json:"kind"`
 		*shadow.Report

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -66,11 +67,11 @@ func (p *planned) read(ctx context.Context, part *store.Store, to time.Time) err
 		until time.Time // of the scores
 	}{{keys.Running, model.Never}, {keys.Due, to}, {keys.Urgent, to}, {keys.Parked, to}} {
 		for after, more := (store.Scored{}), true; more; {
-			page, err := part.Report().Behind(ctx, index.key, after, store.ScanCount)
+			page, err := part.Report().Behind(ctx, index.key, after, redis.ScanCount)
 			if err != nil {
 				return err
 			}
-			more = len(page) == store.ScanCount && page[len(page)-1].Score <= index.until.UnixMilli()
+			more = len(page) == redis.ScanCount && page[len(page)-1].Score <= index.until.UnixMilli()
 			uids := make([]string, 0, len(page))
 			for _, after = range page {
 				if after.Score <= index.until.UnixMilli() {

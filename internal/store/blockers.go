@@ -9,14 +9,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-var moveGates = Load("move-gates.lua")
+var moveGates = redis.LoadScript("move-gates.lua")
 
 // blockerCache keeps what the texts of holds, limits and calendars say: dispatchers read them once a round.
 type blockerCache struct {
@@ -33,7 +34,7 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 		return c.gates
 	}
 	c.texts = texts
-	c.gates = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.place, Parts: len(s.parts())}
+	c.gates = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.Place, Parts: len(s.AllParts())}
 	for pair := range slices.Chunk(texts[0], 2) {
 		if pair[0] == HoldChanges {
 			c.gates.HoldChanges = pair[1]
@@ -61,8 +62,8 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 
 // Blockers reads what may keep models of the queue from starting.
 func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
-	keys := []string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}
-	hashes, err := ReadEach(ctx, s.Clients.Read, "read holds, limits and calendars", keys, func(pipe redis.Pipeliner, key string) *redis.MapStringStringCmd {
+	keys := []string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}
+	hashes, err := redis.ReadEach(ctx, s.store.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
 	if err != nil {
@@ -74,12 +75,12 @@ func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 			texts[i] = append(texts[i], name, hash[name])
 		}
 	}
-	return new(blockerCache).read(s.Store, texts), nil
+	return new(blockerCache).read(s.store, texts), nil
 }
 
 // ParkedBy reads the uids of models that wait for gates, of each the first so many as limit says, longest due first.
 func (s *Store) ParkedBy(ctx context.Context, gates []model.Blocker, limit func(model.Blocker) int) ([][]string, error) {
-	return ReadEach(ctx, s.Clients.Read, "read what waits for gates", gates, func(pipe redis.Pipeliner, gate model.Blocker) *redis.StringSliceCmd {
+	return redis.ReadEach(ctx, s.Clients.Read, "read what waits for gates", gates, func(pipe goredis.Pipeliner, gate model.Blocker) *goredis.StringSliceCmd {
 		return pipe.ZRange(ctx, s.Keys.ParkedBy(string(gate)), 0, int64(limit(gate))-1)
 	})
 }
@@ -98,7 +99,7 @@ func (s *Store) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alo
 	if len(looks) == 0 {
 		return nil
 	}
-	keys, args := []string{s.Keys.Gates, s.Keys.Holds}, []any{Millis(alone)}
+	keys, args := []string{s.Keys.Gates, s.Keys.Holds}, []any{redis.Millis(alone)}
 	for _, look := range looks {
 		keys = append(keys, s.Keys.ParkedBy(string(look.Blocker)))
 		stays, hold := "", ""
@@ -108,9 +109,9 @@ func (s *Store) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alo
 		if kind, name := look.Blocker.Split(); kind == model.BlockerHold {
 			hold = name
 		}
-		args = append(args, string(look.Blocker), Millis(look.Again), stays, hold)
+		args = append(args, string(look.Blocker), redis.Millis(look.Again), stays, hold)
 	}
-	return Wrap(Run(ctx, s.Clients.Write, moveGates, keys, args...).Err(), "note when gates are looked at again")
+	return redis.Wrap(redis.RunScript(ctx, s.Clients.Write, moveGates, keys, args...).Err(), "note when gates are looked at again")
 }
 
 // maxBlockers bounds how many gates are looked at.
@@ -134,13 +135,13 @@ func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now tim
 func (s *Store) limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
 	rooms := model.Limiters{Keys: map[string]*model.LimiterState{}, Circuits: map[string]*model.CircuitState{}}
 	pipe := s.Clients.Read.Pipeline()
-	running := Map(limits, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-	lapsed := Map(limits, func(name string) *redis.StringSliceCmd {
-		return pipe.ZRangeByScore(ctx, s.Keys.Limit(name), &redis.ZRangeBy{Min: "-inf", Max: "(" + Millis(now), Count: maxLapsed})
+	running := redis.Map(limits, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
+	lapsed := redis.Map(limits, func(name string) *goredis.StringSliceCmd {
+		return pipe.ZRangeByScore(ctx, s.Keys.Limit(name), &goredis.ZRangeBy{Min: "-inf", Max: "(" + redis.Millis(now), Count: maxLapsed})
 	})
-	slots := Map(limits, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-	states := Map(circuits, func(name string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), CircuitFields...) })
-	if err := ExecReads(ctx, pipe); err != nil {
+	slots := redis.Map(limits, func(name string) *goredis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+	states := redis.Map(circuits, func(name string) *goredis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), CircuitFields...) })
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return rooms, fmt.Errorf("read limits and circuits: %w", err)
 	}
 	for i, name := range limits {
@@ -154,7 +155,7 @@ func (s *Store) limiters(ctx context.Context, limits, circuits []string, now tim
 			continue
 		}
 		switch err := s.Clients.Read.ZScore(ctx, s.Keys.Running, c.Probe).Err(); {
-		case Missing(err): // nobody would ever settle it
+		case redis.Missing(err): // nobody would ever settle it
 			c.Probe = ""
 		case err != nil:
 			return rooms, fmt.Errorf("look for a probe: %w", err)
@@ -194,8 +195,8 @@ func (s *Store) freeLost(ctx context.Context, name string, room *model.LimiterSt
 // ReadCircuit reads the CircuitFields of a circuit.
 func ReadCircuit(fields map[string]string) *model.CircuitState {
 	c := &model.CircuitState{Probe: fields["probe"]}
-	c.OpenedAt, _ = readStoredTime(fields["opened_at"])
-	c.ProbeAt, _ = readStoredTime(fields["probe_at"])
+	c.OpenedAt, _ = ReadStoredTime(fields["opened_at"])
+	c.ProbeAt, _ = ReadStoredTime(fields["probe_at"])
 	return c
 }
 
@@ -211,12 +212,12 @@ type Admission struct {
 
 // Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
 func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
-	if w.Gates, err = s.Fleet().Blockers(ctx); err != nil {
+	if w.Gates, err = s.store.Fleet().Blockers(ctx); err != nil {
 		return w, err
 	}
 	w.Limits = w.Gates.LimitsOf(m, now)
-	names := Map(w.Limits, func(limit model.Limit) string { return limit.Name })
-	if w.Rooms, err = s.limiters(ctx, names, nil, now); err != nil {
+	names := redis.Map(w.Limits, func(limit model.Limit) string { return limit.Name })
+	if w.Rooms, err = s.store.limiters(ctx, names, nil, now); err != nil {
 		return w, err
 	}
 	kind, key := m.ParkedBy.Split()
@@ -224,7 +225,7 @@ func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w
 		key = ""
 	}
 	if key = cmp.Or(key, m.CircuitKey()); key != "" {
-		fields, err := s.Clients.Read.HGetAll(ctx, s.Keys.Circuit(key)).Result()
+		fields, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Circuit(key)).Result()
 		if err != nil {
 			return w, fmt.Errorf("read a circuit: %w", err)
 		}
@@ -234,9 +235,9 @@ func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w
 	if !m.Parked() {
 		return w, nil
 	}
-	pipe, set := s.Clients.Read.Pipeline(), s.Keys.ParkedBy(string(m.ParkedBy))
+	pipe, set := s.store.Clients.Read.Pipeline(), s.store.Keys.ParkedBy(string(m.ParkedBy))
 	place, waiting := pipe.ZRank(ctx, set, m.UID), pipe.ZCard(ctx, set)
-	if err := ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return w, fmt.Errorf("read what waits for a gate: %w", err)
 	}
 	if place.Err() == nil {

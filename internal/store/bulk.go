@@ -10,15 +10,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/zones"
 )
 
-var moveBulk = Load("move-bulk.lua")
+var moveBulk = redis.LoadScript("move-bulk.lua")
 
 // Bulk is a wish about many models, and how far pollers have come with it in one part of the queue.
 type Bulk struct {
@@ -93,8 +94,8 @@ func (b *Bulk) Count(outcome model.Outcome) {
 // wish are the fields that say what is wished for, but for empty ones.
 func (b *Bulk) wish() map[string]string {
 	wish := map[string]string{
-		"action": string(b.Action), "selector": b.Selector.String(), "rate": b.Rate.String(), "force": flag(b.Force), "reason": b.Reason, "by": b.By,
-		"since": model.FormatTime(b.Since), "ticket": number(b.Ticket), "size": number(int(b.Size)),
+		"action": string(b.Action), "selector": b.Selector.String(), "rate": b.Rate.String(), "force": redis.Flag(b.Force), "reason": b.Reason, "by": b.By,
+		"since": model.FormatTime(b.Since), "ticket": redis.Number(b.Ticket), "size": redis.Number(int(b.Size)),
 		"after": strings.Join(b.After, " "),
 	}
 	maps.DeleteFunc(wish, func(_, value string) bool { return value == "" })
@@ -105,15 +106,15 @@ func (b *Bulk) wish() map[string]string {
 func readBulk(id string, hash map[string]string) Bulk {
 	b := Bulk{ID: id, Place: Place(cmp.Or(hash["cursor"], string(WalkBegins))), since: hash["since"], step: hash["step"]}
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
-	b.Ticket, b.Size = int(parseInt(hash["ticket"])), parseInt(hash["size"])
-	b.Seen, b.Picked, b.Done = parseInt(hash["seen"]), parseInt(hash["picked"]), parseInt(hash["done"])
+	b.Ticket, b.Size = int(redis.ParseInt(hash["ticket"])), redis.ParseInt(hash["size"])
+	b.Seen, b.Picked, b.Done = redis.ParseInt(hash["seen"]), redis.ParseInt(hash["picked"]), redis.ParseInt(hash["done"])
 	b.Rest, b.Trying, b.After = strings.Fields(hash["rest"]), strings.Fields(hash["trying"]), strings.Fields(hash["after"])
 	for field, count := range hash {
 		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || Harmless(model.Outcome(field)) {
 			if b.Others == nil {
 				b.Others = map[model.Outcome]int64{}
 			}
-			b.Others[model.Outcome(outcome)] = parseInt(count)
+			b.Others[model.Outcome(outcome)] = redis.ParseInt(count)
 		}
 	}
 	b.Cancelled = hash["ended"] == string(BulkCancelled)
@@ -176,11 +177,11 @@ func (s *Store) beginMend(ctx context.Context, after []string) error {
 	if err != nil || len(counters) == 0 {
 		return err
 	}
-	b := Bulk{After: after, Bulk: model.Bulk{Action: model.BulkMend, Rate: mendRate.Share(len(s.parts()))}}
+	b := Bulk{After: after, Bulk: model.Bulk{Action: model.BulkMend, Rate: mendRate.Share(len(s.AllParts()))}}
 	if b.Since, err = s.Now(ctx); err != nil {
 		return err
 	}
-	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
 		s.begin(ctx, pipe, MendID, &b)
 		return nil
 	})
@@ -188,19 +189,19 @@ func (s *Store) beginMend(ctx context.Context, after []string) error {
 }
 
 // begin begins a bulk, anew if there is one of its id.
-func (s *Store) begin(ctx context.Context, pipe redis.Pipeliner, id string, b *Bulk) {
+func (s *Store) begin(ctx context.Context, pipe goredis.Pipeliner, id string, b *Bulk) {
 	key := s.Keys.Bulk(id)
 	pipe.Del(ctx, key)
 	pipe.HSet(ctx, key, b.wish())
-	pipe.ZAdd(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: id})
+	pipe.ZAdd(ctx, s.Keys.Bulks, goredis.Z{Score: float64(b.Since.UnixMilli()), Member: id})
 }
 
 func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
 	ids, err := s.Clients.Read.ZRange(ctx, set, 0, -1).Result()
 	if err != nil || len(ids) == 0 {
-		return nil, Wrap(err, "list bulks")
+		return nil, redis.Wrap(err, "list bulks")
 	}
-	hashes, err := ReadEach(ctx, s.Clients.Read, "read bulks", ids, func(pipe redis.Pipeliner, id string) *redis.MapStringStringCmd {
+	hashes, err := redis.ReadEach(ctx, s.Clients.Read, "read bulks", ids, func(pipe goredis.Pipeliner, id string) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, s.Keys.Bulk(id))
 	})
 	if err != nil {
@@ -242,9 +243,9 @@ func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
 
 // ReadBulk reads one bulk; false: there is none of that id, or it was over for more than a day.
 func (s Fleet) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
-	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Bulk(id)).Result()
+	hash, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Bulk(id)).Result()
 	if err != nil || len(hash) == 0 {
-		return Bulk{}, false, Wrap(err, "read a bulk")
+		return Bulk{}, false, redis.Wrap(err, "read a bulk")
 	}
 	return readBulk(id, hash), true, nil
 }
@@ -254,39 +255,39 @@ func (s Fleet) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
 func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error) {
 	ends := ""
 	fields := map[string]string{
-		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": number(int(b.Seen)), "picked": number(int(b.Picked)),
-		"done": number(int(b.Done)), "refused": number(int(b.Refusals())), "next_at": model.FormatTime(b.Next), "after": strings.Join(b.After, " "),
+		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": redis.Number(int(b.Seen)), "picked": redis.Number(int(b.Picked)),
+		"done": redis.Number(int(b.Done)), "refused": redis.Number(int(b.Refusals())), "next_at": model.FormatTime(b.Next), "after": strings.Join(b.After, " "),
 	}
 	for outcome, count := range b.Others {
 		name := string(outcome)
 		if !Harmless(outcome) {
 			name = refusedPrefix + name
 		}
-		fields[name] = number(int(count))
+		fields[name] = redis.Number(int(count))
 	}
 	if over := b.Place == WalkEnds && len(b.Rest) == 0; over || b.Cancelled {
-		b.EndedAt, ends = now, Millis(now)
+		b.EndedAt, ends = now, redis.Millis(now)
 		fields["ended"], fields["ended_at"] = string(BulkDone), model.FormatTime(now)
 		fields["cursor"], fields["rest"], fields["trying"] = "", "", ""
 		if b.Cancelled {
 			fields["ended"] = string(BulkCancelled)
 		}
 	}
-	step := strconv.FormatInt(parseInt(b.step)+1, 10)
+	step := strconv.FormatInt(redis.ParseInt(b.step)+1, 10)
 	args := []any{b.ID, b.since, b.step, ends, "step", step}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		args = append(args, name, fields[name])
 	}
-	code, err := Run(ctx, s.Clients.Write, moveBulk, []string{s.Keys.Bulks, s.Keys.BulksEnded, s.Keys.Bulk(b.ID)}, args...).Int()
+	code, err := redis.RunScript(ctx, s.Clients.Write, moveBulk, []string{s.Keys.Bulks, s.Keys.BulksEnded, s.Keys.Bulk(b.ID)}, args...).Int()
 	if err != nil {
 		return false, fmt.Errorf("note how far a bulk is: %w", err)
 	}
 	b.step = step
 	if code == 1 && ends != "" && b.Action == model.BulkZones && b.Done > 0 && s.config.JournalCap > 0 {
 		values := []any{"event", "zones", "key", b.ID, "at", model.FormatTime(now), "reason", fmt.Sprintf("%d of %d models planned anew", b.Done, b.Seen)}
-		err = s.Clients.Write.XAdd(ctx, &redis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values}).Err()
+		err = s.Clients.Write.XAdd(ctx, &goredis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values}).Err()
 	}
-	return code == 1, Wrap(ignoreMisfit(err), "tell the journal of a bulk")
+	return code == 1, redis.Wrap(redis.IgnoreWrongType(err), "tell the journal of a bulk")
 }
 
 // BulkState is how far a bulk is, in a word.

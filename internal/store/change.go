@@ -10,11 +10,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
-var changeQueue = Load("change-queue.lua")
+var changeQueue = redis.LoadScript("change-queue.lua")
 
 // fieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
 const fieldChanges = "changes"
@@ -38,26 +39,21 @@ const (
 	changeNone // there was nothing to change
 )
 
-// maxConflicts bounds how often a change is decided again because somebody else was quicker.
-const maxConflicts = 100
-
-var errConflicts = errors.New("expected what is changed to stand still for a moment, found it changed again and again")
-
 // compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
 // whether it has changed anything. The script that it writes with, in a context of its own, compares seen: so a request that Redis gets late, or
 // twice, changes nothing.
 func (s Fleet) compared(ctx context.Context, try func(writing context.Context, seen string) (code int, err error)) (bool, error) {
-	writing, unheard := listen(ctx)
-	for range maxConflicts {
-		seen, err := s.Clients.Read.HGet(ctx, s.Keys.Forwarded, fieldChanges).Result()
-		if err = ignoreMissing(err); err != nil {
+	writing, retried := redis.TrackRetry(ctx)
+	for range redis.MaxConflicts {
+		seen, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Forwarded, fieldChanges).Result()
+		if err = redis.IgnoreMissing(err); err != nil {
 			return false, fmt.Errorf("read how often the queue has changed: %w", err)
 		}
 		if code, err := try(writing, seen); err != nil || code != changeConflict {
-			return code == changeMade || *unheard, err // there was something to change, and now there is not
+			return code == changeMade || *retried, err // there was something to change, and now there is not
 		}
 	}
-	return false, errConflicts
+	return false, redis.ErrConflicts
 }
 
 // change carries out what decide reads and decides about a hash of the queue, and reports whether there was something to change.
@@ -68,17 +64,17 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
 			return changeNone, err
 		}
-		bulk, k, since, wish := cmp.Or(c.bulk, &Bulk{}), &s.Keys, "", map[string]string(nil)
+		bulk, k, since, wish := cmp.Or(c.bulk, &Bulk{}), &s.store.Keys, "", map[string]string(nil)
 		if c.bulk != nil {
-			since, wish = Millis(bulk.Since), bulk.wish()
+			since, wish = redis.Millis(bulk.Since), bulk.wish()
 		}
-		args := []any{seen, by.part, by.number, string(c.gate), Millis(c.recheck), flag(c.hold), bulk.ID, since, len(c.fields) / 2}
-		args = append(args, anys(c.fields)...)
+		args := []any{seen, by.part, by.number, string(c.gate), redis.Millis(c.recheck), redis.Flag(c.hold), bulk.ID, since, len(c.fields) / 2}
+		args = append(args, redis.Anys(c.fields)...)
 		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
 			args = append(args, name, wish[name])
 		}
 		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
-		code, failed := Run(writing, s.Clients.Write, changeQueue, keys, args...).Int()
+		code, failed := redis.RunScript(writing, s.store.Clients.Write, changeQueue, keys, args...).Int()
 		if failed != nil || code == changeMade { // a command that is refused now was carried out before
 			err = failed
 		}
@@ -91,9 +87,9 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 func (s Fleet) changeBlocker(ctx context.Context, key string, gate model.Blocker, text string, now time.Time) (bool, error) {
 	_, name := gate.Split()
 	return s.change(ctx, key, order{}, func() (change, error) {
-		was, err := s.Clients.Read.HGet(ctx, key, name).Result()
-		if err = ignoreMissing(err); err != nil || was == text {
-			return change{}, Wrap(err, "read "+string(gate))
+		was, err := s.store.Clients.Read.HGet(ctx, key, name).Result()
+		if err = redis.IgnoreMissing(err); err != nil || was == text {
+			return change{}, redis.Wrap(err, "read "+string(gate))
 		}
 		return change{fields: []string{name, text}, gate: gate, recheck: now}, nil
 	})
@@ -104,16 +100,16 @@ func (s Fleet) changeBlocker(ctx context.Context, key string, gate model.Blocker
 func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed Claimed, now time.Time) (model.Outcome, error) {
 	if c.ID != "" { // it may have been handled within a day
 		at, err := s.Clients.Read.ZScore(ctx, s.Keys.Commands, c.ID).Result()
-		if !Missing(err) && (err != nil || now.Add(-24*time.Hour).UnixMilli() < int64(at)) {
-			return model.Duplicate, Wrap(err, "look for the id of a command")
+		if !redis.Missing(err) && (err != nil || now.Add(-24*time.Hour).UnixMilli() < int64(at)) {
+			return model.Duplicate, redis.Wrap(err, "look for the id of a command")
 		}
 	}
 	by := order{} // of one that an older release has claimed
 	if claimed.Numbered() {
-		by = order{"queue:" + strconv.Itoa(s.place), claimed.number()}
+		by = order{"queue:" + strconv.Itoa(s.Place), claimed.number()}
 	}
 	changed, failed := false, []error(nil)
-	for _, part := range s.parts() {
+	for _, part := range s.AllParts() {
 		is, err := part.applyQueueCommand(ctx, c, by, claimed.at(now))
 		if refused, is := errors.AsType[*document.Error](err); is {
 			return model.Unchanged, refused

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -32,17 +33,17 @@ type KeyCircuit struct {
 // of Redis then.
 func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
 	if len(names) == 0 {
-		if names, err = s.namesBehind(ctx, "list circuits", s.Keys.Circuit("")); err != nil {
+		if names, err = s.namesBehind(ctx, "list circuits", s.store.Keys.Circuit("")); err != nil {
 			return nil, err
 		}
 	}
-	for chunk := range slices.Chunk(names, ScanCount) {
-		pipe := s.Clients.Read.Pipeline()
-		hashes := Map(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
-		parked := Map(chunk, func(name string) *redis.IntCmd {
-			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
+	for chunk := range slices.Chunk(names, redis.ScanCount) {
+		pipe := s.store.Clients.Read.Pipeline()
+		hashes := redis.Map(chunk, func(name string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.store.Keys.Circuit(name)) })
+		parked := redis.Map(chunk, func(name string) *goredis.IntCmd {
+			return pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
 		})
-		if err := ExecReads(ctx, pipe); err != nil {
+		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read circuits: %w", err)
 		}
 		for i, name := range chunk {
@@ -56,14 +57,14 @@ func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCir
 
 func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 	return KeyCircuit{
-		Key: name, CircuitState: *ReadCircuit(fields), Recent: fields["recent"], Opened: parseInt(fields["opened"]), By: fields["by"], Reason: fields["reason"],
+		Key: name, CircuitState: *ReadCircuit(fields), Recent: fields["recent"], Opened: redis.ParseInt(fields["opened"]), By: fields["by"], Reason: fields["reason"],
 	}
 }
 
 // namesBehind lists what stands in Redis behind each of these beginnings of keys, in order.
 func (s Fleet) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
 	for _, prefix := range prefixes {
-		err = cmp.Or(err, s.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
+		err = cmp.Or(err, s.store.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
 			for _, key := range keys {
 				names = append(names, strings.TrimPrefix(key, prefix))
 			}
@@ -74,7 +75,7 @@ func (s Fleet) namesBehind(ctx context.Context, doing string, prefixes ...string
 	return slices.Compact(names), err
 }
 
-var turnCircuit = Load("turn-circuit.lua")
+var turnCircuit = redis.LoadScript("turn-circuit.lua")
 
 // OpenCircuit opens the circuit of a key by hand, with the name of who does it, and why or nothing, until an instant at least: from then on a
 // probe may close it, or what that of the queue has counted since. true: it was closed before, and its opening is told.
@@ -92,28 +93,28 @@ func (s Fleet) CloseCircuit(ctx context.Context, key, by string, now time.Time) 
 const circuitKept = 7 * 24 * time.Hour
 
 func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Circuit(key), s.Keys.Gates, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox, s.Keys.Forwarded}
+	keys := []string{s.store.Keys.Circuit(key), s.store.Keys.Gates, s.store.Keys.Stats, s.store.Keys.Journal, s.store.Keys.Outbox, s.store.Keys.Forwarded}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
 	}
 	gate := string(model.NewBlocker(model.BlockerCircuit, key))
 	changed, err := s.compared(ctx, func(writing context.Context, seen string) (int, error) {
-		opened, err := s.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
-		if err = ignoreMissing(err); err != nil {
+		opened, err := s.store.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
+		if err = redis.IgnoreMissing(err); err != nil {
 			return changeNone, err
 		}
-		return Run(writing, s.Clients.Write, turnCircuit, keys, string(to), key, gate, by, Millis(now), model.FormatTime(now),
-			probeAt, keep, s.config.JournalCap, reason, seen, opened).Int()
+		return redis.RunScript(writing, s.store.Clients.Write, turnCircuit, keys, string(to), key, gate, by, redis.Millis(now), model.FormatTime(now),
+			probeAt, keep, s.store.config.JournalCap, reason, seen, opened).Int()
 	})
-	return changed, Wrap(err, "turn a circuit")
+	return changed, redis.Wrap(err, "turn a circuit")
 }
 
 // Circuits reads the circuits of these keys from all parts, or those of all keys; open ones first. One that is open in several parts is told as where
 // it opened first.
 func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
 	read := func(part *Store) ([]KeyCircuit, error) { return part.Fleet().Circuits(ctx, keys...) }
-	return sumOf(q.Queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
+	return SumOf(q.queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
 		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
 	})
 }
@@ -121,7 +122,7 @@ func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit,
 // OpenCircuits reads the circuits that are open, that of the queue among them. How much is read does not grow with the models.
 func (q QueueFleet) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
 	names := []string{model.QueueCircuitKey}
-	err := q.Each(func(part *Store) error {
+	err := q.queue.Each(func(part *Store) error {
 		gates, err := part.Fleet().WaitedFor(ctx, maxBlockers)
 		for _, gate := range gates {
 			if kind, name := gate.Split(); kind == model.BlockerCircuit {
@@ -149,7 +150,7 @@ func (c *KeyCircuit) add(other *KeyCircuit) {
 	}
 }
 
-var measureCircuit = Load("measure-circuit.lua")
+var measureCircuit = redis.LoadScript("measure-circuit.lua")
 
 // queueCircuitFields are the fields of the hash <queue>:circuit:queue that a decision depends on.
 var queueCircuitFields = []string{"on", "opened_at", "share", "window_ms", "min"}
@@ -175,30 +176,30 @@ const (
 // MeasureCircuit opens or closes the circuit of the queue by what was counted within its window, and tells journal and outbox of it.
 func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
 	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox}
-	reply, err := Run(ctx, s.Clients.Write, measureCircuit, keys, Millis(now), model.FormatTime(now), s.config.JournalCap).Result()
+	reply, err := redis.RunScript(ctx, s.Clients.Write, measureCircuit, keys, redis.Millis(now), model.FormatTime(now), s.config.JournalCap).Result()
 	changed, is := reply.(string)
 	if err == nil && !is {
 		err = fmt.Errorf("expected a text, found %v", reply)
 	}
-	return CircuitChange(changed), Wrap(err, "measure the circuit of the queue")
+	return CircuitChange(changed), redis.Wrap(err, "measure the circuit of the queue")
 }
 
 // QueueCircuit reads the circuit of the queue.
 func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
-	pipe := s.Clients.Read.Pipeline()
-	circuit, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit), pipe.HGetAll(ctx, s.Keys.Stats)
-	err := ExecReads(ctx, pipe)
+	pipe := s.store.Clients.Read.Pipeline()
+	circuit, stats := pipe.HGetAll(ctx, s.store.Keys.QueueCircuit), pipe.HGetAll(ctx, s.store.Keys.Stats)
+	err := redis.ExecReads(ctx, pipe)
 	hash := circuit.Val()
-	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: parseInt(hash["opened"])}
+	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: redis.ParseInt(hash["opened"])}
 	for field, value := range stats.Val() {
 		if strings.HasPrefix(field, model.QueueCircuitSucceeded) {
-			status.Successes += parseInt(value)
+			status.Successes += redis.ParseInt(value)
 		}
 		if strings.HasPrefix(field, model.QueueCircuitFailed) {
-			status.Failures += parseInt(value)
+			status.Failures += redis.ParseInt(value)
 		}
 	}
-	return status, Wrap(err, "read the circuit of the queue")
+	return status, redis.Wrap(err, "read the circuit of the queue")
 }
 
 // decodeQueueCircuit reads the circuit of a queue; settings that are absent or cannot be read are the defaults.
@@ -208,8 +209,8 @@ func decodeQueueCircuit(hash map[string]string) model.QueueCircuit {
 	circuit.Open = hash["opened_at"] != ""
 	read := circuit
 	read.Share, _ = strconv.ParseFloat(hash["share"], 64)
-	read.Window = time.Duration(parseInt(hash["window_ms"])) * time.Millisecond
-	read.Min = int(parseInt(hash["min"]))
+	read.Window = time.Duration(redis.ParseInt(hash["window_ms"])) * time.Millisecond
+	read.Min = int(redis.ParseInt(hash["min"]))
 	if read.Validate() != nil {
 		return circuit
 	}
@@ -223,18 +224,18 @@ func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 		return err
 	}
 	set := change{fields: []string{
-		"on", cmp.Or(flag(circuit.On), "0"), "share", strconv.FormatFloat(circuit.Share, 'f', -1, 64),
+		"on", cmp.Or(redis.Flag(circuit.On), "0"), "share", strconv.FormatFloat(circuit.Share, 'f', -1, 64),
 		"window_ms", strconv.FormatInt(circuit.Window.Milliseconds(), 10), "min", strconv.Itoa(circuit.Min),
 	}}
 	var was QueueCircuitStatus
-	_, err := s.change(ctx, s.Keys.QueueCircuit, order{}, func() (_ change, err error) {
+	_, err := s.change(ctx, s.store.Keys.QueueCircuit, order{}, func() (_ change, err error) {
 		was, err = s.QueueCircuit(ctx)
 		return set, err
 	})
 	if err != nil || circuit.On || !was.On && !was.Open {
-		return Wrap(err, "set the circuit of the queue")
+		return redis.Wrap(err, "set the circuit of the queue")
 	}
-	now, err := s.Now(ctx)
+	now, err := s.store.Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -244,9 +245,9 @@ func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 
 // QueueCircuit adds up what all parts have counted. The settings are those of the first.
 func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		status, err := part.Fleet().QueueCircuit(ctx)
-		if part == q.Parts[0] {
+		if part == q.queue.Parts[0] {
 			sum = status
 			return err
 		}
@@ -258,5 +259,5 @@ func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, e
 
 // SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
 func (q QueueFleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
-	return q.write(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
+	return q.queue.write(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -53,7 +54,7 @@ const (
 	fieldGuarded    = "guarded"
 	fieldRefreshAt  = "refresh_at"
 	fieldWhy        = "refresh_why"
-	fieldTicket     = "ticket" // commit.lua writes it
+	fieldTicket     = "ticket" // txn.lua writes it
 	FieldError      = "error"  // likewise
 )
 
@@ -265,7 +266,7 @@ func (c *codec) text(name string, value *string) {
 }
 
 func (c *codec) flag(name string, value *bool) {
-	text := flag(*value)
+	text := redis.Flag(*value)
 	c.text(name, &text)
 	*value = text != ""
 }
@@ -304,7 +305,7 @@ func (c *codec) length(name string, value *time.Duration) {
 }
 
 func (c *codec) number(name string, value *int) {
-	text := number(*value)
+	text := redis.Number(*value)
 	if c.text(name, &text); c.get == nil || text == "" {
 		return
 	}
@@ -314,20 +315,4 @@ func (c *codec) number(name string, value *int) {
 		return
 	}
 	*value = n
-}
-
-// number renders a number; empty: 0.
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
-// flag renders what is set as "1"; empty: it is not.
-func flag(set bool) string {
-	if set {
-		return "1"
-	}
-	return ""
 }

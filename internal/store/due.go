@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
-var readDue = Load("read-due.lua")
+var readDue = redis.LoadScript("read-due.lua")
 
 // Due is what a dispatcher sees of a queue at one instant.
 type Due struct {
@@ -48,30 +49,30 @@ type DueRequest struct {
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
 		s.Keys.Heard, s.Keys.Output, s.Keys.Pollers}
-	now, reply, err := runTimed(ctx, s.Clients.Write, readDue, 17, keys,
+	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, readDue, 17, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.config.Grace).Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
 	queued, _ := reply[0].(int64)
 	sharers, _ := reply[1].(int64)
-	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readHeadSample(Text(reply[8]))}
-	due.Gates = s.gates.read(s, [3][]string{texts(reply[9]), texts(reply[12]), texts(reply[13])})
+	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: redis.Texts(reply[5]), Expired: redis.Texts(reply[6]), Urgent: redis.Texts(reply[7]), Front: readHeadSample(redis.Text(reply[8]))}
+	due.Gates = s.gates.read(s, [3][]string{redis.Texts(reply[9]), redis.Texts(reply[12]), redis.Texts(reply[13])})
 	if names := due.Gates.Ended(now); len(names) > 0 {
-		for limit := range slices.Chunk(texts(reply[12]), 2) {
+		for limit := range slices.Chunk(redis.Texts(reply[12]), 2) {
 			if slices.Contains(names, limit[0]) {
 				due.Ended = append(due.Ended, EndedLimit{limit[0], limit[1]})
 			}
 		}
 	}
-	for _, gate := range texts(reply[10]) {
+	for _, gate := range redis.Texts(reply[10]) {
 		due.Looks = append(due.Looks, model.Blocker(gate))
 	}
-	due.Alone, _ = parseScore(Text(reply[11]))
-	due.Judged, _ = parseScore(Text(reply[16]))
-	due.Ages, due.Misfits = texts(reply[14]), append([]string(nil), texts(reply[15])...)
+	due.Alone, _ = parseScore(redis.Text(reply[11]))
+	due.Judged, _ = parseScore(redis.Text(reply[16]))
+	due.Ages, due.Misfits = redis.Texts(reply[14]), append([]string(nil), redis.Texts(reply[15])...)
 	for _, next := range reply[2:5] {
-		at, err := parseScore(Text(next))
+		at, err := parseScore(redis.Text(next))
 		if err != nil {
 			return Due{}, fmt.Errorf("read due models: %w", err)
 		}
@@ -84,7 +85,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 
 // Retire tells the other dispatchers that one has ended.
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	return Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers, owner).Err(), "retire dispatcher")
+	return redis.Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers, owner).Err(), "retire dispatcher")
 }
 
 // Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
@@ -95,14 +96,14 @@ func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) erro
 
 func (s *Store) forget(ctx context.Context, uid, also string) error {
 	k := &s.Keys
-	_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	_, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		err := tx.HGetAll(ctx, k.Model(uid)).Err()
-		_, broken := Misfit(err) // otherwise it was mended since, or is gone
-		return broken, ignoreMisfit(err)
-	}, func(pipe redis.Pipeliner) {
+		_, broken := redis.WrongType(err) // otherwise it was mended since, or is gone
+		return broken, redis.IgnoreWrongType(err)
+	}, func(pipe goredis.Pipeliner) {
 		for _, set := range []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Parked, also} {
 			pipe.ZRem(ctx, set, uid)
 		}
 	}, k.Model(uid))
-	return Wrap(ignoreMisfit(err), fmt.Sprintf("forget %q", uid)) // nobody stands in a set that is none
+	return redis.Wrap(redis.IgnoreWrongType(err), fmt.Sprintf("forget %q", uid)) // nobody stands in a set that is none
 }

@@ -1,22 +1,18 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"testing/iotest"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -181,7 +177,7 @@ func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 	t.Parallel()
 	const bound = 16 << 20 // the buffers of two sockets of the kernel hold some megabytes
 	b, huge := newBench(t, testkit.Redis(t)), strings.Repeat("x", long.Or(18<<20, 64<<20))
-	idle, err := New(connect(t, b.server.Addr, ConnectOptions{}), Config{Queue: benchQueue})
+	idle, err := New(connect(t, b.server.Addr, redis.ConnectOptions{}), Config{Queue: benchQueue})
 	must(t, err)
 	waits := map[string]func(context.Context) (bool, error){b.Keys.Input: idle.Pool().WaitInput}
 	if long.Enabled() {
@@ -215,46 +211,6 @@ func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 	}
 }
 
-// fakeConn is a connection on which these answers arrive.
-type fakeConn struct {
-	net.Conn
-	io.Reader
-}
-
-func (c fakeConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
-
-func TestABoundedConnectionPassesAllButLargeValues(t *testing.T) {
-	value := func(mark string, size int) string {
-		return mark + strconv.Itoa(size) + "\r\n" + strings.Repeat("$", size) + "\r\n"
-	}
-	fits := value("$", maxWaited)
-	for name, test := range map[string]struct {
-		passed, refused string
-	}{
-		"nothing":                      {"", ""},
-		"lines":                        {"+OK\r\n-ERR $99999999\r\n:123456789\r\n_\r\n,1.5\r\n#t\r\n$-1\r\n*-1\r\n" + "+" + strings.Repeat("$", 2*maxWaited) + "\r\n", ""},
-		"values that fit":              {fits + fits + value("$", 0) + fits + "+OK\r\n", ""},
-		"a list of many":               {"*3\r\n" + fits + value("$", 1) + fits, ""},
-		"a value that looks like one":  {"$11\r\n$9999999999\r\n\r\n+OK\r\n", ""},
-		"a large value":                {"", value("$", maxWaited+1)},
-		"a large value behind others":  {fits + "+OK\r\n*2\r\n$3\r\nkey\r\n", value("$", maxWaited+1)},
-		"a large verbatim text":        {"", value("=", maxWaited+1)},
-		"a large error":                {"", value("!", maxWaited+1)},
-		"a size that no number can be": {"", "$" + strings.Repeat("9", 30) + "\r\n"},
-	} {
-		for kind, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
-			conn := &boundedConn{Conn: fakeConn{Reader: cut(strings.NewReader(test.passed + test.refused))}}
-			var got bytes.Buffer
-			_, err := io.Copy(&got, struct{ io.Reader }{conn})
-			if refused := test.refused != ""; errors.Is(err, errLarge) != refused || !refused && got.String() != test.passed {
-				t.Errorf("%s, %s: %d bytes and %v, want %d and refused: %t", name, kind, got.Len(), err, len(test.passed), refused)
-			}
-			failIf(t, got.Len() > len(test.passed)+headerSize,
-				"%s, %s: %d bytes were passed, want %d at most", name, kind, got.Len(), len(test.passed)+headerSize)
-		}
-	}
-}
-
 func TestAWaitingCallReturnsAtOnceAndTakesNothingButAWakeCall(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		lists := keys{"-output": list{"a", "b"}, "-control": list{"c", "d"}, "-input": list{"e", "f"}}
@@ -279,31 +235,6 @@ func TestWaitingForNothingEndsByItself(t *testing.T) {
 			})
 		}
 		waiting.Wait()
-	})
-}
-
-func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		entry := func(uid string) string { return `{"big_table_uid":"m","refresh_attempt_uid":"` + uid + `"}` }
-		b.seed(keys{"-input": list{entry("a"), "nonsense", entry("b")}, ":stats": hash{"start": "200"}})
-		for _, ticket := range []int{4, 20, 36} { // 16 a second
-			must(t, b.SampleHead(t.Context(), ticket, b.now, time.Second))
-			b.now = b.now.Add(time.Second)
-		}
-		b.now = b.now.Add(-time.Second)
-		at := func(uid, attemptUID string) *Record {
-			return &Record{Model: model.Model{UID: uid, State: model.State{AttemptUID: attemptUID}}}
-		}
-		place, err := b.Report().QueuePosition(t.Context(), at("m", "b"))
-		failIf(t, err != nil || place != (QueuePosition{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond,
-			"want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
-		b.seed(keys{":urgent": scores{"first": 1, "second": 2}, ":due": scores{"third": 1}})
-		for uid, no := range map[string]int{"first": 4, "third": 5, "second": 6, "other": 0} {
-			place, err := b.Report().QueuePosition(t.Context(), at(uid, ""))
-			failIf(t, err != nil || place.No != no, "%s: want place %d, got %+v, %v", uid, no, place, err)
-		}
-		place, err = b.Report().QueuePosition(t.Context(), at("m", "gone"))
-		failIf(t, err != nil || place.No != 0 || place.Wait() != 0, "want no place, got %+v, %v", place, err)
 	})
 }
 
@@ -378,4 +309,12 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 			}
 		}
 	})
+}
+
+func connect(t *testing.T, address string, options redis.ConnectOptions) *redis.Clients {
+	t.Helper()
+	clients, err := redis.Connect(address, options)
+	must(t, err)
+	t.Cleanup(func() { _ = clients.Close() })
+	return clients
 }

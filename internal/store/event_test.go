@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 // The instants of the tables, in Unix ms. The bench's clock stands at six.
@@ -113,7 +115,7 @@ func withJournal(seed, want keys) keys {
 			entry["error"] = after["error"]
 		}
 	}
-	if entry["rev"] != nil && parseInt(before["rev"])+1 == parseInt(fmt.Sprint(entry["rev"])) {
+	if entry["rev"] != nil && redis.ParseInt(before["rev"])+1 == redis.ParseInt(fmt.Sprint(entry["rev"])) {
 		delete(entry, "rev")
 	}
 	if entry["attempt_uid"] == "" { // they go with it

@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -69,8 +72,8 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 	if err != nil {
 		return nil, err
 	}
-	commands := Map(pending, func(i int) *model.Command { return e.commands[i] })
-	uids := Map(commands, uidOf)
+	commands := redis.Map(pending, func(i int) *model.Command { return e.commands[i] })
+	uids := redis.Map(commands, uidOf)
 	snapshot, err := e.Read(ctx, uids, commands)
 	if err != nil {
 		return nil, err
@@ -84,9 +87,9 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 			changing, batch.Items = append(changing, i), append(batch.Items, Item{Transition: transition})
 		}
 	}
-	committing, unheard := listen(ctx)
+	committing, retried := redis.TrackRetry(ctx)
 	codes, err := e.Commit(committing, batch)
-	if err == nil && *unheard {
+	if err == nil && *retried {
 		err = e.recognize(ctx, batch, codes)
 	}
 	if err != nil {
@@ -111,4 +114,61 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 		}
 	}
 	return again, nil
+}
+
+// recognize corrects the codes of a batch that was committed again: what was applied before is refused then, as its model has changed.
+func (e *execution) recognize(ctx context.Context, batch Batch, codes []Code) error {
+	last := map[string]*Transition{} // of each model that has changed
+	var uids []string
+	var commands []*model.Command // so that payloads are read
+	for at, code := range codes {
+		if t := batch.Items[at].Transition; code.Retry() {
+			last[t.uid], uids, commands = t, append(uids, t.uid), append(commands, &model.Command{UID: t.uid})
+		}
+	}
+	if len(uids) == 0 {
+		return nil
+	}
+	snapshot, err := e.Read(ctx, uids, commands)
+	for at := range codes {
+		if t := batch.Items[at].Transition; err == nil && codes[at].Retry() && snapshot.Records[t.uid].follows(last[t.uid], batch.Now.UnixMilli()) {
+			codes[at] = CodeApplied
+		}
+	}
+	return err
+}
+
+// follows reports whether the model shows that a transition was applied at now or later, in Unix ms, or that what it was meant for has come about
+// since. Where neither is so it is decided again, on top of what others have done: to save or stop a model is then as if it had been asked for behind
+// them, and to start one that has not been started since does no harm.
+func (r *Record) follows(t *Transition, now int64) bool {
+	saved := t.decision.Definition
+	stored, _ := r.stored()
+	switch {
+	case t.removes():
+		return !r.Exists || redis.ParseInt(t.rev) < now && redis.ParseInt(r.rev) >= now // a new one of that uid begins at the clock
+	case !r.Exists:
+		return false
+	case saved != nil && (r.Payload != saved.Payload || !maps.Equal(r.Labels, saved.Labels) ||
+		!slices.Equal(stored[:definedFields], t.after[:definedFields])):
+		return false
+	case r.rev == t.newRev && slices.Equal(stored, t.after):
+		return true
+	}
+	started := r.Ticket != 0 && stored.of(fieldTicket) != t.before.of(fieldTicket) // each start draws one
+	switch t.decision.Event {
+	case model.EventRun:
+		return started
+	case model.EventEnable: // or somebody has disabled it since
+		return score(r.Scores().Disabled) != t.was.at("disabled")
+	case model.EventUpdate:
+		return started || t.redefines()
+	default:
+		return saved != nil && t.redefines()
+	}
+}
+
+// redefines reports whether the definition of the model has changed.
+func (t *Transition) redefines() bool {
+	return t.creates() || t.payload != "" || !slices.Equal(t.before[:definedFields], t.after[:definedFields])
 }

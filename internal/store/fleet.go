@@ -9,20 +9,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Fleet is what operators set for many models of a part: holds, limits, calendars, circuits and bulks, and the messages that were rejected.
-type Fleet struct{ *Store }
+type Fleet struct{ store *Store }
 
 // Fleet sets what holds for many models of the part.
 func (s *Store) Fleet() Fleet { return Fleet{s} }
 
 // QueueFleet is Fleet of all parts of a queue.
-type QueueFleet struct{ *Queue }
+type QueueFleet struct{ queue *Queue }
 
 // Fleet sets what holds for many models of the queue.
 func (q *Queue) Fleet() QueueFleet { return QueueFleet{q} }
@@ -31,7 +32,7 @@ func (q *Queue) Fleet() QueueFleet { return QueueFleet{q} }
 
 // PutHold begins a hold in every part.
 func (q QueueFleet) PutHold(ctx context.Context, hold *model.Hold) error {
-	return q.write(func(part *Store) error { return part.Fleet().PutHold(ctx, hold) })
+	return q.queue.write(func(part *Store) error { return part.Fleet().PutHold(ctx, hold) })
 }
 
 // ReleaseHold ends a hold in every part; false: there is none of that name that has not ended.
@@ -80,7 +81,7 @@ func (q QueueFleet) CloseCircuit(ctx context.Context, key, by string) (bool, err
 
 // change changes every part at its instant; true: in one of them there was something to change.
 func (q QueueFleet) change(ctx context.Context, do func(part *Store, now time.Time) (bool, error)) (changed bool, err error) {
-	err = q.write(func(part *Store) error {
+	err = q.queue.write(func(part *Store) error {
 		now, err := part.Now(ctx)
 		if err != nil {
 			return err
@@ -107,48 +108,48 @@ func (s Fleet) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Ti
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	_, err = s.changeBlocker(ctx, s.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, c.Name), string(text), now)
+	_, err = s.changeBlocker(ctx, s.store.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, c.Name), string(text), now)
 	return err
 }
 
 // RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
 func (s Fleet) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
-	return s.changeBlocker(ctx, s.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, name), "", now)
+	return s.changeBlocker(ctx, s.store.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, name), "", now)
 }
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
 func (s Fleet) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
-	return readNamed(ctx, s, s.Keys.Calendars, "read calendars", func(_, text string) (schedule.Calendar, error) { return ReadCalendar(text) })
+	return readNamed(ctx, s, s.store.Keys.Calendars, "read calendars", func(_, text string) (schedule.Calendar, error) { return ReadCalendar(text) })
 }
 
 // readNamed reads the values of a hash, by the names of its fields. One that cannot be read is left out: doctor tells of it.
 func readNamed[T any](ctx context.Context, s Fleet, key, doing string, read func(name, text string) (T, error)) (all []T, err error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, key).Result()
+	texts, err := s.store.Clients.Read.HGetAll(ctx, key).Result()
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if one, err := read(name, texts[name]); err == nil {
 			all = append(all, one)
 		}
 	}
-	return all, Wrap(err, doing)
+	return all, redis.Wrap(err, doing)
 }
 
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
 // written.
 func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
-	started, err := s.Clients.Read.HGet(ctx, s.Keys.Stats, string(model.EventStart)).Result()
-	if err != nil && !Missing(err) {
+	started, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Stats, string(model.EventStart)).Result()
+	if err != nil && !redis.Missing(err) {
 		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
 	}
-	if wish.Since, err = s.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
+	if wish.Since, err = s.store.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
 		return Bulk{}, err
 	}
-	wish.Ticket = int(parseInt(started))
+	wish.Ticket = int(redis.ParseInt(started))
 	b := Bulk{ID: id, Bulk: wish, Place: WalkBegins}
-	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
+	if _, b.Size, err = s.store.source(ctx, wish.Selector); err != nil {
 		return Bulk{}, err
 	}
 	asked := false
-	_, err = s.change(ctx, s.Keys.Holds, order{}, func() (change, error) {
+	_, err = s.change(ctx, s.store.Keys.Holds, order{}, func() (change, error) {
 		begun, _, err := s.ReadBulk(ctx, id)
 		switch same := begun.since == model.FormatTime(b.Since); {
 		case same && asked: // by a call that was not answered
@@ -159,12 +160,12 @@ func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk,
 		asked = true
 		return change{bulk: &b}, err
 	})
-	return b, Wrap(err, "begin a bulk")
+	return b, redis.Wrap(err, "begin a bulk")
 }
 
 // EndedBulks reads the bulks that were over within a day, the oldest first.
 func (s Fleet) EndedBulks(ctx context.Context) ([]Bulk, error) {
-	return s.readBulks(ctx, s.Keys.BulksEnded)
+	return s.store.readBulks(ctx, s.store.Keys.BulksEnded)
 }
 
 // CancelBulk ends a bulk; false: there is none, or it is over. What it has done stays done.
@@ -174,12 +175,12 @@ func (s Fleet) CancelBulk(ctx context.Context, id string) (bool, error) {
 		if err != nil || !found || !b.EndedAt.IsZero() {
 			return false, err
 		}
-		now, err := s.Now(ctx)
+		now, err := s.store.Now(ctx)
 		if err != nil {
 			return false, err
 		}
 		b.Cancelled = true
-		if moved, err := s.MoveBulk(ctx, &b, now); moved || err != nil { // otherwise a poller has moved it meanwhile
+		if moved, err := s.store.MoveBulk(ctx, &b, now); moved || err != nil { // otherwise a poller has moved it meanwhile
 			return moved, err
 		}
 	}
@@ -187,7 +188,7 @@ func (s Fleet) CancelBulk(ctx context.Context, id string) (bool, error) {
 
 // FindBulk reads a bulk of all parts; false: none of that name is going on, or was within a day.
 func (q QueueFleet) FindBulk(ctx context.Context, id string) (sum Bulk, found bool, err error) {
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		bulk, there, err := part.Fleet().ReadBulk(ctx, id)
 		if there && err == nil {
 			sum.add(&bulk)
@@ -208,7 +209,7 @@ func (q QueueFleet) Bulks(ctx context.Context) ([]Bulk, error) {
 		open, err := part.Bulks(ctx)
 		return append(ended, open...), err
 	}
-	return sumOf(q.Queue, read, func(b *Bulk) string { return b.ID }, (*Bulk).add, func(a, b Bulk) int {
+	return SumOf(q.queue, read, func(b *Bulk) string { return b.ID }, (*Bulk).add, func(a, b Bulk) int {
 		return cmp.Or(trueFirst(a.State().Over(), b.State().Over()), a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 }
@@ -221,13 +222,13 @@ func (q QueueFleet) BeginNewBulk(ctx context.Context, wish model.Bulk) (id strin
 
 // BeginBulk begins a bulk in every part; each has its share of the rate. After an error it may have begun in some.
 func (q QueueFleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) error {
-	wish.Rate = wish.Rate.Share(len(q.Parts))
-	return q.write(func(part *Store) error { _, err := part.Fleet().BeginBulk(ctx, id, wish); return err })
+	wish.Rate = wish.Rate.Share(len(q.queue.Parts))
+	return q.queue.write(func(part *Store) error { _, err := part.Fleet().BeginBulk(ctx, id, wish); return err })
 }
 
 // CancelBulk ends a bulk in every part; false: it is in none, or over in all.
 func (q QueueFleet) CancelBulk(ctx context.Context, id string) (cancelled bool, err error) {
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		is, err := part.Fleet().CancelBulk(ctx, id)
 		cancelled = cancelled || is
 		return err
@@ -237,14 +238,14 @@ func (q QueueFleet) CancelBulk(ctx context.Context, id string) (cancelled bool, 
 
 // FindBulk reads a bulk at one instant with whether it stands among those that are not over.
 func (s Fleet) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
-	pipe := s.Clients.Read.TxPipeline()
-	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks, id)
-	err = ExecReads(ctx, pipe)
-	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, Wrap(err, "look for a bulk")
+	pipe := s.store.Clients.Read.TxPipeline()
+	hash, score := pipe.HGetAll(ctx, s.store.Keys.Bulk(id)), pipe.ZScore(ctx, s.store.Keys.Bulks, id)
+	err = redis.ExecReads(ctx, pipe)
+	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, redis.Wrap(err, "look for a bulk")
 }
 
 // ListBulk makes a bulk known that nobody would carry out.
 func (s Fleet) ListBulk(ctx context.Context, b Bulk) error {
-	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
-	return Wrap(err, "list a bulk again")
+	err := s.store.Clients.Write.ZAddNX(ctx, s.store.Keys.Bulks, goredis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
+	return redis.Wrap(err, "list a bulk again")
 }

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
-var sampleHead = Load("note-front.lua")
+var sampleHead = redis.LoadScript("note-front.lua")
 
 // headSamplesCap is how many samples of the head are kept: at four a second, thinned out to one a second as they age, those of more than an hour and a half,
 // and of longer where the list moves slowly.
@@ -22,21 +23,21 @@ const headSamplesCap = 10_000
 // seems to have been taken later than it was noted by more than apart.
 func (s *Store) SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
 	keys := []string{s.Keys.Front, s.Keys.Input, s.Keys.Stats}
-	noted, err := Run(ctx, s.Clients.Write, sampleHead, keys, s.clockArg(), number(ticket), Millis(since)).Int()
+	noted, err := redis.RunScript(ctx, s.Clients.Write, sampleHead, keys, s.clockArg(), redis.Number(ticket), redis.Millis(since)).Int()
 	if err == nil && noted > headSamplesCap {
 		var kept []string
-		_, err = s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		_, err = s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 			all, err := tx.LRange(ctx, s.Keys.Front, 0, -1).Result()
 			if err == nil && len(all) > headSamplesCap {
 				kept = thinOut(all, apart)
 			}
 			return kept != nil, err
-		}, func(pipe redis.Pipeliner) {
+		}, func(pipe goredis.Pipeliner) {
 			pipe.Del(ctx, s.Keys.Front)
 			pipe.RPush(ctx, s.Keys.Front, kept)
 		}, s.Keys.Front)
 	}
-	return Wrap(err, "note the head of the input list")
+	return redis.Wrap(err, "note the head of the input list")
 }
 
 // thinOut drops samples from before the newest eighth: each lies between two that were first seen within apart of each other, and what it was seen to
@@ -53,7 +54,7 @@ func thinOut(samples []string, apart time.Duration) []string {
 		}
 		between := !before.LastSeen.IsZero() && !next.FirstSeen.IsZero() && next.FirstSeen.Sub(before.FirstSeen) <= apart
 		if between && !sample.LastSeen.IsZero() {
-			thin[len(thin)-1] = fmt.Sprintf("%d %s %s", before.Ticket, Millis(before.FirstSeen), Millis(sample.LastSeen))
+			thin[len(thin)-1] = fmt.Sprintf("%d %s %s", before.Ticket, redis.Millis(before.FirstSeen), redis.Millis(sample.LastSeen))
 			continue
 		}
 		before, thin = sample, append(thin, text)
@@ -68,7 +69,7 @@ func (s *Store) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 		return model.HeadSamples{}, err
 	}
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front, 0, -1).Result()
-	return model.HeadSamples{At: now, Noted: Map(texts, readHeadSample)}, Wrap(ignoreMisfit(err), "read the heads of the input list")
+	return model.HeadSamples{At: now, Noted: redis.Map(texts, readHeadSample)}, redis.Wrap(redis.IgnoreWrongType(err), "read the heads of the input list")
 }
 
 // readHeadSample reads a sample as note-front.lua writes it. What cannot be read is one of nothing.
@@ -77,9 +78,9 @@ func readHeadSample(text string) model.HeadSample {
 	if len(fields) < 2 {
 		return model.HeadSample{}
 	}
-	sample := model.HeadSample{Ticket: int(parseInt(fields[0])), FirstSeen: time.UnixMilli(parseInt(fields[1])).UTC()}
+	sample := model.HeadSample{Ticket: int(redis.ParseInt(fields[0])), FirstSeen: time.UnixMilli(redis.ParseInt(fields[1])).UTC()}
 	if len(fields) > 2 {
-		sample.LastSeen = time.UnixMilli(parseInt(fields[2])).UTC()
+		sample.LastSeen = time.UnixMilli(redis.ParseInt(fields[2])).UTC()
 	}
 	return sample
 }
@@ -93,7 +94,7 @@ func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
 			queued[entry.AttemptUID] = raw
 		}
 	}
-	return queued, Wrap(err, "read queued attempts")
+	return queued, redis.Wrap(err, "read queued attempts")
 }
 
 // InputEntry is one entry of the input list.
@@ -106,8 +107,8 @@ type InputEntry struct {
 // while a worker takes others.
 func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Input, from, from+n-1).Result()
-	return Map(texts, func(text string) InputEntry {
+	return redis.Map(texts, func(text string) InputEntry {
 		entry, _ := s.Wire().ParseEntry(text)
 		return InputEntry{text, entry.UID, entry.AttemptUID}
-	}), Wrap(err, "read a part of the input list")
+	}), redis.Wrap(err, "read a part of the input list")
 }

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -46,7 +47,7 @@ func readHeaders() map[string]header {
 				h.keys = append(h.keys, pattern(entry))
 			}
 		}
-		all[redis.NewScript(script).Hash()] = h
+		all[goredis.NewScript(script).Hash()] = h
 	}
 	return all
 }
@@ -56,7 +57,7 @@ func pattern(entry scripts.Entry) *regexp.Regexp {
 	var names []string
 	for _, key := range entry.Keys() {
 		text := regexp.QuoteMeta(key.Pattern)
-		text = strings.NewReplacer("<queue>", `[^:]+(:\d+})?`, "<uid>", ".*", "<name>", ".*", "<key>", ".*", "<owner>", ".*").Replace(text)
+		text = strings.NewReplacer("<index>", "("+strings.Join(redis.Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Name }), "|")+")", "<queue>", `[^:]+(:\d+})?`, "<uid>", ".*", "<name>", ".*", "<key>", ".*", "<owner>", ".*").Replace(text)
 		names = append(names, text)
 	}
 	return regexp.MustCompile("^(" + strings.Join(names, "|") + ")$")
@@ -83,7 +84,7 @@ func (h *header) check(keys []string, args int) string {
 }
 
 func init() {
-	checkCall = func(digest string, keys []string, args int) {
+	redis.CheckCall = func(digest string, keys []string, args int) {
 		h := headers[digest]
 		if fault := h.check(keys, args); fault != "" {
 			panic(fault)
@@ -92,7 +93,7 @@ func init() {
 }
 
 func TestACallThatDoesNotFitItsHeaderIsFound(t *testing.T) {
-	script := headers[redis.NewScript(scripts.Source("trim-outbox.lua")).Hash()]
+	script := headers[goredis.NewScript(scripts.Source("trim-outbox.lua")).Hash()]
 	for _, test := range []struct {
 		keys []string
 		args int
@@ -143,6 +144,7 @@ func keyTypes(t *testing.T) map[string]string {
 	for _, found := range methodDoc.FindAllStringSubmatch(string(text), -1) {
 		types[keyPatterns[found[1]]] = found[2]
 	}
+	types["<queue>:<index>"] = "zset"
 	types["<queue>:circuit:<name>"] = types[keyPatterns["Circuit"]] // any, also that of the queue
 	return types
 }
@@ -157,6 +159,7 @@ func TestHeadersNameTheKeysAndCodesThatGoHas(t *testing.T) {
 		answered, returned, codes := numbersIn(head.Body, codeAnswered), numbersIn(head.Body, numberReturned), map[int]string{}
 		if strings.HasPrefix(head.Returns, "a code per ") {
 			maps.Copy(answered, returned) // a check returns one
+			maps.Copy(answered, codesOfChecks(t, file))
 			returned = nil
 			for _, found := range codePattern.FindAllStringSubmatch(head.Returns, -1) {
 				code, _ := strconv.Atoi(found[1])
@@ -179,6 +182,23 @@ func TestHeadersNameTheKeysAndCodesThatGoHas(t *testing.T) {
 	}
 }
 
+// codesOfChecks are the codes by which the checks that a script is given refuse an item, and that of one that is applied.
+func codesOfChecks(t *testing.T, file string) map[int]bool {
+	if file != "txn.lua" {
+		return nil
+	}
+	codes := map[int]bool{int(CodeApplied): true}
+	for _, name := range []string{"encoder.go", "steps.go", "flow_steps.go"} {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		for code := CodeApplied; code.String() != fmt.Sprintf("code %d", code); code++ {
+			named := "int(Code" + strings.ToUpper(code.String()[:1]) + code.String()[1:] + ")"
+			codes[int(code)] = codes[int(code)] || strings.Contains(string(text), named)
+		}
+	}
+	return codes
+}
+
 func numbersIn(text string, pattern *regexp.Regexp) map[int]bool {
 	numbers := map[int]bool{}
 	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
@@ -196,32 +216,23 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	b := newBench(t, server)
 	const endless = "1000000000000000"
 	k := b.Keys
-	shared := []string{k.Due, k.Running, k.Input, k.Claimed(""), k.ClaimedCommands, k.Leader, k.Rejected, k.Journal, k.Outbox, k.Stats, k.Wake, k.Policies, k.Urgent}
 	for name, test := range map[string]struct {
-		script *redis.Script
+		script *goredis.Script
 		keys   []string
 		args   []any
 	}{
-		"a list that is taken from itself":    {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
-		"a list that is requeued into itself": {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
-		"a kind that says how long its items are": {
-			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
-			[]any{1, 1, 1, 1, 1, 1, "", "", 1, 2, "settle", "size#0", 1, "m"},
-		},
-		"a list of negative length": {
-			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
-			[]any{1, 1, 1, 1, 1, 1, "", "", 1, 2, "settle", "*frees#0", 1, "m", -3},
-		},
-		"counters without number": {
-			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
-			[]any{1, 1, 1, 1, "", "settle", "m", "", endless},
-		},
+		"a list that is taken from itself":            {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
+		"a list that is requeued into itself":         {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
+		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, 1, "item 0 0 0", 1, "m"}},
+		"lines without number":                        {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "\t=call"}},
+		"templates without number":                    {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, endless, "item 1 1 0", 1, "m"}},
+		"a negative number of lines":                  {applyItems, []string{k.Due}, []any{1, 1, "zset", -5, -5, -5, 1, "item 0 -1 0", 1, "m"}},
 	} {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		must(t, b.Clients.LoadScripts(ctx, b.Keys.Due))
 		err := b.redis.EvalSha(ctx, test.script.Hash(), test.keys, test.args...).Err()
-		stopIf(t, err != nil && !Answered(err), "%s: expected an answer, found %v", name, err)
+		stopIf(t, err != nil && !redis.Answered(err), "%s: expected an answer, found %v", name, err)
 		cancel()
 		server.Flush(t)
 	}
@@ -244,16 +255,17 @@ func TestNoScriptUnpacksWhatHasNoBound(t *testing.T) {
 func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ file, old, fault, want string }{
-		{"commit.lua", "unpack(add, first, last)", "unpack(add)", "unpack(add)"},
-		{"commit.lua", "unpack(add, first, last)", "unpack(remove, 1, last)", "unpack(remove, 1, last)"},
-		{"commit.lua", "unpack(add, first, last)", "unpack(add, 1, last)", "unpack(add, 1, last)"},
-		{"commit.lua", "unpack(pushed, first, last)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
-		{"commit.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first, last)"},
-		{"commit.lua", "math.min(#gone, 1000)", "#gone", "unpack(gone, 1, #gone)"},
-		{"commit.lua", "math.min(#gone, 1000)", "math.min(#gone, 10000)", "math.min(#gone, 10000)"},
-		{"commit.lua", "math.min(#gone, 1000)", "math.min(#notice, 1000)", "math.min(#notice, 1000)"},
-		{"commit.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
-		{"commit.lua", "local size = 1000", "local size = 999", "chunks of 999"},
+		{"txn.lua", "unpack(list, first_of, last_of)", "unpack(list)", "unpack(list)"},
+		{"txn.lua", "unpack(list, first_of, last_of)", "unpack(group, 1, last_of)", "unpack(group, 1, last_of)"},
+		{"txn.lua", "unpack(list, first_of, last_of)", "unpack(list, 1, last_of)", "unpack(list, 1, last_of)"},
+		{"txn.lua", "unpack(pushed, first_of, last_of)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
+		{"txn.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first_of, last_of)"},
+		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = place", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = math.min(place, 10000)", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = math.min(place, 1000)\n  step.n = place", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "local args = step.args", "local args = check.args", "unpack(args, 1, step.n)"},
+		{"txn.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
+		{"txn.lua", "local size = 1000", "local size = 999", "chunks of 999"},
 		{"measure-circuit.lua", "'HDEL', stats, unpack(old, first, last)", "'HDEL', stats, unpack(old)", "unpack(old)"},
 		{"measure-circuit.lua", "local event = {'event',", "local event = {redis.call('HKEYS', stats),", "unpack(event)"},
 		{"measure-circuit.lua", "local event = {", "local event = all or {", "unpack(event)"},
@@ -285,6 +297,7 @@ var (
 // unbound are the places of a script that unpack a list without a bound. A list has one when it is
 //   - a chunk: the line before is "for first, last in chunks(list) do";
 //   - cut: unpack(list, 1, math.min(#list, 1000)), or unpack(list, 1, 7);
+//   - cut when it was made: unpack(step.args, 1, step.n), where the only step.n = math.min(place, 1000);
 //   - a table that is written down in one line, of values which are no calls, and to which nothing is added.
 func unbound(body string) (places []string) {
 	if size := chunkSize.FindStringSubmatch(body); size != nil {
@@ -294,7 +307,7 @@ func unbound(body string) (places []string) {
 	}
 	for _, at := range unpackPattern.FindAllStringIndex(body, -1) {
 		args := splitArguments(body[at[1]:])
-		if !chunked(args, body[:at[0]]) && !cut(args) && !writtenDown(args, body) {
+		if !chunked(args, body[:at[0]]) && !cut(args) && !cutBefore(args, body) && !writtenDown(args, body) {
 			places = append(places, "unpack("+strings.Join(args, ", ")+") has no bound")
 		}
 	}
@@ -316,6 +329,15 @@ func cut(args []string) bool {
 		n, err = strconv.Atoi(end[2])
 	}
 	return err == nil && n <= mostUnpacked
+}
+
+func cutBefore(args []string, body string) bool {
+	if len(args) != 3 || args[1] != "1" {
+		return false
+	}
+	of, is := strings.CutSuffix(args[2], ".n")
+	taken := args[0] == of+".args" || args[0] == "args" && strings.Contains(body, "local args = "+of+".args\n")
+	return is && taken && strings.Count(body, ".n = ") == 1 && strings.Contains(body, fmt.Sprintf("step.n = math.min(place, %d)\n", mostUnpacked))
 }
 
 func writtenDown(args []string, body string) bool {

@@ -9,24 +9,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
 // Liveness reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
 // empty.
 func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
-	k, pipe := s.Keys, s.Clients.Read.TxPipeline()
+	k, pipe := s.store.Keys, s.store.Clients.Read.TxPipeline()
 	beats := s.askHeartbeats(ctx, pipe)
 	input, output, control := pipe.LLen(ctx, k.Input), pipe.LLen(ctx, k.Output), pipe.LLen(ctx, k.Control)
 	front, running := pipe.LIndex(ctx, k.Input, 0), pipe.ZCard(ctx, k.Running)
 	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running, 0, 0)
-	if err := ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return model.Liveness{}, fmt.Errorf("read who serves the queue: %w", err)
 	}
 	// The clock is read last, so that no heartbeat lies ahead of it.
-	now, err := s.Now(ctx)
+	now, err := s.store.Now(ctx)
 	if err != nil {
 		return model.Liveness{}, err
 	}
@@ -37,24 +38,24 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	for _, heartbeat := range beats() {
 		liveness.Heartbeat(heartbeat.Of, heartbeat.At)
 	}
-	entry, _ := s.Wire().ParseEntry(front.Val()) // what cannot be read is nobody's attempt
+	entry, _ := s.store.Wire().ParseEntry(front.Val()) // what cannot be read is nobody's attempt
 	if entry.UID == "" {
 		return liveness, nil
 	}
-	fields, err := s.Clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
-	if _, misfit := Misfit(err); err != nil && !misfit {
+	fields, err := s.store.Clients.Read.HMGet(ctx, s.store.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
+	if _, misfit := redis.WrongType(err); err != nil && !misfit {
 		return liveness, fmt.Errorf("read the front of the input list: %w", err)
 	}
-	if err == nil && Text(fields[0]) == entry.AttemptUID { // else it is over
-		liveness.HeadStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
+	if err == nil && redis.Text(fields[0]) == entry.AttemptUID { // else it is over
+		liveness.HeadStartedAt, _ = time.Parse(time.RFC3339, redis.Text(fields[1])) // unreadable: unknown
 	}
 	return liveness, nil
 }
 
 // askOldestDue asks since when the oldest due model waits; what is urgent is due too. The function that it returns is called when the pipe was executed.
-func (s Report) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
-	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due, 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent, 0, 0)
-	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent, Start: "0", Stop: "+inf", ByScore: true, Count: 1})
+func (s Report) askOldestDue(ctx context.Context, pipe goredis.Pipeliner) func() time.Time {
+	due, run := pipe.ZRangeWithScores(ctx, s.store.Keys.Due, 0, 0), pipe.ZRangeWithScores(ctx, s.store.Keys.Urgent, 0, 0)
+	others := pipe.ZRangeArgsWithScores(ctx, goredis.ZRangeArgs{Key: s.store.Keys.Urgent, Start: "0", Stop: "+inf", ByScore: true, Count: 1})
 	return func() time.Time {
 		oldest := firstScore(run.Val())
 		if !oldest.IsZero() && oldest.UnixMilli() < 0 {
@@ -62,13 +63,6 @@ func (s Report) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() t
 		}
 		return earlier(earlier(firstScore(due.Val()), firstScore(others.Val())), oldest)
 	}
-}
-
-func firstScore(members []redis.Z) time.Time {
-	if len(members) == 0 || members[0].Score > maxScore {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(members[0].Score)).UTC()
 }
 
 // Heartbeat is the last one of a dispatcher, a poller or a worker pool. They give it with what they ask for: by ReadDue, Claim and Take.
@@ -82,25 +76,25 @@ type Heartbeat struct {
 // Heartbeats reads the last heartbeat of every dispatcher, poller and worker pool, and then the clock: none of them was given later, unless
 // the clock has been set back since. A set of the wrong type counts as empty.
 func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
-	pipe := s.Clients.Read.Pipeline()
+	pipe := s.store.Clients.Read.Pipeline()
 	beats := s.askHeartbeats(ctx, pipe)
-	clock := s.askTime(ctx, pipe)
-	if err := ExecReads(ctx, pipe); err != nil {
+	clock := s.store.askTime(ctx, pipe)
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, time.Time{}, fmt.Errorf("read heartbeats: %w", err)
 	}
-	now, err = s.readTime(clock)
+	now, err = s.store.readTime(clock)
 	return beats(), now, err
 }
 
 // askHeartbeats asks for all heartbeats in a pipeline. The function that it returns is called when that was executed.
-func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) func() []Heartbeat {
-	keys := s.Keys.heartbeats()
-	replies := Map(model.Roles, func(role model.Role) *redis.ZSliceCmd { return pipe.ZRangeWithScores(ctx, keys[role], 0, -1) })
+func (s Report) askHeartbeats(ctx context.Context, pipe goredis.Pipeliner) func() []Heartbeat {
+	keys := s.store.Keys.heartbeats()
+	replies := redis.Map(model.Roles, func(role model.Role) *goredis.ZSliceCmd { return pipe.ZRangeWithScores(ctx, keys[role], 0, -1) })
 	return func() (heartbeats []Heartbeat) {
 		for i, role := range model.Roles {
 			for _, member := range replies[i].Val() {
 				at := time.UnixMilli(int64(min(member.Score, maxScore))).UTC()
-				heartbeats = append(heartbeats, Heartbeat{role, keys[role], Text(member.Member), at})
+				heartbeats = append(heartbeats, Heartbeat{role, keys[role], redis.Text(member.Member), at})
 			}
 		}
 		return heartbeats

@@ -5,22 +5,23 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
 // History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
 func (s Report) History(ctx context.Context, uid string) ([]model.Attempt, error) {
-	entries, err := s.Clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
-	return parseAttempts(entries), Wrap(err, "read history")
+	entries, err := s.store.Clients.Read.LRange(ctx, s.store.Keys.History(uid), 0, -1).Result()
+	return parseAttempts(entries), redis.Wrap(err, "read history")
 }
 
 // Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first; 0: all. What cannot be read is left out.
 func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
-	pasts, err := ReadEach(ctx, s.Clients.Read, "read histories", uids, func(pipe redis.Pipeliner, uid string) *redis.StringSliceCmd {
-		return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1)
+	pasts, err := redis.ReadEach(ctx, s.store.Clients.Read, "read histories", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringSliceCmd {
+		return pipe.LRange(ctx, s.store.Keys.History(uid), 0, int64(most)-1)
 	})
 	histories := make(map[string][]model.Attempt, len(uids))
 	for i, uid := range uids {
@@ -31,7 +32,7 @@ func (s Report) Histories(ctx context.Context, uids []string, most int) (map[str
 
 // ReadPast reads the histories of models whose hashes were read before: whoever adds to them meanwhile is noticed by the revision.
 func ReadPast(ctx context.Context, s Report, records []*Record) error {
-	uids := Map(records, func(r *Record) string { return r.UID })
+	uids := redis.Map(records, func(r *Record) string { return r.UID })
 	histories, err := s.Histories(ctx, uids, 0)
 	for _, record := range records {
 		record.Past = histories[record.UID]
@@ -47,41 +48,6 @@ func parseAttempts(entries []string) []model.Attempt {
 		}
 	}
 	return attempts
-}
-
-// logsRead is how many logs are read at once, of at most 64 KiB each.
-const logsRead = 20
-
-// ReadLog reads the log of an attempt. It is sought from the newest on; nil: it is not kept, or not any more.
-func ReadLog(ctx context.Context, s Report, attemptUID string) (*model.Log, error) {
-	for last := int64(-1); ; last -= logsRead {
-		entries, err := s.Clients.Read.LRange(ctx, s.Keys.Logs, last-logsRead+1, last).Result()
-		if err != nil || len(entries) == 0 {
-			return nil, Wrap(err, "read logs")
-		}
-		for _, entry := range slices.Backward(entries) {
-			if log, err := model.ParseLog(entry); err == nil && log.AttemptUID == attemptUID {
-				return &log, nil
-			}
-		}
-	}
-}
-
-// reasonsRead is among how many of its last attempts the failure of a model is looked for: others may have been cancelled since.
-const reasonsRead = 5
-
-// LastReasons reads why models failed last, by their uids; of one of which no failure is known, why its last attempt ended. One that ended
-// well, or has none, has no reason.
-func (s Report) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
-	histories, err := s.Histories(ctx, uids, reasonsRead)
-	reasons := make(map[string]string, len(uids))
-	for uid, attempts := range histories {
-		failed := slices.IndexFunc(attempts, func(a model.Attempt) bool { return a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout })
-		if len(attempts) > 0 {
-			reasons[uid] = attempts[max(0, failed)].Reason
-		}
-	}
-	return reasons, err
 }
 
 // StateFields are the fields of the hash that transitions write, as they stand there, without rev.
@@ -129,18 +95,18 @@ type Export struct {
 // Export reads models with their history. One that is not stored is left out.
 func (s Report) Export(ctx context.Context, uids []string) (exports []Export, err error) {
 	for chunk := range slices.Chunk(uids, AtomicBatch) {
-		pipe := s.Clients.Read.TxPipeline()
-		hashes := Map(chunk, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
-		payloads := Map(chunk, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
-		pasts := Map(chunk, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
-		if err := ExecReads(ctx, pipe); err != nil {
+		pipe := s.store.Clients.Read.TxPipeline()
+		hashes := redis.Map(chunk, func(uid string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.store.Keys.Model(uid)) })
+		payloads := redis.Map(chunk, func(uid string) *goredis.StringCmd { return pipe.Get(ctx, s.store.Keys.Payload(uid)) })
+		pasts := redis.Map(chunk, func(uid string) *goredis.StringSliceCmd { return pipe.LRange(ctx, s.store.Keys.History(uid), 0, -1) })
+		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read models: %w", err)
 		}
 		for i, uid := range chunk {
 			one := Export{Record: NewRecord(uid, hashes[i].Val()), Past: parseAttempts(pasts[i].Val())}
 			one.Fault = one.Record.Fault
 			for _, unread := range []error{pasts[i].Err(), payloads[i].Err(), hashes[i].Err()} {
-				if unread != nil && !Missing(unread) {
+				if unread != nil && !redis.Missing(unread) {
 					one.Fault = unread.Error()
 				}
 			}
@@ -155,7 +121,7 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 
 // PoliciesOf reads the names of the policies of models, in their order; empty: the policy default, or there is no such model.
 func (s Report) PoliciesOf(ctx context.Context, uids []string) ([]string, error) {
-	return ReadEach(ctx, s.Clients.Read, "read the policies of models", uids, func(pipe redis.Pipeliner, uid string) *redis.StringCmd {
-		return pipe.HGet(ctx, s.Keys.Model(uid), "policy")
+	return redis.ReadEach(ctx, s.store.Clients.Read, "read the policies of models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
+		return pipe.HGet(ctx, s.store.Keys.Model(uid), "policy")
 	})
 }

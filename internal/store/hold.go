@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -35,15 +36,16 @@ func ReadHold(id, raw string) (model.Hold, error) {
 	h.Reason, h.By = text.Reason, text.By
 	var errs [4]error
 	h.Selector, errs[0] = model.ParseSelector(text.Selector)
-	h.Since, errs[1] = readStoredTime(text.Since)
-	h.Until, errs[2] = readStoredTime(text.Until)
+	h.Since, errs[1] = ReadStoredTime(text.Since)
+	h.Until, errs[2] = ReadStoredTime(text.Until)
 	if text.Within != "" {
 		h.Within, errs[3] = document.ParseDuration(text.Within)
 	}
 	return h, document.Place(cmp.Or(errs[0], errs[1], errs[2], errs[3]), "holds."+id)
 }
 
-func readStoredTime(text string) (time.Time, error) {
+// ReadStoredTime reads an instant as keys have it; empty: none.
+func ReadStoredTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -57,14 +59,14 @@ func compareHolds(a, b model.Hold) int {
 
 // Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
 func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds).Result()
+	texts, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Holds).Result()
 	delete(texts, HoldChanges)
 	for id, text := range texts {
 		hold, unreadable := ReadHold(id, text)
 		holds, problem = append(holds, hold), cmp.Or(problem, unreadable)
 	}
 	slices.SortFunc(holds, compareHolds)
-	return holds, problem, Wrap(err, "read holds")
+	return holds, problem, redis.Wrap(err, "read holds")
 }
 
 // PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
@@ -78,7 +80,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 	if err := hold.Validate(); err != nil {
 		return false, err
 	}
-	return s.change(ctx, s.Keys.Holds, by, func() (change, error) {
+	return s.change(ctx, s.store.Keys.Holds, by, func() (change, error) {
 		before, found, err := s.hold(ctx, hold.ID)
 		if err == nil && found && before.Selector.String() != hold.Selector.String() {
 			err = document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
@@ -92,9 +94,9 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 
 // hold reads one hold, or what can be read of it.
 func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
-	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds, id).Result()
+	text, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Holds, id).Result()
 	if err != nil {
-		return hold, false, Wrap(ignoreMissing(err), "read a hold")
+		return hold, false, redis.Wrap(redis.IgnoreMissing(err), "read a hold")
 	}
 	hold, _ = ReadHold(id, text)
 	return hold, true, nil
@@ -124,7 +126,7 @@ func (s Fleet) ReleaseHold(ctx context.Context, id string, within time.Duration,
 
 // releaseHold is ReleaseHold; without a time it is that of the hold.
 func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
-	return s.change(ctx, s.Keys.Holds, by, func() (change, error) {
+	return s.change(ctx, s.store.Keys.Holds, by, func() (change, error) {
 		hold, found, err := s.hold(ctx, id)
 		if err != nil || !found || hold.Ended(now) {
 			return change{}, err
@@ -172,7 +174,7 @@ func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
 		}
 		sum.Parked, sum.Released = sum.Parked+more.Parked, more.Released
 	}
-	return sumOf(q.Queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
+	return SumOf(q.queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
 }
 
 // CancelHeld begins a bulk that takes back what runs of the models which a hold picks.

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -81,7 +82,7 @@ func readSample(at time.Time, text string) Sample {
 	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
 		if i := slices.Index(metricNames[:], name); i >= 0 {
-			one.Values[i] = parseInt(value)
+			one.Values[i] = redis.ParseInt(value)
 		}
 	}
 	return one
@@ -147,13 +148,13 @@ func (s *Store) NoteSample(ctx context.Context, now time.Time) error {
 	fields, err := s.Clients.Read.HGetAll(ctx, s.Keys.Hours).Result()
 	folded, gone := fold(fields, now)
 	if _, noted := fields[minute]; noted && len(gone) == 0 || err != nil {
-		return Wrap(err, "note a sample")
+		return redis.Wrap(err, "note a sample")
 	}
 	stats, err := s.Report().Stats(ctx)
-	if _, misfit := Misfit(err); err != nil && !misfit {
+	if _, misfit := redis.WrongType(err); err != nil && !misfit {
 		return err
 	}
-	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
 		pipe.HSetNX(ctx, s.Keys.Hours, minute, stats.Sample().String())
 		if len(folded) > 0 {
 			pipe.HSet(ctx, s.Keys.Hours, folded)
@@ -163,17 +164,17 @@ func (s *Store) NoteSample(ctx context.Context, now time.Time) error {
 		}
 		return nil
 	})
-	return Wrap(err, "note a sample")
+	return redis.Wrap(err, "note a sample")
 }
 
 // Samples reads what NoteSample has noted in all parts, the oldest first: every minute of an hour, before that every hour of some days, and every day. What
 // some part has missed is left out. A key of another type holds none.
 func (q QueueReport) Samples(ctx context.Context) (all []Sample, err error) {
 	sums, parts := map[time.Time]Sample{}, map[time.Time]int{}
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		fields, err := part.Clients.Read.HGetAll(ctx, part.Keys.Hours).Result()
-		if _, misfit := Misfit(err); err != nil && !misfit {
-			return Wrap(err, "read the samples")
+		if _, misfit := redis.WrongType(err); err != nil && !misfit {
+			return redis.Wrap(err, "read the samples")
 		}
 		for name, text := range fields {
 			if at, err := time.Parse(sampleLayout, name); err == nil {
@@ -184,7 +185,7 @@ func (q QueueReport) Samples(ctx context.Context) (all []Sample, err error) {
 		return nil
 	})
 	for at, sum := range sums {
-		if parts[at] == len(q.Parts) {
+		if parts[at] == len(q.queue.Parts) {
 			all = append(all, sum)
 		}
 	}

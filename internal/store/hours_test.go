@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -46,7 +47,7 @@ func TestAKeyOfAnotherTypeCostsAnHourNothingButItsOwnNumber(t *testing.T) {
 		failIf(t, len(all) != 1 || all[0].Values[MetricStarts] != 7, "expected the hour with its starts, found %v", all)
 		b.seed(keys{":hours": "text"})
 		err = b.NoteSample(t.Context(), b.now)
-		_, misfit := Misfit(err)
+		_, misfit := redis.WrongType(err)
 		failIf(t, !misfit, "expected the type refused, found %v", err)
 		all, err = queueOf(b).Report().Samples(t.Context())
 		failIf(t, len(all) > 0 || err != nil, "expected no hours, found %v, %v", all, err)

@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -22,15 +23,15 @@ type Indexed struct {
 // EachIndexed hands over the models that are disabled, wait for anything or run, in chunks. Those that wait for their time come last and in its order:
 // of these one that starts and ends meanwhile may come twice. What moves to an index that was walked already may be missed.
 func (s Report) EachIndexed(ctx context.Context, now time.Time, visit func(Indexed) error) error {
-	k, seen := &s.Keys, newSeen()
-	soon, err := s.Clients.Read.ZCount(ctx, k.Due, "-inf", strconv.FormatInt(now.Add(time.Minute).UnixMilli(), 10)).Result()
+	k, seen := &s.store.Keys, newSeen()
+	soon, err := s.store.Clients.Read.ZCount(ctx, k.Due, "-inf", strconv.FormatInt(now.Add(time.Minute).UnixMilli(), 10)).Result()
 	if err != nil {
 		return fmt.Errorf("count what starts soon: %w", err)
 	}
 	for _, key := range []string{k.Disabled, k.Parked, k.Urgent, k.Running, k.Due} {
 		err := s.eachPage(ctx, key, func(from int64, uids []string) error {
 			uids = slices.DeleteFunc(uids, func(uid string) bool { return seen.knows(uid, key != k.Due) })
-			for chunk := range slices.Chunk(uids, ScanCount) {
+			for chunk := range slices.Chunk(uids, redis.ScanCount) {
 				if err := visit(Indexed{chunk, key == k.Due && from >= soon}); err != nil {
 					return err
 				}
@@ -47,15 +48,15 @@ func (s Report) EachIndexed(ctx context.Context, now time.Time, visit func(Index
 // Two pages of a walk by rank share so many members: if more leave in front of the second one meanwhile, it is read again, from farther in front. If
 // more join there than the rest of a page, some come twice, and if they are more than that and a page, all may.
 const (
-	rankPage   = 5 * ScanCount
-	rankShared = ScanCount
+	rankPage   = 5 * redis.ScanCount
+	rankShared = redis.ScanCount
 )
 
 // eachPage hands over the members of a sorted set in its order, with the rank from which on they were read.
 func (s Report) eachPage(ctx context.Context, key string, visit func(from int64, uids []string) error) error {
 	before, end := newSeen(), []string(nil) // what stood in the page before, and at its end
 	for from, more := int64(0), true; more; from += rankPage - rankShared {
-		page, err := s.Clients.Read.ZRange(ctx, key, from, from+rankPage-1).Result()
+		page, err := s.store.Clients.Read.ZRange(ctx, key, from, from+rankPage-1).Result()
 		if err != nil {
 			return fmt.Errorf("read an index: %w", err)
 		}
@@ -76,21 +77,21 @@ func (s Report) eachPage(ctx context.Context, key string, visit func(from int64,
 	return nil
 }
 
-var planNames = anys(fieldNames[:planFields])
+var planNames = redis.Anys(fieldNames[:planFields])
 
 // ReadPlanned reads of models that wait for their planned refresh what tells when they start, in half the time that all takes: their other fields are
 // empty. Of the other ones all is read. None has its payload. It takes a model that has begun meanwhile for one that waits.
 func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := Map(uids, func(uid string) *redis.StringSliceCmd {
-		asked := append([]any{"hmget", s.Keys.Model(uid)}, planNames...)
-		reply := redis.NewStringSliceCmd(ctx, asked...) // that of HMGET boxes each value
-		_ = pipe.Process(ctx, reply)                    // it is put into the pipeline
+	pipe := s.store.Clients.Read.Pipeline()
+	replies := redis.Map(uids, func(uid string) *goredis.StringSliceCmd {
+		asked := append([]any{"hmget", s.store.Keys.Model(uid)}, planNames...)
+		reply := goredis.NewStringSliceCmd(ctx, asked...) // that of HMGET boxes each value
+		_ = pipe.Process(ctx, reply)                      // it is put into the pipeline
 		return reply
 	})
-	guess := s.policies.guess()
-	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
-	if err := ExecReads(ctx, pipe); err != nil {
+	guess := s.store.policies.guess()
+	guessed := pipe.HMGet(ctx, s.store.Keys.Policies, policyFields(guess)...)
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read what is planned: %w", err)
 	}
 	all, records, others := make([]Record, len(uids)), make([]*Record, len(uids)), []string{}
@@ -100,7 +101,7 @@ func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, erro
 		}
 		records[i] = &all[i]
 	}
-	if err := s.resolve(ctx, slices.Values(records), s.compile(guess, guessed.Val())); err != nil {
+	if err := s.store.resolve(ctx, slices.Values(records), s.store.compile(guess, guessed.Val())); err != nil {
 		return nil, err
 	}
 	for i, uid := range uids {
@@ -108,6 +109,6 @@ func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, erro
 			records[i], others = nil, append(others, uid)
 		}
 	}
-	whole, err := s.load(ctx, others, nil)
+	whole, err := s.store.load(ctx, others, nil)
 	return slices.AppendSeq(slices.DeleteFunc(records, func(r *Record) bool { return r == nil }), maps.Values(whole)), err
 }

@@ -189,36 +189,25 @@ var replyPattern = regexp.MustCompile(`^(.*):reply:([A-Za-z0-9_.-]{1,100})$`)
 // KeyKind is the kind of an index.
 type KeyKind string
 
-// The kinds of indexes. Of the last three there is one.
+// The kinds of indexes.
 const (
-	KeyLabel    KeyKind = "label"
-	KeyGate     KeyKind = "gate" // what waits for one
-	KeyLimit    KeyKind = "limit"
-	KeyFailing  KeyKind = "failing"
-	KeyDisabled KeyKind = "disabled"
-	KeyParked   KeyKind = "parked"
+	KeyLabel KeyKind = "label"
+	KeyGate  KeyKind = "gate" // what waits for one
+	KeyLimit KeyKind = "limit"
 )
 
 // indexFields are the fields of a model that say whether it stands in an index of a kind. Each label has a field of its own.
-var indexFields = map[KeyKind]string{
-	KeyFailing: "failing_since", KeyDisabled: "refresh_disabled_until_update", KeyParked: "parked_by", KeyGate: "parked_by", KeyLimit: "counted_by",
-}
+var indexFields = map[KeyKind]string{KeyGate: "parked_by", KeyLimit: "counted_by"}
 
-// Index is a set in which only some models stand: those that fail, are disabled or parked, and those of one label, gate or limit.
+// Index is one of many sets of a kind: the models of one label, gate or limit. Those of which a queue has one are ScoreIndexes.
 type Index struct {
 	Kind KeyKind
-	Name string // of the label, gate or limit; empty: the queue has one of the kind
+	Name string // of the label, gate or limit
 }
 
 // Index is the key of an index.
 func (k *Keys) Index(i Index) string {
 	switch i.Kind {
-	case KeyFailing:
-		return k.Failing
-	case KeyDisabled:
-		return k.Disabled
-	case KeyParked:
-		return k.Parked
 	case KeyGate:
 		return k.ParkedBy(i.Name)
 	case KeyLimit:
@@ -240,8 +229,6 @@ func (i Index) Field() string {
 // Said reports whether the value of the field says that the model stands in the index.
 func (i Index) Said(value string) bool {
 	switch i.Kind {
-	case KeyFailing, KeyDisabled, KeyParked:
-		return value != ""
 	case KeyGate:
 		return value == i.Name
 	case KeyLimit:

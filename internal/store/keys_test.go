@@ -2,25 +2,21 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	flags "flag"
-	"fmt"
 	"net"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
@@ -130,7 +126,7 @@ func TestAStoreRefusesAConfigurationThatCannotWork(t *testing.T) {
 		{Config{}, true, `queue: expected braces on Redis Cluster as in "{bigtables}", found "bigtables"`},
 	}
 	for _, test := range tests {
-		_, err := New(&Clients{Clustered: test.clustered}, test.config)
+		_, err := New(&redis.Clients{Clustered: test.clustered}, test.config)
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.want)
 		}
@@ -153,7 +149,7 @@ func FuzzKeysOfAModel(f *testing.F) {
 				if found, cut := strings.CutPrefix(key, prefix); !cut || found != uid {
 					t.Fatalf("%q is found in %q as %q", uid, key, found)
 				}
-				if strings.ContainsAny(strings.TrimPrefix(key, k.Queue), "{}") || escapeGlob(key) != key {
+				if strings.ContainsAny(strings.TrimPrefix(key, k.Queue), "{}") || redis.EscapeGlob(key) != key {
 					t.Fatalf("%q means more than itself in %q", uid, key)
 				}
 			}
@@ -172,28 +168,28 @@ func FuzzKeysOfAModel(f *testing.F) {
 type migration struct {
 	t              *testing.T
 	slot           int
-	source, target *redis.Client
+	source, target *goredis.Client
 }
 
 func newMigration(t *testing.T, s *testkit.Server) *migration {
 	t.Helper()
-	var nodes []*redis.Client
+	var nodes []*goredis.Client
 	for _, addr := range s.Addrs {
-		node := redis.NewClient((&testkit.Server{Addrs: []string{addr}}).Options().Simple())
+		node := goredis.NewClient((&testkit.Server{Addrs: []string{addr}}).Options().Simple())
 		t.Cleanup(func() { _ = node.Close() })
 		nodes = append(nodes, node)
 	}
 	m := &migration{t: t, slot: int(nodes[0].ClusterKeySlot(t.Context(), benchQueue).Val())}
-	owner := slices.IndexFunc(nodes, func(node *redis.Client) bool { return len(m.keys(node)) > 0 })
+	owner := slices.IndexFunc(nodes, func(node *goredis.Client) bool { return len(m.keys(node)) > 0 })
 	m.source, m.target = nodes[owner], nodes[(owner+1)%len(nodes)]
 	return m
 }
 
-func (m *migration) keys(node *redis.Client) []string {
+func (m *migration) keys(node *goredis.Client) []string {
 	return node.ClusterGetKeysInSlot(m.t.Context(), m.slot, 100).Val()
 }
 
-func (m *migration) set(node *redis.Client, state string, other *redis.Client) {
+func (m *migration) set(node *goredis.Client, state string, other *goredis.Client) {
 	m.t.Helper()
 	id := other.Do(m.t.Context(), "CLUSTER", "MYID").Val()
 	must(m.t, node.Do(m.t.Context(), "CLUSTER", "SETSLOT", m.slot, state, id).Err())
@@ -215,7 +211,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	b := newBench(t, s)
 	b.seed(keys{":due": scores{"m": 1}, ":running": scores{"n": 1}, "-output": list{"o"}})
 	before := b.state()
-	store, err := New(connect(t, "redis-cluster://"+s.Addr, ConnectOptions{}), Config{Queue: benchQueue})
+	store, err := New(connect(t, "redis-cluster://"+s.Addr, redis.ConnectOptions{}), Config{Queue: benchQueue})
 	must(t, err)
 	claim := func(ctx context.Context) error {
 		_, err := store.Claim(ctx, "p", Holding{}, 1, time.Second)
@@ -229,7 +225,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	m.move(b.Keys.Due)
 	for name, call := range map[string]func(context.Context) error{"claim": claim, "read": read} {
 		err := call(t.Context())
-		failIf(t, !redis.IsTryAgainError(errors.Unwrap(err)), "%s in a slot of two nodes: expected TRYAGAIN, found %v", name, err)
+		failIf(t, !goredis.IsTryAgainError(errors.Unwrap(err)), "%s in a slot of two nodes: expected TRYAGAIN, found %v", name, err)
 	}
 	m.move(m.keys(m.source)...)
 	m.set(m.target, "NODE", m.target)
@@ -243,60 +239,4 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 			stopIf(t, ctx.Err() != nil, "expected the queue to go on, found %v", err)
 		}
 	}
-}
-
-var update = flags.Bool("update", false, "write what is generated")
-
-// generate compares a part of a file with what is generated, or writes it.
-func generate(t *testing.T, path, from, to, want string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	stopIf(t, err != nil && !*update, "%v", err)
-	before, rest, found := strings.Cut(string(text), from)
-	is, behind, closed := strings.Cut(rest, to)
-	switch {
-	case !found || !closed:
-		t.Fatalf("%s: expected %q and %q around what is generated", path, from, to)
-	case is == want:
-	case *update:
-		must(t, os.WriteFile(path, []byte(before+from+want+to+behind), 0o600))
-	default:
-		t.Errorf("%s is not what words_test.go says: run go generate ./internal/store", path)
-	}
-}
-
-// wordSaid is where the encoder of an item adds a word; how it does tells what follows that.
-var wordSaid = regexp.MustCompile(`\b(e\.word|e\.flag|[ce]\.count|[ce]\.add\w*)\("(\$?)(\w+)`)
-
-func TestTheListOfWordsIsWhatGoAndTheDocumentSay(t *testing.T) {
-	said, listed := map[string]follows{"notice": aList, "second": aList, "third": aList}, map[string]follows{} // those are chosen by a number
-	for _, file := range []string{"commit.go", "transition.go"} {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		for _, found := range wordSaid.FindAllStringSubmatch(string(text), -1) {
-			switch {
-			case strings.HasSuffix(found[1], "List") || strings.HasSuffix(found[1], "Each"):
-				said[found[3]] = aList
-			case strings.Contains(found[1], ".add") || found[2] == "$":
-				said[found[3]] = oneValue
-			default:
-				said[found[3]] = none
-			}
-		}
-	}
-	var table strings.Builder
-	for _, w := range words {
-		name := w.name[:strings.IndexAny(w.name+"=", "#=")]
-		listed[name] = w.follows
-		what := w.name
-		if strings.Contains(what, "<") { // which a forge takes for HTML
-			what = "`" + what + "`"
-		}
-		if follows := strings.TrimPrefix(cmp.Or(w.unit, string(w.follows)), "Unix "); follows != "" {
-			what += ", " + follows
-		}
-		fmt.Fprintf(&table, "| %s | %s |\n", what, w.meaning)
-	}
-	expectEqual(t, "words", listed, said)
-	generate(t, "../../docs/architecture.md", "| word, what follows | meaning |\n|---|---|\n", "\n<!-- end of words -->", table.String())
 }

@@ -9,24 +9,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // lateness keeps requests that change something, until they are delivered after their sender has given up.
 type lateness struct {
-	redis    redis.UniversalClient
+	redis    goredis.UniversalClient
 	keeping  bool
 	watching []string
 	kept     []func(context.Context)
 }
 
-func (l *lateness) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (l *lateness) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
-func (l *lateness) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
+func (l *lateness) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, command goredis.Cmder) error {
 		if name := command.Name(); name == "watch" || name == "unwatch" {
 			l.watching = nil
 			for _, key := range command.Args()[1:] {
@@ -41,24 +42,24 @@ func (l *lateness) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (l *lateness) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if !l.keeping || !slices.ContainsFunc(commands, func(c redis.Cmder) bool { return !changesNothing(c) }) {
+func (l *lateness) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []goredis.Cmder) error {
+		if !l.keeping || !slices.ContainsFunc(commands, func(c goredis.Cmder) bool { return !changesNothing(c) }) {
 			return next(ctx, commands)
 		}
-		return l.store(ctx, slices.DeleteFunc(slices.Clone(commands), func(c redis.Cmder) bool { return c.Name() == "multi" || c.Name() == "exec" })...)
+		return l.store(ctx, slices.DeleteFunc(slices.Clone(commands), func(c goredis.Cmder) bool { return c.Name() == "multi" || c.Name() == "exec" })...)
 	}
 }
 
 // changesNothing is also said of WATCH, without which a transaction would not compare.
-func changesNothing(command redis.Cmder) bool {
+func changesNothing(command goredis.Cmder) bool {
 	name := strings.ToUpper(command.Name())
 	return readOnly.MatchString(name) || slices.Contains([]string{"WATCH", "UNWATCH", "TTL", "HELLO", "CLUSTER", "COMMAND"}, name)
 }
 
-func (l *lateness) store(ctx context.Context, commands ...redis.Cmder) error {
-	send := func(ctx context.Context, to redis.Cmdable) error {
-		_, err := to.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+func (l *lateness) store(ctx context.Context, commands ...goredis.Cmder) error {
+	send := func(ctx context.Context, to goredis.Cmdable) error {
+		_, err := to.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
 			for _, command := range commands {
 				_ = pipe.Do(ctx, command.Args()...).Err()
 			}
@@ -71,7 +72,7 @@ func (l *lateness) store(ctx context.Context, commands ...redis.Cmder) error {
 		watches, sends, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(gone)
-			_ = l.redis.Watch(ctx, func(tx *redis.Tx) error {
+			_ = l.redis.Watch(ctx, func(tx *goredis.Tx) error {
 				close(watches)
 				<-sends
 				return send(ctx, tx)
@@ -110,10 +111,10 @@ func withLateness(b *bench) *lateness {
 	l := &lateness{redis: b.redis}
 	write := b.server.Client(b.t)
 	write.AddHook(l)
-	if cluster, is := write.(*redis.ClusterClient); is { // a transaction goes to its node
-		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(l) })
+	if cluster, is := write.(*goredis.ClusterClient); is { // a transaction goes to its node
+		cluster.OnNewNode(func(node *goredis.Client) { node.AddHook(l) })
 	}
-	b.Clients = &Clients{Read: b.redis, Write: write, Block: b.redis, Clustered: b.Clients.Clustered}
+	b.Clients = &redis.Clients{Read: b.redis, Write: write, Block: b.redis, Clustered: b.Clients.Clustered}
 	return l
 }
 

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -34,8 +35,8 @@ func ReadLimit(name, raw string) (model.Limit, error) {
 	}
 	l.Running, l.Reason, l.By = text.Running, text.Reason, text.By
 	var errs [3]error
-	l.Since, errs[0] = readStoredTime(text.Since)
-	l.Until, errs[1] = readStoredTime(text.Until)
+	l.Since, errs[0] = ReadStoredTime(text.Since)
+	l.Until, errs[1] = ReadStoredTime(text.Until)
 	if text.Rate != "" {
 		l.Rate, errs[2] = policy.ParseRate(text.Rate)
 	}
@@ -48,7 +49,7 @@ type EndedLimit struct{ name, text string }
 // ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
 func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 	var over []string
-	_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	_, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		texts, err := tx.HGetAll(ctx, s.Keys.Limits).Result()
 		over = nil
 		for _, limit := range ended {
@@ -57,8 +58,8 @@ func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 			}
 		}
 		return len(over) > 0, err
-	}, func(pipe redis.Pipeliner) { pipe.HDel(ctx, s.Keys.Limits, over...) }, s.Keys.Limits)
-	return Wrap(err, "forget limits that have ended")
+	}, func(pipe goredis.Pipeliner) { pipe.HDel(ctx, s.Keys.Limits, over...) }, s.Keys.Limits)
+	return redis.Wrap(err, "forget limits that have ended")
 }
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
@@ -66,34 +67,34 @@ func (s Fleet) PutLimit(ctx context.Context, l *model.Limit, now time.Time) erro
 	text, _ := json.Marshal(limitText{ // texts and a number
 		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
 	})
-	_, err := s.changeBlocker(ctx, s.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), string(text), now)
+	_, err := s.changeBlocker(ctx, s.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), string(text), now)
 	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
 func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	return s.changeBlocker(ctx, s.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
+	return s.changeBlocker(ctx, s.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
 // OpenLimit opens a key that an answer has closed, and lets a dispatcher look at once at what waits for it. false: none has closed it.
 func (s Fleet) OpenLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	key, slots := s.Keys.Rate(name), model.Slots{}
-	opened, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	key, slots := s.store.Keys.Rate(name), model.Slots{}
+	opened, err := s.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		text, err := tx.Get(ctx, key).Result()
 		slots = model.ParseSlots(text)
 		_, by := slots.ClosedAt(now)
-		return by != "", ignoreMissing(err)
-	}, func(pipe redis.Pipeliner) {
+		return by != "", redis.IgnoreMissing(err)
+	}, func(pipe goredis.Pipeliner) {
 		open := slots.Open(now)
 		pipe.Set(ctx, key, open.String(), max(time.Millisecond, open.Last().Sub(now)))
-		pipe.ZAddXX(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
+		pipe.ZAddXX(ctx, s.store.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
 	}, key)
-	return opened, Wrap(err, "open a key")
+	return opened, redis.Wrap(err, "open a key")
 }
 
 // Limits reads the limits that were set at run time, by their names.
 func (s Fleet) Limits(ctx context.Context) ([]model.Limit, error) {
-	return readNamed(ctx, s, s.Keys.Limits, "read limits", ReadLimit)
+	return readNamed(ctx, s, s.store.Keys.Limits, "read limits", ReadLimit)
 }
 
 // LimitUse is a key that counts something, or for which a limit was set.
@@ -116,13 +117,13 @@ type LimitUse struct {
 // LimitUses reads these keys of limits, and those for which a limit was set, in their order; without any, all of which something runs or waits: it
 // walks over the keys of Redis then.
 func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error) {
-	now, err := s.Now(ctx)
+	now, err := s.store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		parked := s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))
-		if names, err = s.namesBehind(ctx, "list limits", s.Keys.Limit(""), s.Keys.Rate(""), parked); err != nil {
+		parked := s.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))
+		if names, err = s.namesBehind(ctx, "list limits", s.store.Keys.Limit(""), s.store.Keys.Rate(""), parked); err != nil {
 			return nil, err
 		}
 	}
@@ -138,14 +139,14 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 		uses[l.Name] = &LimitUse{Key: l.Name, Set: true, Max: l.Running, Rate: l.Rate, Until: l.Until, By: l.By, Reason: l.Reason}
 	}
 	all := make([]LimitUse, 0, len(uses))
-	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), ScanCount) {
-		pipe := s.Clients.Read.Pipeline()
-		running := Map(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-		slots := Map(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-		parked := Map(names, func(name string) *redis.IntCmd {
-			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))))
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), redis.ScanCount) {
+		pipe := s.store.Clients.Read.Pipeline()
+		running := redis.Map(names, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, s.store.Keys.Limit(name)) })
+		slots := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.Get(ctx, s.store.Keys.Rate(name)) })
+		parked := redis.Map(names, func(name string) *goredis.IntCmd {
+			return pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))))
 		})
-		if err := ExecReads(ctx, pipe); err != nil {
+		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read limits: %w", err)
 		}
 		for i, name := range names {
@@ -164,21 +165,21 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
 func (s Fleet) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
-	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates, 0, int64(most)-1).Result()
-	return Map(names, func(name string) model.Blocker { return model.Blocker(name) }), Wrap(err, "list the gates for which models wait")
+	names, err := s.store.Clients.Read.ZRange(ctx, s.store.Keys.Gates, 0, int64(most)-1).Result()
+	return redis.Map(names, func(name string) model.Blocker { return model.Blocker(name) }), redis.Wrap(err, "list the gates for which models wait")
 }
 
 // CountParked counts the models that wait for a gate.
 func (s Fleet) CountParked(ctx context.Context, gate model.Blocker) (int64, error) {
-	n, err := s.Clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
-	return n, Wrap(err, "count what waits for a gate")
+	n, err := s.store.Clients.Read.ZCard(ctx, s.store.Keys.ParkedBy(string(gate))).Result()
+	return n, redis.Wrap(err, "count what waits for a gate")
 }
 
 // LimitUses reads the keys of limits of all parts, in their order; without keys, of all that count anything or were set: it walks over the keys of
 // Redis then.
 func (q QueueFleet) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
 	read := func(part *Store) ([]LimitUse, error) { return part.Fleet().LimitUses(ctx, keys...) }
-	return sumOf(q.Queue, read, func(u *LimitUse) string { return u.Key }, (*LimitUse).add, func(a, b LimitUse) int { return cmp.Compare(a.Key, b.Key) })
+	return SumOf(q.queue, read, func(u *LimitUse) string { return u.Key }, (*LimitUse).add, func(a, b LimitUse) int { return cmp.Compare(a.Key, b.Key) })
 }
 
 func (u *LimitUse) add(other *LimitUse) {

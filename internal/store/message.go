@@ -9,12 +9,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 var (
-	claimMessages = Load("claim-messages.lua")
-	moveEntries   = Load("move-entries.lua")
+	claimMessages = redis.LoadScript("claim-messages.lua")
+	moveEntries   = redis.LoadScript("move-entries.lua")
 )
 
 // Claimed is one message in a claimed list, or among the claimed commands.
@@ -60,7 +62,7 @@ func (c Claimed) number() string {
 
 // at is when a command was claimed first, which its number tells: the same however often it is carried out, and in each part. Without one it is now.
 func (c Claimed) at(now time.Time) time.Time {
-	at := time.UnixMicro(parseInt(c.number())).UTC().Truncate(time.Millisecond)
+	at := time.UnixMicro(redis.ParseInt(c.number())).UTC().Truncate(time.Millisecond)
 	if !c.Numbered() || at.After(now) {
 		return now
 	}
@@ -104,20 +106,20 @@ type Holding struct {
 func (s *Store) Claim(ctx context.Context, owner string, holds Holding, limit int, lease time.Duration) (Claim, error) {
 	k := &s.Keys
 	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks, k.Heard}
-	now, reply, err := runTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""), holds.InHand, holds.Waiting)
+	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), redis.Flag(s.replyTo() != ""), holds.InHand, holds.Waiting)
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
-	messages := Map(texts(reply[1]), func(entry string) Claimed { return Claimed{entry} })
-	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}, nil
+	messages := redis.Map(redis.Texts(reply[1]), func(entry string) Claimed { return Claimed{entry} })
+	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: redis.Texts(reply[3])}, nil
 }
 
 // ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
 // the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
 func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	expired, err := s.expired(ctx, s.Keys.Pollers, now, lease, 0)
-	return Map(expired, func(last Heartbeat) string { return last.Owner }), Wrap(err, "read pollers")
+	return redis.Map(expired, func(last Heartbeat) string { return last.Owner }), redis.Wrap(err, "read pollers")
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
@@ -125,8 +127,8 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 // them gone, and nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner), s.Keys.Heard}
-	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), expired, lease.Milliseconds(), "", owner, limit).Int()
-	return max(0, moved), Wrap(err, "adopt messages")
+	moved, err := redis.RunScript(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), expired, lease.Milliseconds(), "", owner, limit).Int()
+	return max(0, moved), redis.Wrap(err, "adopt messages")
 }
 
 // Resign forgets a poller that has nothing claimed any more. Whatever it still holds stays to be adopted.
@@ -135,22 +137,22 @@ func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Dur
 // what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
 	keys := []string{s.Keys.Pollers, s.Keys.Claimed(owner), s.Keys.Claimed(owner), s.Keys.Heard}
-	return Wrap(Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), owner, "", "", "", 0).Err(), "resign poller")
+	return redis.Wrap(redis.RunScript(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), owner, "", "", "", 0).Err(), "resign poller")
 }
 
 // expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
 // meanwhile counts too: the clock has been set back since.
 func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) ([]Heartbeat, error) {
 	pipe := s.Clients.Read.Pipeline()
-	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: Millis(now.Add(-lease))})
-	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + Millis(now.Add(ahead)), Max: "+inf"})
+	old := pipe.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: "-inf", Max: redis.Millis(now.Add(-lease))})
+	future := pipe.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: "(" + redis.Millis(now.Add(ahead)), Max: "+inf"})
 	_, err := pipe.Exec(ctx)
-	return Map(slices.Concat(old.Val(), future.Val()), func(z redis.Z) Heartbeat {
-		return Heartbeat{Key: key, Owner: Text(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()}
+	return redis.Map(slices.Concat(old.Val(), future.Val()), func(z goredis.Z) Heartbeat {
+		return Heartbeat{Key: key, Owner: redis.Text(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()}
 	}), err
 }
 
-var receiveCommands = Load("receive-commands.lua")
+var receiveCommands = redis.LoadScript("receive-commands.lua")
 
 // Forwarded is a command on its way to the part of its model.
 type Forwarded struct {
@@ -173,7 +175,7 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Ke
 	for part, numbered := range byPart {
 		sending.Go(func() { // side by side, so that none waits for one that does not answer
 			keys := []string{part.Keys.Control, part.Keys.Forwarded}
-			refused := Run(ctx, part.Clients.Write, receiveCommands, keys, append([]any{s.place}, numbered...)...).Err()
+			refused := redis.RunScript(ctx, part.Clients.Write, receiveCommands, keys, append([]any{s.Place}, numbered...)...).Err()
 			mu.Lock()
 			defer mu.Unlock()
 			if refused != nil {
@@ -186,10 +188,6 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Ke
 	sending.Wait()
 	return done, errors.Join(failed...)
 }
-
-// blockFor is how long a blocking call waits in the server; go-redis cannot be interrupted meanwhile, so shutdown takes as
-// long.
-const blockFor = time.Second
 
 // WaitOutput waits up to a second for a message from a worker; false: none came.
 func (s *Store) WaitOutput(ctx context.Context) (bool, error) {
@@ -205,40 +203,26 @@ func (s *Store) WaitControl(ctx context.Context) (bool, error) {
 // whatever happens to the call (a pop with a client-side deadline can lose its element). Redis answers with the head, however large; the
 // client Block does not receive what is larger than 64 KiB.
 func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
-	return came(s.Clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", blockFor).Err(), "wait for messages")
+	return redis.Arrived(s.Clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", redis.BlockFor).Err(), "wait for messages")
 }
 
 // WaitWake waits up to a second for a call to the dispatcher and takes it; false: none came. A call that is lost with its
 // taker delays nobody by more than the second after which every dispatcher looks by itself.
 func (s *Store) WaitWake(ctx context.Context) (bool, error) {
-	return came(s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Wake).Err(), "wait for a wake call")
+	return redis.Arrived(s.Clients.Block.BLPop(ctx, redis.BlockFor, s.Keys.Wake).Err(), "wait for a wake call")
 }
-
-// came tells by the end of a blocking call whether anything came, be it too large to be received.
-func came(err error, doing string) (bool, error) {
-	switch {
-	case Missing(err):
-		return false, nil
-	case errors.Is(err, errLarge):
-		return true, nil
-	}
-	return err == nil, Wrap(err, doing)
-}
-
-// Sender is a part of a queue to which an application sends commands.
-type Sender struct{ *Store }
 
 // PushCommand puts a command of an application at the end of the control list. After an error nobody knows whether it stands there; pushed
 // again with the command_id that it has it is carried out once.
-func (s Sender) PushCommand(ctx context.Context, command string) error {
-	return Wrap(s.Clients.Write.RPush(ctx, s.Keys.Control, command).Err(), "push a command")
+func PushCommand(ctx context.Context, part *Store, command string) error {
+	return redis.Wrap(part.Clients.Write.RPush(ctx, part.Keys.Control, command).Err(), "push a command")
 }
 
 // TakeReply waits up to a second for a reply under a name, the oldest one, and takes it; empty: none came. After an error it may be lost.
-func (s Sender) TakeReply(ctx context.Context, name string) (string, error) {
-	reply, err := s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Reply(name)).Result()
+func TakeReply(ctx context.Context, part *Store, name string) (string, error) {
+	reply, err := part.Clients.Block.BLPop(ctx, redis.BlockFor, part.Keys.Reply(name)).Result()
 	if err != nil {
-		return "", Wrap(ignoreMissing(err), "wait for a reply")
+		return "", redis.Wrap(redis.IgnoreMissing(err), "wait for a reply")
 	}
 	return reply[1], nil
 }

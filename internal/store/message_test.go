@@ -273,6 +273,18 @@ func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
 	})
 }
 
+// What changes nothing was decided about its model too: when it is refused it comes again, and a later command of the model must not come before it.
+func TestARefusedCommandThatChangesNothingRefusesTheNextOfItsModel(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":claimed:control": list{"ck1", "ck2"}, ":holder": "p1", ":commands": scores{"c1": six - 1000}})
+		repeated := Item{Message: Claimed{"ck1"}, UID: "m1", CommandID: "c1", Counter: "unchanged"}
+		put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"ck2"}}
+		b.unchanged(func() { expectCodes(t, b.commit(repeated, put), CodeDuplicate, CodeConflict) })
+		gone := Item{Message: Claimed{"ck3"}, UID: "m1", Counter: "unchanged"}
+		expectCodes(t, b.commit(gone, put), CodeGone, CodeApplied)
+	})
+}
+
 func TestControlMessagesAndResultsShareARoomFairly(t *testing.T) {
 	tests := []struct{ results, commands, limit, wantResults, wantCommands int }{
 		{results: 100, commands: 100, limit: 10, wantResults: 5, wantCommands: 5},

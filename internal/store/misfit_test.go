@@ -230,7 +230,7 @@ func TestEveryScriptLooksAtTheTypesOfItsKeysBeforeItsFirstWrite(t *testing.T) {
 			continue
 		}
 		body := bodyOf(whole)
-		look, write := strings.Index(body, "wrong_type({"), -1
+		look, write := strings.Index(body, "= wrong_type("), -1
 		for _, found := range call.FindAllStringSubmatchIndex(body, -1) {
 			if !readOnly.MatchString(body[found[2]:found[3]]) {
 				write = found[0]

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	miniredis "github.com/alicebob/miniredis/v2/server"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -81,8 +82,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"EVALSHA", "", "push messages to the output list: ", func() error { return only(b.Pool().Answer(ctx, "w1", []Answer{{}})) }},
 		{"EVALSHA", "", "take entries of the input list: ", func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) }},
 		{"LRANGE", "", "read history: ", func() error { return only(b.Report().History(ctx, "m1")) }},
-		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Report().Tail(ctx, TailStart); return err }},
-		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.Report().TailOutbox(ctx, TailStart); return err }},
 		{"SCAN", "", "walk over the models: ", func() error { return b.Report().EachSelected(ctx, model.Selector{}, nil) }},
 		{"HKEYS", "", "list policies: ", func() error { return only(b.Report().PolicyNames(ctx)) }},
 		{"HSCAN", k.PolicyUses, "walk over the uses of policies: ", func() error { return only(b.Fleet().PolicyUses(ctx)) }},
@@ -95,7 +94,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
 	} {
 		b.answerTo(test.command, test.key, loading)
-		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !redis.HasErrorPrefix(err, "LOADING") {
+		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !goredis.HasErrorPrefix(err, "LOADING") {
 			t.Errorf("%s %s: error %v, want %q and the words of Redis", test.command, test.key, err, test.want)
 		}
 	}
@@ -103,8 +102,8 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 
 func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
-	gone := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr}})
-	b.Clients = &Clients{Read: gone, Clustered: true}
+	gone := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{b.server.Addr}})
+	b.Clients = &redis.Clients{Read: gone, Clustered: true}
 	must(t, gone.Close())
 	err := b.Report().EachSelected(t.Context(), model.Selector{}, nil)
 	failIf(t, err == nil || !strings.HasPrefix(err.Error(), "find the node of the queue: "), "error %v, want that no models can be listed", err)

@@ -13,8 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -59,7 +60,7 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 		p, err = policy.ParseStored(value)
 	}
 	if err != nil {
-		return p, Wrap(err, "read stored policy")
+		return p, redis.Wrap(err, "read stored policy")
 	}
 	size := 3*len(text) + 544 + p.CompiledSize() // about: its text, what was read of it, the entry of the map, and what is compiled
 	if c.byText == nil || c.bytes+size > maxCachedPolicies {
@@ -77,12 +78,12 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 		return map[string]policy.Policy{}, nil
 	}
 	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies, policyFields(names)...).Result()
-	return s.compile(names, texts), Wrap(s.nameMisfit(ctx, s.Keys.Policies, err), "read policies")
+	return s.compile(names, texts), redis.Wrap(s.nameMisfit(ctx, s.Keys.Policies, err), "read policies")
 }
 
 // nameMisfit names the hash that an error is about, if it is of another type.
 func (s *Store) nameMisfit(ctx context.Context, hash string, err error) error {
-	if _, is := Misfit(err); !is {
+	if _, is := redis.WrongType(err); !is {
 		return err
 	}
 	types, failed := s.Report().Types(ctx, []string{hash})
@@ -94,7 +95,7 @@ func (s *Store) nameMisfit(ctx context.Context, hash string, err error) error {
 
 // policyFields are the names under which policies are stored.
 func policyFields(names []string) []string {
-	return Map(names, func(name string) string { return cmp.Or(name, DefaultPolicyName) })
+	return redis.Map(names, func(name string) string { return cmp.Or(name, DefaultPolicyName) })
 }
 
 // compile reads the texts of policies, as Redis has answered for their fields; none: nothing was answered.
@@ -114,11 +115,11 @@ func (s *Store) compile(names []string, texts []any) map[string]policy.Policy {
 }
 
 // ParsePolicy reads the text of a stored policy.
-func (s Report) ParsePolicy(text string) (policy.Policy, error) { return s.policies.parse(text) }
+func (s Report) ParsePolicy(text string) (policy.Policy, error) { return s.store.policies.parse(text) }
 
 // PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
 func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
-	return q.write(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
+	return q.queue.write(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
 }
 
 // Digest tells a text from others, however a form has carried it.
@@ -130,9 +131,9 @@ func Digest(text string) string {
 // ReplacePolicy stores a policy if its name still has the text of that digest, see PolicyText; Digest("") is that of none. Else it returns ErrPolicyChanged.
 func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was string) error {
 	var first error // what the first part answers holds for all
-	return q.write(func(part *Store) error {
+	return q.queue.write(func(part *Store) error {
 		switch {
-		case part == q.Parts[0]:
+		case part == q.queue.Parts[0]:
 			first = part.Fleet().putPolicy(ctx, p, func(stored string) bool { return Digest(stored) == was })
 			return first
 		case first != nil:
@@ -148,7 +149,7 @@ var ErrPolicyChanged = document.Refuse("", "the policy as it was when you began"
 
 // RemovePolicy forgets a stored policy in every part; false: there was none of that name.
 func (q QueueFleet) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
-	err = q.write(func(part *Store) error {
+	err = q.queue.write(func(part *Store) error {
 		is, err := part.Fleet().RemovePolicy(ctx, name)
 		removed = removed || is
 		return err
@@ -174,7 +175,7 @@ func (s Fleet) putPolicy(ctx context.Context, p policy.Policy, replaces func(sto
 		return err
 	}
 	_, err = s.replacePolicy(ctx, p.Name, string(text), p, replaces)
-	return Wrap(err, "store policy")
+	return redis.Wrap(err, "store policy")
 }
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
@@ -184,26 +185,26 @@ func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 		return false, document.Refuse("name", "that of a policy stored by name, not of an inline one", document.Found(name))
 	}
 	removed, err := s.replacePolicy(ctx, name, "", policy.Default(), func(string) bool { return true })
-	return removed, Wrap(err, "remove policy")
+	return removed, redis.Wrap(err, "remove policy")
 }
 
 // replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
 // another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
 // enough: no walk begins so soon.
 func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy, replaces func(stored string) bool) (bool, error) {
-	return s.Fleet().change(ctx, s.Keys.Policies, order{}, func() (c change, err error) {
-		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies, name).Result()
-		if err = ignoreMissing(err); err != nil || was == text {
+	return s.store.Fleet().change(ctx, s.store.Keys.Policies, order{}, func() (c change, err error) {
+		was, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Policies, name).Result()
+		if err = redis.IgnoreMissing(err); err != nil || was == text {
 			return c, err
 		}
 		if !replaces(storedText(name, was)) {
 			return c, ErrPolicyChanged
 		}
-		now, err := s.Now(ctx)
+		now, err := s.store.Now(ctx)
 		if err != nil {
 			return c, err
 		}
-		before, found := s.compile([]string{name}, []any{was})[name]
+		before, found := s.store.compile([]string{name}, []any{was})[name]
 		if !found { // its models run under the default policy
 			before = policy.Default()
 		}
@@ -220,9 +221,9 @@ func (s Fleet) replacePolicy(ctx context.Context, name, text string, after polic
 // EachPolicy hands over all stored policies under the names that they are stored by. problem says why one cannot be read; empty: it can. One may
 // come twice.
 func (s Report) EachPolicy(ctx context.Context, visit func(name string, p policy.Policy, problem string)) error {
-	return s.eachField(ctx, "walk over the policies", s.Keys.Policies, func(name, text string) {
+	return redis.EachField(ctx, s.store.Clients.Read, "walk over the policies", s.store.Keys.Policies, func(name, text string) {
 		problem := ""
-		p, err := s.policies.parse(text)
+		p, err := s.store.policies.parse(text)
 		if err != nil {
 			problem = err.Error()
 		}
@@ -232,7 +233,7 @@ func (s Report) EachPolicy(ctx context.Context, visit func(name string, p policy
 
 // PolicyNames lists the policies that were stored under a name of their own, sorted.
 func (s Report) PolicyNames(ctx context.Context) ([]string, error) {
-	names, err := s.Clients.Read.HKeys(ctx, s.Keys.Policies).Result()
+	names, err := s.store.Clients.Read.HKeys(ctx, s.store.Keys.Policies).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list policies: %w", err)
 	}
@@ -247,11 +248,11 @@ func (s Report) PolicyNames(ctx context.Context) ([]string, error) {
 // PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
 // as stored until another is.
 func (s Report) PolicyText(ctx context.Context, name string) (text string, found bool, err error) {
-	text, err = s.Clients.Read.HGet(ctx, s.Keys.Policies, name).Result()
+	text, err = s.store.Clients.Read.HGet(ctx, s.store.Keys.Policies, name).Result()
 	switch {
 	case err == nil:
 		return text, true, nil
-	case !Missing(err):
+	case !redis.Missing(err):
 		return "", false, fmt.Errorf("read policy: %w", err)
 	default:
 		text = storedText(name, "")
@@ -271,7 +272,7 @@ func storedText(name, text string) string {
 // CountPolicies counts the models that use each policy, unless a part has more than so many models: then all is false, and the counts say nothing.
 func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
 	uses, all = map[string]int{}, true
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		sum, err := part.Report().models(ctx)
 		if all = all && sum <= int64(most); !all || err != nil {
 			return err
@@ -310,13 +311,13 @@ type PolicyUse struct {
 // PolicyUses reads what is written down about the use of inline policies, by their names.
 func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 	uses := map[string]PolicyUse{}
-	err := s.eachField(ctx, "walk over the uses of policies", s.Keys.PolicyUses, func(name, recorded string) {
+	err := redis.EachField(ctx, s.store.Clients.Read, "walk over the uses of policies", s.store.Keys.PolicyUses, func(name, recorded string) {
 		if !policy.IsInline(name) {
 			return
 		}
 		use := PolicyUse{Name: name, recorded: recorded}
 		if saved, is := strings.CutPrefix(recorded, "? "); is { // another release has counted models here
-			use.Saved = time.UnixMilli(parseInt(saved)).UTC()
+			use.Saved = time.UnixMilli(redis.ParseInt(saved)).UTC()
 		}
 		uses[name] = use
 	})
@@ -325,12 +326,12 @@ func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 
 // ForgetPolicy forgets an inline policy; false: a model was saved with it since its use was read.
 func (s Fleet) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
-	forgotten, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
-		recorded, err := tx.HGet(ctx, s.Keys.PolicyUses, use.Name).Result()
-		return recorded == use.recorded, ignoreMissing(err)
-	}, func(pipe redis.Pipeliner) {
-		pipe.HDel(ctx, s.Keys.Policies, use.Name)
-		pipe.HDel(ctx, s.Keys.PolicyUses, use.Name)
-	}, s.Keys.PolicyUses)
-	return forgotten, Wrap(err, "forget a policy")
+	forgotten, err := s.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
+		recorded, err := tx.HGet(ctx, s.store.Keys.PolicyUses, use.Name).Result()
+		return recorded == use.recorded, redis.IgnoreMissing(err)
+	}, func(pipe goredis.Pipeliner) {
+		pipe.HDel(ctx, s.store.Keys.Policies, use.Name)
+		pipe.HDel(ctx, s.store.Keys.PolicyUses, use.Name)
+	}, s.store.Keys.PolicyUses)
+	return forgotten, redis.Wrap(err, "forget a policy")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -262,7 +263,7 @@ func (b *bench) expectPolicies(minutes ...int) {
 	policies, uses := hash{}, hash{}
 	for _, minutes := range minutes {
 		name, text := inlineOf(b.t, minutes)
-		policies[name], uses[name] = text, "? "+Millis(b.now)
+		policies[name], uses[name] = text, "? "+redis.Millis(b.now)
 	}
 	state := b.state()
 	expectEqual(b.t, "policies", any(policies), state[":policies"])

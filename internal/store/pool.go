@@ -9,12 +9,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 var (
-	takeAttempts   = Load("take-attempts.lua")
-	answerAttempts = Load("answer-attempts.lua")
+	takeAttempts   = redis.LoadScript("take-attempts.lua")
+	answerAttempts = redis.LoadScript("answer-attempts.lua")
 )
 
 // TakeRequest is what a worker pool asks for.
@@ -49,12 +51,12 @@ type Taken struct {
 func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := &s.Keys
 	keys := []string{k.Input, k.Taken(taking.Owner), k.Workers, k.Orders}
-	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 3, keys,
-		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known), PoolName(taking.Owner))
+	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, takeAttempts, 3, keys,
+		s.clockArg(), taking.Owner, redis.Flag(taking.New), taking.Most, max(-1, taking.Known), PoolName(taking.Owner))
 	if err != nil {
 		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
 	}
-	return Taken{Entries: texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Order: readPoolOrder(Text(reply[2])), Now: now}, nil
+	return Taken{Entries: redis.Texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Order: readPoolOrder(redis.Text(reply[2])), Now: now}, nil
 }
 
 // Answer is one message of a worker pool, or the end of an attempt about which there is nothing to tell.
@@ -74,18 +76,18 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 	keys := []string{s.Keys.Output, s.Keys.Taken(owner)}
 	args := []any{}
 	for _, answer := range answers {
-		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
+		args = append(args, redis.Flag(answer.Ends), answer.Entry, answer.Message)
 	}
-	replies, err := Run(ctx, s.Clients.Write, answerAttempts, keys, args...).Int64Slice()
-	return Map(replies, func(reply int64) Code { return Code(reply) }), Wrap(err, "push messages to the output list")
+	replies, err := redis.RunScript(ctx, s.Clients.Write, answerAttempts, keys, args...).Int64Slice()
+	return redis.Map(replies, func(reply int64) Code { return Code(reply) }), redis.Wrap(err, "push messages to the output list")
 }
 
 // ReplyList is the list on which a poller replies under a name.
 func (s Pool) ReplyList(name string) string { return s.Keys.Reply(name) }
 
-// TakeReply is that of Sender.
+// TakeReply is that of an application.
 func (s Pool) TakeReply(ctx context.Context, name string) (string, error) {
-	return Sender(s).TakeReply(ctx, name)
+	return TakeReply(ctx, s.Store, name)
 }
 
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
@@ -97,7 +99,7 @@ func (s Pool) WaitInput(ctx context.Context) (bool, error) {
 // to go on under another name.
 func (s Pool) Heartbeat(ctx context.Context, owner string) (Taken, error) {
 	taken, err := s.Take(ctx, TakeRequest{Owner: owner})
-	return taken, Wrap(err, "give a heartbeat")
+	return taken, redis.Wrap(err, "give a heartbeat")
 }
 
 // ExpiredWorker is a worker that has lost its lease.
@@ -128,17 +130,17 @@ func (s *Store) RequeueExpired(ctx context.Context, now, judged time.Time, lease
 			worker.Deaths, failed = s.countDeaths(ctx, &taken)
 		}
 		if failed == nil {
-			worker.Attempts, failed = s.Pool().requeue(ctx, last.Owner, lease.Milliseconds(), Millis(last.At), taken)
+			worker.Attempts, failed = s.Pool().requeue(ctx, last.Owner, lease.Milliseconds(), redis.Millis(last.At), taken)
 		}
 		if failed == nil {
 			expired = append(expired, worker)
 		}
 		err = errors.Join(err, failed)
-		if failed != nil && !Answered(failed) {
+		if failed != nil && !redis.Answered(failed) {
 			break // nor would Redis answer about the others
 		}
 	}
-	return expired, Wrap(err, "look for dead workers")
+	return expired, redis.Wrap(err, "look for dead workers")
 }
 
 // Leave forgets a pool by its own wish. What it still has is requeued.
@@ -168,7 +170,7 @@ func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r 
 	_, _ = pipe.Exec(ctx) // each command tells its own error
 	entries, err := list.Result()
 	if err != nil || len(entries) == 0 {
-		return r, Wrap(err, "read taken entries")
+		return r, redis.Wrap(err, "read taken entries")
 	}
 	uids, attempts := make([]string, len(entries)), make([]string, len(entries))
 	for i, raw := range entries {
@@ -225,8 +227,8 @@ func (s *Store) countDeaths(ctx context.Context, r *returned) (deaths []*Transit
 func (s Pool) requeue(ctx context.Context, owner string, lease, heartbeat any, r returned) (int, error) {
 	args := append([]any{s.clockArg(), owner, lease, heartbeat, "", math.MaxInt32}, r.over...)
 	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input, s.Keys.Heard}
-	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
-	return max(0, moved), Wrap(err, "requeue entries")
+	moved, err := redis.RunScript(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
+	return max(0, moved), redis.Wrap(err, "requeue entries")
 }
 
 // Pool is what a worker pool takes from a part and gives back.
@@ -253,7 +255,7 @@ type Fence struct {
 // read tells so in its Err.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := Map(uids, func(uid string) *redis.SliceCmd {
+	replies := redis.Map(uids, func(uid string) *goredis.SliceCmd {
 		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at", fieldGuarded)
 	})
 	clock := s.askTime(ctx, pipe)
@@ -270,8 +272,8 @@ func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, er
 			continue
 		}
 		// A deadline that cannot be read must not hide the fence: it counts as unknown.
-		deadline, _ := time.Parse(time.RFC3339, Text(fields[1]))
-		fences[i] = Fence{AttemptUID: Text(fields[0]), DeadlineAt: deadline, Begun: Text(fields[2]) != "", Guarded: Text(fields[3]) != ""}
+		deadline, _ := time.Parse(time.RFC3339, redis.Text(fields[1]))
+		fences[i] = Fence{AttemptUID: redis.Text(fields[0]), DeadlineAt: deadline, Begun: redis.Text(fields[2]) != "", Guarded: redis.Text(fields[3]) != ""}
 	}
 	return fences, now, nil
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -42,9 +43,9 @@ func readPoolOrder(stored string) PoolOrder {
 // part tells of it.
 func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOrder) error {
 	var living []string
-	err := q.Each(func(part *Store) error {
+	err := q.queue.Each(func(part *Store) error {
 		workers, err := part.Clients.Read.ZRange(ctx, part.Keys.Workers, 0, -1).Result()
-		living = append(living, Map(workers, PoolName)...)
+		living = append(living, redis.Map(workers, PoolName)...)
 		return err
 	})
 	if err == nil {
@@ -52,14 +53,14 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 			return part.Fleet().orderPools(ctx, pools, living, asked, now)
 		})
 	}
-	return Wrap(err, "ask worker pools")
+	return redis.Wrap(err, "ask worker pools")
 }
 
 // orderPools also forgets what pools were asked for that live in no part.
 func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked PoolOrder, now time.Time) (bool, error) {
 	var told []string // of which it is news
-	changed, err := s.change(ctx, s.Keys.Orders, order{}, func() (c change, err error) {
-		orders, err := s.Clients.Read.HGetAll(ctx, s.Keys.Orders).Result()
+	changed, err := s.change(ctx, s.store.Keys.Orders, order{}, func() (c change, err error) {
+		orders, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Orders).Result()
 		told = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool { return orders[pool] == asked.String() })
 		if err != nil || len(told) == 0 {
 			return c, err
@@ -74,13 +75,13 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 		}
 		return c, err
 	})
-	if err != nil || !changed || s.place > 0 || s.config.JournalCap <= 0 {
+	if err != nil || !changed || s.store.Place > 0 || s.store.config.JournalCap <= 0 {
 		return changed, err
 	}
-	_, err = s.Clients.Write.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = s.store.Clients.Write.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		for _, pool := range told {
 			values := []any{"event", "worker_" + cmp.Or(asked.Verb, "resume"), "key", pool, "at", model.FormatTime(now), "by", asked.By}
-			pipe.XAdd(ctx, &redis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values})
+			pipe.XAdd(ctx, &goredis.XAddArgs{Stream: s.store.Keys.Journal, MaxLen: int64(s.store.config.JournalCap), Approx: true, Values: values})
 		}
 		return nil
 	})
@@ -96,21 +97,21 @@ type PoolState struct {
 
 // PoolStates reads the states of worker pools, in their order; of each at most so many entries, at least one.
 func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]PoolState, error) {
-	pipe := s.Clients.Read.Pipeline()
-	counts := Map(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, s.Keys.Taken(owner)) })
-	lists := Map(owners, func(owner string) *redis.StringSliceCmd {
-		return pipe.LRange(ctx, s.Keys.Taken(owner), 0, int64(limit)-1)
+	pipe := s.store.Clients.Read.Pipeline()
+	counts := redis.Map(owners, func(owner string) *goredis.IntCmd { return pipe.LLen(ctx, s.store.Keys.Taken(owner)) })
+	lists := redis.Map(owners, func(owner string) *goredis.StringSliceCmd {
+		return pipe.LRange(ctx, s.store.Keys.Taken(owner), 0, int64(limit)-1)
 	})
-	orders := Map(owners, func(owner string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, PoolName(owner)) })
-	err := ExecReads(ctx, pipe)
+	orders := redis.Map(owners, func(owner string) *goredis.StringCmd { return pipe.HGet(ctx, s.store.Keys.Orders, PoolName(owner)) })
+	err := redis.ExecReads(ctx, pipe)
 	states := make([]PoolState, len(owners))
 	for i := range owners {
 		states[i] = PoolState{Order: readPoolOrder(orders[i].Val()), Taken: counts[i].Val()}
 		for _, raw := range lists[i].Val() {
-			if entry, err := s.Wire().ParseEntry(raw); err == nil { // what cannot be read is nobody's attempt
+			if entry, err := s.store.Wire().ParseEntry(raw); err == nil { // what cannot be read is nobody's attempt
 				states[i].Entries = append(states[i].Entries, entry)
 			}
 		}
 	}
-	return states, Wrap(err, "read worker pools")
+	return states, redis.Wrap(err, "read worker pools")
 }

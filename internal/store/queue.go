@@ -9,14 +9,16 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// MaxParts is the most parts that a queue may have.
-const MaxParts = 1024
+// MaxParts is the most parts that a queue may have. Dispatcher, poller and worker of one process wait side by side in each, and each attempt of a
+// worker pool may wait for a verdict.
+const MaxParts = redis.MaxWaiting / 4 // 1024
 
 // Queue is a queue with all of its parts. Each part is a store with keys of its own, which may live on a node of its own of a Redis
 // Cluster; most queues have one. It is safe for concurrent use.
@@ -37,14 +39,14 @@ type Queue struct {
 var ErrUnread = errors.New("read the settings of the queue")
 
 // Open reads how many parts a queue has, and returns it. A queue that was not created has one part, with its own name.
-func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
-	config, ctx = config.WithDefaults(), Insist(ctx, nil) // whoever asks for the first time is told at once
+func Open(ctx context.Context, clients *redis.Clients, config Config) (*Queue, error) {
+	config, ctx = config.WithDefaults(), redis.WithRetry(ctx, nil) // whoever asks for the first time is told at once
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	if whole, place, like := wholeOf(config.Queue); like { // it may be one part of another queue, if the user may ask for that
 		settings, err := readSettings(ctx, clients, newKeys(whole))
-		if err != nil && !Refused(err) {
+		if err != nil && !redis.Refused(err) {
 			return nil, err
 		}
 		if err == nil && settings.parts > 1 && place < settings.parts {
@@ -72,7 +74,7 @@ func (q *Queue) RequireWhole() error {
 	return document.Refuse("queue", "the whole of "+q.whole, "its part "+q.Name)
 }
 
-func newQueue(clients *Clients, config Config, settings settings) (*Queue, error) {
+func newQueue(clients *redis.Clients, config Config, settings settings) (*Queue, error) {
 	config.NewErrorAbove = cmp.Or(settings.above, config.NewErrorAbove, Config{}.WithDefaults().NewErrorAbove)
 	q := &Queue{Name: config.Queue, Parts: make([]*Store, settings.parts), Wire: settings.wire, Layout: settings.layout}
 	for i := range q.Parts {
@@ -84,7 +86,7 @@ func newQueue(clients *Clients, config Config, settings settings) (*Queue, error
 		if err != nil {
 			return nil, err
 		}
-		store.queue, store.place = q, i
+		store.queue, store.Place = q, i
 		q.Parts[i] = store
 	}
 	return q, nil
@@ -92,7 +94,7 @@ func newQueue(clients *Clients, config Config, settings settings) (*Queue, error
 
 // Create fixes how many parts a queue has, for ever, before anything is stored in it. To create it again alike changes nothing. Daemons that
 // have begun before do not know of it.
-func Create(ctx context.Context, clients *Clients, config Config, parts int) error {
+func Create(ctx context.Context, clients *redis.Clients, config Config, parts int) error {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
 		return err
@@ -105,7 +107,7 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 		return err
 	}
 	keys := newKeys(config.Queue)
-	if err := clients.Read.HGet(ctx, keys.Settings, settingParts).Err(); Missing(err) {
+	if err := clients.Read.HGet(ctx, keys.Settings, settingParts).Err(); redis.Missing(err) {
 		if err := refuseUsed(ctx, clients, config, q); err != nil {
 			return err
 		}
@@ -122,7 +124,7 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 
 // refuseUsed refuses a queue of one part that has keys already, as they would be forgotten, and parts that have some, as their models would be
 // looked for elsewhere.
-func refuseUsed(ctx context.Context, clients *Clients, config Config, q *Queue) error {
+func refuseUsed(ctx context.Context, clients *redis.Clients, config Config, q *Queue) error {
 	stores := q.Parts
 	for _, name := range []string{bareName(config.Queue), tagOf(config.Queue)} {
 		config.Queue = name
@@ -145,7 +147,7 @@ func refuseUsed(ctx context.Context, clients *Clients, config Config, q *Queue) 
 // anyKey is one of the keys that a queue has as soon as anything has happened in it; empty: there is none.
 func (s *Store) anyKey(ctx context.Context) (string, error) {
 	keys := s.Keys.Traces()
-	exist, err := ReadEach(ctx, s.Clients.Read, "look for keys of the queue", keys, func(pipe redis.Pipeliner, key string) *redis.IntCmd { return pipe.Exists(ctx, key) })
+	exist, err := redis.ReadEach(ctx, s.Clients.Read, "look for keys of the queue", keys, func(pipe goredis.Pipeliner, key string) *goredis.IntCmd { return pipe.Exists(ctx, key) })
 	if i := slices.Index(exist, 1); i >= 0 && err == nil {
 		return keys[i], nil
 	}
@@ -170,9 +172,9 @@ func ByPart[T any](q *Queue, all []T, uid func(T) string) map[*Store][]T {
 
 // LoadScripts loads all scripts on each node that holds a part, once.
 func (q *Queue) LoadScripts(ctx context.Context) error {
-	loaded := map[redis.Cmdable]bool{}
+	loaded := map[goredis.Cmdable]bool{}
 	return q.Each(func(part *Store) error {
-		node, err := masterFor(ctx, part.Clients.Write, part.Keys.Due)
+		node, err := redis.MasterFor(ctx, part.Clients.Write, part.Keys.Due)
 		if err != nil || loaded[node] {
 			return err
 		}
@@ -200,8 +202,8 @@ func (q *Queue) Each(do func(*Store) error) error {
 	return errors.Join(failed...)
 }
 
-// sumOf adds up what all parts of a queue have under the same id, in the order of compare. add gets an empty sum first.
-func sumOf[T any](q *Queue, read func(*Store) ([]T, error), id func(*T) string, add func(sum, more *T), compare func(a, b T) int) ([]T, error) {
+// SumOf adds up what all parts of a queue have under the same id, in the order of compare. add gets an empty sum first.
+func SumOf[T any](q *Queue, read func(*Store) ([]T, error), id func(*T) string, add func(sum, more *T), compare func(a, b T) int) ([]T, error) {
 	sums := map[string]*T{}
 	err := q.Each(func(part *Store) error {
 		found, err := read(part)
@@ -236,7 +238,8 @@ func (s *Store) Home(uid string) (home *Keys, own bool) {
 	return &part.Keys, part == s
 }
 
-func (s *Store) parts() []*Store { return s.queue.Parts }
+// AllParts are all parts of the queue, in order.
+func (s *Store) AllParts() []*Store { return s.queue.Parts }
 
 // Wire is how the messages of the queue are written.
 func (s *Store) Wire() model.Wire { return s.queue.Wire }
@@ -257,7 +260,7 @@ func (s *Store) ReplyName(key string) (string, error) {
 }
 
 // ReplyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
-func (s Fleet) ReplyTo() string { return s.replyTo() }
+func (s Fleet) ReplyTo() string { return s.store.replyTo() }
 
 func (s *Store) replyTo() string {
 	if len(s.queue.Parts) == 1 {
@@ -267,7 +270,7 @@ func (s *Store) replyTo() string {
 }
 
 // trueFirst orders what is so before what is not.
-func trueFirst(a, b bool) int { return cmp.Compare(flag(b), flag(a)) }
+func trueFirst(a, b bool) int { return cmp.Compare(redis.Flag(b), redis.Flag(a)) }
 
 func addUp[K comparable](sums, more map[K]int64) {
 	for name, count := range more {
@@ -276,11 +279,11 @@ func addUp[K comparable](sums, more map[K]int64) {
 }
 
 // Pools are the parts, as a worker pool takes from them.
-func (q *Queue) Pools() []Pool { return Map(q.Parts, (*Store).Pool) }
+func (q *Queue) Pools() []Pool { return redis.Map(q.Parts, (*Store).Pool) }
 
 // Dial connects to the Redis at an address, as Connect has it, and opens a queue. The caller closes the clients.
-func Dial(ctx context.Context, address string, config Config) (*Queue, *Clients, error) {
-	clients, err := Connect(address, ConnectOptions{})
+func Dial(ctx context.Context, address string, config Config) (*Queue, *redis.Clients, error) {
+	clients, err := redis.Connect(address, redis.ConnectOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -302,7 +305,7 @@ func DialPart[D any](ctx context.Context, daemon, address, name string, begin fu
 	} else {
 		err = queue.Raise(ctx)
 	}
-	if err = Wrap(err, daemon); err == nil {
+	if err = redis.Wrap(err, daemon); err == nil {
 		d, err = begin(queue.Parts[0])
 	}
 	if err != nil {

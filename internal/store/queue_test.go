@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -19,7 +20,7 @@ import (
 )
 
 // onEach runs a test with the clients of a fake server, a real one and a cluster.
-func onEach(t *testing.T, test func(t *testing.T, server *testkit.Server, clients *Clients)) {
+func onEach(t *testing.T, test func(t *testing.T, server *testkit.Server, clients *redis.Clients)) {
 	t.Helper()
 	everywhere(t, func(t *testing.T, b *bench) { test(t, b.server, b.Clients) })
 }
@@ -33,7 +34,7 @@ func TestTheHomeOfAModelIsTheOneThatIsDocumented(t *testing.T) {
 }
 
 func TestAQueueHasThePartsThatItWasCreatedWith(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
 		config := Config{Queue: "{bigtables}"}
 		open := func() *Queue {
 			q, err := Open(t.Context(), clients, config)
@@ -79,7 +80,7 @@ func TestAQueueThatIsInUseKeepsItsOnePart(t *testing.T) {
 }
 
 // twoParts opens a queue of two parts, and names a model in each.
-func twoParts(t *testing.T, clients *Clients) (first, second *Store, inFirst, inSecond string) {
+func twoParts(t *testing.T, clients *redis.Clients) (first, second *Store, inFirst, inSecond string) {
 	t.Helper()
 	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	config := Config{Queue: "{q}", Clock: func() time.Time { now = now.Add(time.Millisecond); return now }}
@@ -97,7 +98,7 @@ func twoParts(t *testing.T, clients *Clients) (first, second *Store, inFirst, in
 }
 
 func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
 		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 3))
 		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
 		must(t, err)
@@ -121,7 +122,7 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 }
 
 func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
 		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 2))
 		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
 		must(t, err)
@@ -145,7 +146,7 @@ func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
 }
 
 func TestAHoldIsAlikeInAllPartsAlsoIfItsCommandIsCarriedOutAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, _ *testkit.Server, clients *Clients) {
+	onEach(t, func(t *testing.T, _ *testkit.Server, clients *redis.Clients) {
 		first, second, _, _ := twoParts(t, clients)
 		text, now := `{"type":"hold","id":"h1","for":"1h","reason":"they move"}`, time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 		entry := fmt.Sprintf("n%d %s", now.UnixMicro()+1, text)
@@ -163,7 +164,7 @@ func TestAHoldIsAlikeInAllPartsAlsoIfItsCommandIsCarriedOutAgain(t *testing.T) {
 }
 
 func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
 		_, second, _, uid := twoParts(t, clients)
 		b := &bench{Store: second, t: t, server: server, redis: clients.Write, now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
 		b.mustApply(b.put(uid, `{"input_url":"http://feed"}`))
@@ -177,7 +178,7 @@ func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 }
 
 func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
 		_, second, inFirst, _ := twoParts(t, clients)
 		open := func(name string) *Queue {
 			t.Helper()
@@ -217,13 +218,13 @@ func TestEachNodeIsToldAllScriptsOnce(t *testing.T) {
 	want := fmt.Sprintf("cmdstat_script|load:calls=%d,", len(scripts.Sources()))
 	failIf(t, !strings.Contains(info, want), "want %s in\n%s", want, info)
 	for file, text := range scripts.Sources() {
-		known := b.redis.ScriptExists(t.Context(), redis.NewScript(text).Hash()).Val()
+		known := b.redis.ScriptExists(t.Context(), goredis.NewScript(text).Hash()).Val()
 		failIf(t, len(known) != 1 || !known[0], "%s is not loaded", file)
 	}
 }
 
 func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
 		first, second, _, uid := twoParts(t, clients)
 		ctx := t.Context()
 		claim := func(limit int) (commands []Forwarded) {
@@ -281,7 +282,7 @@ func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
 func TestAPartThatDoesNotAnswerKeepsItsCommandsWaitingAlone(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		client := server.Client(t)
-		first, second, inFirst, inSecond := twoParts(t, &Clients{Read: client, Write: client, Block: client})
+		first, second, inFirst, inSecond := twoParts(t, &redis.Clients{Read: client, Write: client, Block: client})
 		must(t, client.Set(t.Context(), first.Keys.Control, "of another type", 0).Err())
 		done, err := second.Forward(t.Context(), []Forwarded{{inFirst, Claimed{"n1 a"}}, {inSecond, Claimed{"n2 b"}}})
 		if diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done); diff != "" {
@@ -358,10 +359,10 @@ func TestAQueueThatCannotBeReadIsNotOpened(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	client := testkit.Miniredis(t).Client(t)
-	if _, err := Open(ctx, &Clients{Read: client}, Config{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read the settings of the queue") {
+	if _, err := Open(ctx, &redis.Clients{Read: client}, Config{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read the settings of the queue") {
 		t.Errorf("want the error, got %v", err)
 	}
-	if _, err := Open(t.Context(), &Clients{Read: client}, Config{Queue: "a b"}); err == nil {
+	if _, err := Open(t.Context(), &redis.Clients{Read: client}, Config{Queue: "a b"}); err == nil {
 		t.Error("want the name refused")
 	}
 }

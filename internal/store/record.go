@@ -11,8 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -91,7 +92,7 @@ type Snapshot struct {
 
 // Read reads the models with these uids, and whatever else the commands about some of them need: only these have their payload.
 func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error) {
-	records, err := s.load(ctx, uids, Map(commands, uidOf))
+	records, err := s.load(ctx, uids, redis.Map(commands, uidOf))
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +170,12 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	unique := func(uids []string) []string { return slices.Compact(slices.Sorted(slices.Values(uids))) } // a batch tells of one again and again
 	uids, whole = unique(uids), unique(whole)
 	pipe := s.Clients.Read.Pipeline()
-	hashes := Map(uids, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
-	payloads := Map(whole, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
+	hashes := redis.Map(uids, func(uid string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
+	payloads := redis.Map(whole, func(uid string) *goredis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
 	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit, queueCircuitFields...)
 	guess := s.policies.guess()
 	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
-	if err := ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	circuit := decodeQueueCircuit(NamedValues(queueCircuitFields, settings.Val()))
@@ -188,7 +189,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 		records[uid] = record
 	}
 	for i, uid := range whole {
-		if text, err := payloads[i].Result(); err == nil || Missing(err) {
+		if text, err := payloads[i].Result(); err == nil || redis.Missing(err) {
 			records[uid].Payload = text
 		} else {
 			records[uid].Fault = "payload: " + err.Error()
@@ -248,14 +249,14 @@ func (s *Store) resolve(ctx context.Context, records iter.Seq[*Record], policies
 	for record := range records {
 		record.QueueDepth = int(depth)
 	}
-	return Wrap(err, "read the length of the input list")
+	return redis.Wrap(err, "read the length of the input list")
 }
 
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	stored, others := r.stored()
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: standingOf(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}

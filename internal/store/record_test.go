@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/internal/txn"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -30,24 +31,27 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 			after[i] = rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "after")
 		}
 		before[places[FieldError]], after[places[FieldError]] = "", "" // the script decides it
-		var w encoder
-		w.addFields(&Transition{before: before, after: after}, "2")
-		got, words := asHash(before), strings.Split(string(w.words), "\n")[1:]
-		for _, word := range words {
-			switch kind, name, _ := strings.Cut(word, "="); kind {
-			case "gone", "left":
-				delete(got, name)
-			case "now":
-				got[name] = "2"
-			case "$field":
-				got[name], w.values = w.values[0].(string), w.values[1:]
-			}
+		e := encoder{instant: "2"}
+		fields := steps{encoder: &e, Item: txn.NewBatch(1).Item("m", true), t: &Transition{before: before, after: after}}
+		fields.compareFields()
+		words := func(w txn.Words) []string { return strings.Split(string(w), "\t")[1:] }
+		got, told := asHash(before), 0
+		for _, name := range append(words(fields.fields), words(fields.del)...) {
+			delete(got, name[1:])
+			told++
 		}
-		if !cmp.Equal(asHash(after), got) || len(w.values) > 0 {
-			t.Errorf("%v with %v is %v, want %v", asHash(before), words, got, asHash(after))
+		for _, name := range words(fields.fields) {
+			got[name[1:]] = "1" // any value but the instant
 		}
-		if changed := changed(asHash(before), asHash(after)); len(words) != len(changed) {
-			t.Errorf("more than the difference is told: %v, want %v", words, changed)
+		for pair := range slices.Chunk(slices.DeleteFunc(words(fields.set), func(word string) bool { return word == "~" }), 2) {
+			got[pair[0][1:]] = pair[1][1:]
+			told++
+		}
+		if !cmp.Equal(asHash(after), got) {
+			t.Errorf("%v with %q, %q and %q is %v, want %v", asHash(before), fields.fields, fields.set, fields.del, got, asHash(after))
+		}
+		if changed := changed(asHash(before), asHash(after)); told != len(changed) {
+			t.Errorf("%d fields are told, want those that changed: %v", told, changed)
 		}
 	})
 }

@@ -12,8 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -35,7 +36,7 @@ type Rejected struct {
 }
 
 // ID names the entry for people: it follows from its text. Two that are alike in all have one ID.
-func (r *Rejected) ID() string { return shortID(r.text) }
+func (r *Rejected) ID() string { return ShortID(r.text) }
 
 // Message is what the sender wrote, byte for byte; an error: not all of it is kept.
 func (r *Rejected) Message() (string, error) {
@@ -48,7 +49,7 @@ func (r *Rejected) Message() (string, error) {
 		return r.Raw, nil
 	}
 	raw, err := base64.StdEncoding.DecodeString(r.RawBase64)
-	return string(raw), Wrap(err, "read raw_base64")
+	return string(raw), redis.Wrap(err, "read raw_base64")
 }
 
 // The lists that a rejected message may have come from.
@@ -102,11 +103,11 @@ func readRejected(text string) (entry Rejected) {
 	return entry
 }
 
-// dropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
-func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
-	for chunk := range slices.Chunk(entries, ScanCount) {
+// DropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
+func DropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
+	for chunk := range slices.Chunk(entries, redis.ScanCount) {
 		pipe := s.Clients.Write.Pipeline()
-		replies := Map(chunk, func(entry T) *redis.IntCmd { return pipe.LRem(ctx, key, 1, text(&entry)) })
+		replies := redis.Map(chunk, func(entry T) *goredis.IntCmd { return pipe.LRem(ctx, key, 1, text(&entry)) })
 		_, err := pipe.Exec(ctx)
 		for _, reply := range replies {
 			dropped += int(reply.Val())
@@ -118,23 +119,23 @@ func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, tex
 	return dropped, nil
 }
 
-// shortID names a text for people.
-func shortID(text string) string { return Digest(text)[:12] }
+// ShortID names a text for people.
+func ShortID(text string) string { return Digest(text)[:12] }
 
-var requeueRejected = Load("requeue-rejected.lua")
+var requeueRejected = redis.LoadScript("requeue-rejected.lua")
 
 // Rejected reads the rejected messages that are kept, oldest first.
 func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
-	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected, 0, -1).Result()
-	return Map(texts, readRejected), Wrap(err, "read rejected messages")
+	texts, err := s.store.Clients.Read.LRange(ctx, s.store.Keys.Rejected, 0, -1).Result()
+	return redis.Map(texts, readRejected), redis.Wrap(err, "read rejected messages")
 }
 
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
 // user may not look.
 func (s Fleet) RejectionAbout(ctx context.Context, uid string) (last Rejected, found bool, err error) {
-	for _, part := range s.parts() {
+	for _, part := range s.store.AllParts() {
 		entries, err := part.Fleet().Rejected(ctx)
-		if err != nil && !Refused(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		if err != nil && !redis.Refused(err) && !goredis.HasErrorPrefix(err, "WRONGTYPE") {
 			return last, false, err
 		}
 		for _, entry := range entries {
@@ -160,10 +161,10 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 				return moved, err
 			}
 			command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
-			args = append(args, entry.text, flag(entry.Source == sourceControl), raw, command.ID)
+			args = append(args, entry.text, redis.Flag(entry.Source == sourceControl), raw, command.ID)
 		}
-		keys := []string{s.Keys.Rejected, s.Keys.Output, s.Keys.Control, s.Keys.Commands}
-		done, err := Run(ctx, s.Clients.Write, requeueRejected, keys, args...).Int()
+		keys := []string{s.store.Keys.Rejected, s.store.Keys.Output, s.store.Keys.Control, s.store.Keys.Commands}
+		done, err := redis.RunScript(ctx, s.store.Clients.Write, requeueRejected, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue rejected messages: %w", err)
 		}
@@ -173,12 +174,12 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
-	dropped, err = dropKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
-	return dropped, Wrap(err, "drop rejected messages")
+	dropped, err = DropKept(ctx, s.store, s.store.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
+	return dropped, redis.Wrap(err, "drop rejected messages")
 }
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
 func (s Report) LastRejected(ctx context.Context) (string, error) {
-	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected, -1).Result()
-	return readRejected(text).Reason, Wrap(ignoreMissing(err), "read the last rejected message")
+	text, err := s.store.Clients.Read.LIndex(ctx, s.store.Keys.Rejected, -1).Result()
+	return readRejected(text).Reason, redis.Wrap(redis.IgnoreMissing(err), "read the last rejected message")
 }

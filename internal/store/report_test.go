@@ -41,7 +41,7 @@ func TestAJournalEntryIsReadByTheNamesOfItsFields(t *testing.T) {
 			model.JournalEntry{UID: "tbl_1", Event: model.EventSuccess},
 		},
 	} {
-		diff := cmp.Diff(test.want, readJournalEntry(test.values))
+		diff := cmp.Diff(test.want, ReadJournalEntry(test.values))
 		failIf(t, diff != "", "read %v (-want +got):\n%s", test.values, diff)
 	}
 }
@@ -81,43 +81,6 @@ func (b *bench) fail(uid string, at time.Time) {
 	record := b.load(uid)
 	failure := policy.Failure{Reason: "HTTP 404", Retryable: new(bool), UserFriendlyReason: "The feed is gone"}
 	b.mustApply(record.Decide(record.Fail(failure, at), at))
-}
-
-func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.fail("tbl_1", b.now.Add(time.Second))
-		entries, last, err := b.Report().Tail(t.Context(), TailStart)
-		must(t, err)
-		ends := b.now.Add(policy.DefaultTimeout)
-		expectEqual(t, "entries", []model.JournalEntry{
-			{UID: "tbl_1", Event: model.EventCreate, At: b.now, RefreshAt: b.now, Why: "saved: refresh now"},
-			{
-				UID: "tbl_1", Event: model.EventStart, At: b.now, AttemptUID: "a1", AttemptNo: 1, RefreshAt: ends, DeadlineAt: ends,
-				Why: "on timeout: retry 1 of 3 at once",
-			},
-			{
-				UID: "tbl_1", Event: model.EventFailure, At: b.now, AttemptUID: "a1", AttemptNo: 1, EndedNo: 1, Why: "disabled, not retryable",
-				Reason: "HTTP 404", Final: true, DisabledReason: "The feed is gone",
-			},
-		}, entries)
-		entries, again, err := b.Report().Tail(t.Context(), last)
-		failIf(t, err != nil || len(entries) > 0 || again != last,
-			"behind the last entry: %v, %q, %v; want none and the position %q", entries, again, err, last)
-	})
-}
-
-func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.fail("tbl_1", b.now)
-		entries, last, err := b.Report().TailOutbox(t.Context(), TailStart)
-		must(t, err)
-		expectEqual(t, "entries", []model.Notification{
-			{UID: "tbl_1", Notice: policy.NoticeDisabled, At: b.now, AttemptNo: 1, Reason: "The feed is gone", Why: "disabled, not retryable"},
-		}, entries)
-		entries, again, err := b.Report().TailOutbox(t.Context(), last)
-		failIf(t, err != nil || len(entries) > 0 || again != last,
-			"behind the last entry: %v, %q, %v; want none and the position %q", entries, again, err, last)
-	})
 }
 
 func TestStatsTellsWhatTheQueueHolds(t *testing.T) {

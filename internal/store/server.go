@@ -1,17 +1,16 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redis"
 )
 
 // Server is what Redis tells of itself: the fields of INFO.
@@ -19,7 +18,7 @@ type Server map[string]string
 
 // Server reads what Redis tells of itself; on a cluster the node that holds the queue.
 func (s Report) Server(ctx context.Context) (Server, error) {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -30,7 +29,7 @@ func (s Report) Server(ctx context.Context) (Server, error) {
 			fields[name] = value
 		}
 	}
-	return fields, Wrap(err, "ask redis about itself")
+	return fields, redis.Wrap(err, "ask redis about itself")
 }
 
 // Identity is what a server calls itself.
@@ -42,7 +41,7 @@ type Identity struct {
 
 // Identity asks by HELLO, which an ACL cannot forbid; on a cluster the node that holds the queue.
 func (s Report) Identity(ctx context.Context) (Identity, error) {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return Identity{}, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -50,26 +49,26 @@ func (s Report) Identity(ctx context.Context) (Identity, error) {
 	reply := pipe.Do(ctx, "HELLO")
 	_, err = pipe.Exec(ctx)
 	fields, _ := reply.Val().(map[any]any)
-	name := Text(fields["server"])
+	name := redis.Text(fields["server"])
 	if name != "" {
 		name = strings.ToUpper(name[:1]) + name[1:]
 	}
-	return Identity{name, Text(fields["version"]), Text(fields["mode"])}, Wrap(err, "ask redis for its name")
+	return Identity{name, redis.Text(fields["version"]), redis.Text(fields["mode"])}, redis.Wrap(err, "ask redis for its name")
 }
 
 // TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and what became of each.
 func (s Report) TryCommands(ctx context.Context) (names []string, results []error, err error) {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the node of the queue: %w", err)
 	}
-	tried, err := node.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for _, words := range [][]any{{"TIME"}, {"SCAN", 0}, {"XLEN", s.Keys.Outbox}, {"MULTI"}, {"EXEC"}} {
+	tried, err := node.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		for _, words := range [][]any{{"TIME"}, {"SCAN", 0}, {"XLEN", s.store.Keys.Outbox}, {"MULTI"}, {"EXEC"}} {
 			pipe.Do(ctx, words...)
 		}
 		return nil
 	})
-	if err != nil && !Answered(err) {
+	if err != nil && !redis.Answered(err) {
 		return nil, nil, fmt.Errorf("try commands: %w", err)
 	}
 	for _, command := range tried {
@@ -80,38 +79,38 @@ func (s Report) TryCommands(ctx context.Context) (names []string, results []erro
 
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
-	node, err := masterFor(ctx, s.Clients.Write, s.Keys.Due) // Write: a repeated command would look like a slow clock
+	node, err := redis.MasterFor(ctx, s.store.Clients.Write, s.store.Keys.Due) // Write: a repeated command would look like a slow clock
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find the node of the queue: %w", err)
 	}
 	now, err := node.Time(ctx).Result()
-	return now, Wrap(err, "read the clock of redis")
+	return now, redis.Wrap(err, "read the clock of redis")
 }
 
 // Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
 func (s Report) Size(ctx context.Context) (int, error) {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return 0, fmt.Errorf("count keys: %w", err)
 	}
 	keys, err := node.DBSize(ctx).Result()
-	return int(keys), Wrap(err, "count keys")
+	return int(keys), redis.Wrap(err, "count keys")
 }
 
 // Clear removes all keys of the queue. Nobody may use it meanwhile.
 func (s Report) Clear(ctx context.Context) error {
-	k := &s.Keys
-	if err := s.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err(); err != nil {
+	k := &s.store.Keys
+	if err := s.store.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err(); err != nil {
 		return fmt.Errorf("clear the queue: %w", err)
 	}
 	return s.ScanKeys(ctx, "clear the queue", k.Queue+":", func(keys []string) error {
-		return s.Clients.Write.Unlink(ctx, keys...).Err()
+		return s.store.Clients.Write.Unlink(ctx, keys...).Err()
 	})
 }
 
 // Types reads what kinds of values keys hold, in their order; "none": there is no such key.
 func (s Report) Types(ctx context.Context, keys []string) ([]string, error) {
-	return ReadEach(ctx, s.Clients.Read, "read types", keys, func(pipe redis.Pipeliner, key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
+	return redis.ReadEach(ctx, s.store.Clients.Read, "read types", keys, func(pipe goredis.Pipeliner, key string) *goredis.StatusCmd { return pipe.Type(ctx, key) })
 }
 
 // TellBroken says of each broken model what its key holds.
@@ -120,7 +119,7 @@ func (s Report) TellBroken(ctx context.Context, records map[string]*Record) erro
 	var keys []string
 	for _, record := range records {
 		if record.Broken {
-			broken, keys = append(broken, record), append(keys, s.Keys.Model(record.UID))
+			broken, keys = append(broken, record), append(keys, s.store.Keys.Model(record.UID))
 		}
 	}
 	types, err := s.Types(ctx, keys)
@@ -135,7 +134,7 @@ func (s Report) TellBroken(ctx context.Context, records map[string]*Record) erro
 
 // Used reports whether anything was ever stored in the queue.
 func (q QueueReport) Used(ctx context.Context) (bool, error) {
-	for _, part := range q.Parts {
+	for _, part := range q.queue.Parts {
 		if found, err := part.anyKey(ctx); err != nil || found != "" {
 			return found != "", err
 		}
@@ -149,25 +148,25 @@ const mostLooks = 100
 // Others are the names of other queues of the same Redis that have counted something, in order. It looks at some 20,000 keys at most, on a
 // cluster of one node, and so may miss some.
 func (q QueueReport) Others(ctx context.Context) ([]string, error) {
-	store := q.Parts[0]
-	node, err := masterFor(ctx, store.Clients.Read, store.Keys.Due)
+	store := q.queue.Parts[0]
+	node, err := redis.MasterFor(ctx, store.Clients.Read, store.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("look for queues: %w", err)
 	}
 	var names []string
 	counters, looks := newKeys("").Stats, 0
-	err = Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
+	err = redis.Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
 		if looks++; looks > mostLooks {
 			return nil, 0, nil
 		}
-		return node.Scan(ctx, cursor, "*"+counters, ScanCount).Result()
+		return node.Scan(ctx, cursor, "*"+counters, redis.ScanCount).Result()
 	}, func(keys []string) error {
 		for _, key := range keys {
 			name := strings.TrimSuffix(key, counters)
 			if whole, _, like := wholeOf(name); like {
 				name = bareName(whole)
 			}
-			if name != q.Name && queuePattern.MatchString(name) {
+			if name != q.queue.Name && queuePattern.MatchString(name) {
 				names = append(names, name)
 			}
 		}
@@ -176,9 +175,6 @@ func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 	slices.Sort(names)
 	return slices.Compact(names), err
 }
-
-// ScanCount is about how many keys or members one call looks at, a millisecond: Redis serves others in between.
-const ScanCount = 400
 
 // seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.
 type seen struct {
@@ -205,94 +201,14 @@ func (s seen) knows(uid string, keep bool) bool {
 
 // ScanKeys walks over the keys that begin with prefix.
 func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	pattern := escapeGlob(prefix) + "*"
-	return Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
-		return node.Scan(ctx, cursor, pattern, ScanCount).Result()
+	pattern := redis.EscapeGlob(prefix) + "*"
+	return redis.Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
+		return node.Scan(ctx, cursor, pattern, redis.ScanCount).Result()
 	}, visit)
-}
-
-// Scan walks with a cursor until its end. An error says what it was doing.
-func Scan(ctx context.Context, what string, next func(cursor uint64) ([]string, uint64, error), visit func([]string) error) error {
-	return walkOn(ctx, 0, 0, func(cursor uint64) ([]string, uint64, error) {
-		items, following, err := next(cursor)
-		return items, following, Wrap(err, what)
-	}, visit)
-}
-
-// walkOn walks from a place until an end.
-func walkOn[P comparable](ctx context.Context, place, end P, next func(P) ([]string, P, error), visit func([]string) error) error {
-	for {
-		items, following, err := next(place)
-		if err != nil {
-			return err
-		}
-		for chunk := range slices.Chunk(items, ScanCount) { // a small set and an embedded server come as one piece
-			if err := visit(chunk); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if place = following; place == end {
-			return nil
-		}
-	}
-}
-
-// chunksAtOnce is how many chunks of a walk are read or visited at a time: while one is visited, Redis answers the next.
-const chunksAtOnce = 6
-
-// ReadAhead reads the chunks of a walk side by side, in no order, and visits one at a time: read returns how. It ends early with the first error, and
-// then nothing is read any more.
-func ReadAhead[C any](
-	ctx context.Context, walk func(context.Context, func(chunk C) error) error, read func(context.Context, C) (visit func() error, err error),
-) error {
-	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(chunksAtOnce)
-	var visiting sync.Mutex
-	walked := walk(ctx, func(chunk C) error {
-		work.Go(func() error {
-			visit, err := read(ctx, chunk)
-			if err != nil {
-				return err
-			}
-			visiting.Lock()
-			defer visiting.Unlock()
-			return visit()
-		})
-		return nil
-	})
-	return cmp.Or(work.Wait(), walked)
-}
-
-// eachField hands over the fields of a hash with their values, in no order. One may come twice.
-func (s *Store) eachField(ctx context.Context, doing, key string, visit func(field, value string)) error {
-	return Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
-		return s.Clients.Read.HScan(ctx, key, cursor, "", ScanCount).Result()
-	}, func(pairs []string) error {
-		for pair := range slices.Chunk(pairs, 2) {
-			visit(pair[0], pair[1])
-		}
-		return nil
-	})
-}
-
-// masterFor is the node on which a key lives: a cluster client would send a command without keys to any node.
-func masterFor(ctx context.Context, client redis.UniversalClient, key string) (redis.Cmdable, error) {
-	if cluster, is := client.(*redis.ClusterClient); is {
-		return cluster.MasterForKey(ctx, key)
-	}
-	return client, nil
-}
-
-// escapeGlob makes a text mean itself in a pattern of SCAN.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
 // AtomicBatch is how many models are read in one step, in which Redis serves nobody else: below a millisecond.

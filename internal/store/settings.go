@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -44,19 +45,19 @@ type settings struct {
 }
 
 // readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
-func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, error) {
+func readSettings(ctx context.Context, clients *redis.Clients, keys Keys) (settings, error) {
 	// Several HGET, because that is what the users of Redis of earlier releases may do.
 	pipe := clients.Read.Pipeline()
 	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
-	replies := Map(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings, name) })
+	replies := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.HGet(ctx, keys.Settings, name) })
 	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
 	for i, reply := range replies {
-		switch err := cmp.Or(reply.Err(), ignoreMissing(unsent)); {
+		switch err := cmp.Or(reply.Err(), redis.IgnoreMissing(unsent)); {
 		case err == nil:
 			found[names[i]] = reply.Val()
-		case !Missing(err):
-			return settings{}, fmt.Errorf("%w: %w%s", ErrUnread, err, clients.schemeHint(ctx, err))
+		case !redis.Missing(err):
+			return settings{}, fmt.Errorf("%w: %w%s", ErrUnread, err, clients.SchemeHint(ctx, err))
 		}
 	}
 	return parseSettings(keys, found)
@@ -159,36 +160,36 @@ func (q *Queue) Raise(ctx context.Context) error {
 		return nil
 	}
 	key := newKeys(q.Name).Settings
-	_, err := q.Parts[0].Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	_, err := q.Parts[0].Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		living := make(map[*Store][]string, len(q.Parts)) // read before the layout: while it was not raised, no daemon of this release was among them
 		err := q.Each(func(part *Store) (err error) { living[part], err = part.daemons(ctx); return err })
 		if err != nil {
 			return false, err
 		}
 		layout, err := tx.HGet(ctx, key, settingLayout).Int()
-		if err = ignoreMissing(err); err != nil || layout >= Layout {
+		if err = redis.IgnoreMissing(err); err != nil || layout >= Layout {
 			return false, err
 		}
 		return true, q.Each(func(part *Store) error { return part.beginMend(ctx, living[part]) })
-	}, func(pipe redis.Pipeliner) { pipe.HSet(ctx, key, settingLayout, Layout) }, key)
+	}, func(pipe goredis.Pipeliner) { pipe.HSet(ctx, key, settingLayout, Layout) }, key)
 	switch {
 	case err == nil:
 		q.Layout = Layout
-	case Refused(err):
+	case redis.Refused(err):
 		return nil
 	}
-	return Wrap(err, "raise the layout of the queue")
+	return redis.Wrap(err, "raise the layout of the queue")
 }
 
 // set stores settings of the queue, unless they have changed since it began: so what Redis gets late undoes nothing. Their key lives apart from those of
 // the parts, so no script of a part can count its changes.
 func (q *Queue) set(ctx context.Context, fields ...any) error {
 	key := newKeys(q.Name).Settings
-	err := q.Parts[0].Clients.Write.Watch(ctx, func(tx *redis.Tx) error {
-		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.HSet(ctx, key, fields...).Err() })
+	err := q.Parts[0].Clients.Write.Watch(ctx, func(tx *goredis.Tx) error {
+		_, err := tx.TxPipelined(ctx, func(pipe goredis.Pipeliner) error { return pipe.HSet(ctx, key, fields...).Err() })
 		return err
 	}, key)
-	return Wrap(err, "store the settings of the queue")
+	return redis.Wrap(err, "store the settings of the queue")
 }
 
 // settledAfter is how long a daemon without a heartbeat may still come back.
@@ -204,7 +205,7 @@ func (s *Store) living(ctx context.Context) ([]Heartbeat, error) {
 func (s *Store) daemons(ctx context.Context) ([]string, error) {
 	living, err := s.living(ctx)
 	daemons := slices.DeleteFunc(living, func(h Heartbeat) bool { return h.Of == model.RoleWorker })
-	return Map(daemons, func(h Heartbeat) string { return h.Owner }), err
+	return redis.Map(daemons, func(h Heartbeat) string { return h.Owner }), err
 }
 
 // users names who uses the part: daemons and workers that live, and attempts that are handed out.
@@ -224,5 +225,5 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 	if running > 0 {
 		users = append(users, fmt.Sprintf("%d attempts%s that are queued or running", running, in))
 	}
-	return users, Wrap(err, "look for attempts of the queue")
+	return users, redis.Wrap(err, "look for attempts of the queue")
 }

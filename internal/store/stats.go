@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -77,21 +78,21 @@ func (c FreshnessCounts) Watched() int64 {
 // Stats reads the queue, with as many calls whatever it holds. The numbers are read one after the other: on a busy queue they may differ by what
 // happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see Misfit.
 func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
-	unread, err := s.firstUnread(ctx)
-	if _, misfit := Misfit(err); err != nil && !misfit {
+	unread, err := s.store.firstUnread(ctx)
+	if _, misfit := redis.WrongType(err); err != nil && !misfit {
 		return Stats{}, err
 	}
-	if stats.At, err = s.Now(ctx); err != nil {
+	if stats.At, err = s.store.Now(ctx); err != nil {
 		return Stats{}, err
 	}
-	pipe := s.Clients.Read.Pipeline()
+	pipe := s.store.Clients.Read.Pipeline()
 	counted := s.askCounts(ctx, pipe, &stats)
-	oldestDue, circuit := s.askOldestDue(ctx, pipe), pipe.HMGet(ctx, s.Keys.QueueCircuit, "opened_at")
-	groups, counters := pipe.ZRangeWithScores(ctx, s.Keys.Errors, 0, -1), pipe.HGetAll(ctx, s.Keys.Stats)
-	gates, pollers := pipe.ZRange(ctx, s.Keys.Gates, 0, maxBlockers-1), pipe.ZRange(ctx, s.Keys.Pollers, 0, -1)
-	recipients := pipe.HKeys(ctx, s.Keys.Deliveries)
-	journal := pipe.XLen(ctx, s.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
-	misfit, err := execMisfits(ctx, pipe)
+	oldestDue, circuit := s.askOldestDue(ctx, pipe), pipe.HMGet(ctx, s.store.Keys.QueueCircuit, "opened_at")
+	groups, counters := pipe.ZRangeWithScores(ctx, s.store.Keys.Errors, 0, -1), pipe.HGetAll(ctx, s.store.Keys.Stats)
+	gates, pollers := pipe.ZRange(ctx, s.store.Keys.Gates, 0, maxBlockers-1), pipe.ZRange(ctx, s.store.Keys.Pollers, 0, -1)
+	recipients := pipe.HKeys(ctx, s.store.Keys.Deliveries)
+	journal := pipe.XLen(ctx, s.store.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
+	misfit, err := redis.ExecTyped(ctx, pipe)
 	if err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
 	}
@@ -100,10 +101,10 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 		stats.OldestDue = time.Time{}
 	}
 	stats.Journal = journal.Val()
-	stats.QueueCircuitOpen = slices.ContainsFunc(circuit.Val(), func(at any) bool { return Text(at) != "" })
+	stats.QueueCircuitOpen = slices.ContainsFunc(circuit.Val(), func(at any) bool { return redis.Text(at) != "" })
 	stats.Errors = make(Causes, len(groups.Val()))
 	for _, group := range groups.Val() {
-		stats.Errors[Text(group.Member)] = int64(group.Score)
+		stats.Errors[redis.Text(group.Member)] = int64(group.Score)
 	}
 	stats.Counters = make(map[string]int64, len(counters.Val()))
 	for name, text := range counters.Val() {
@@ -112,25 +113,25 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 		}
 	}
 	err = s.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), CommandOwner), recipients.Val(), unread)
-	return stats, Wrap(cmp.Or(err, misfit), "read stats")
+	return stats, redis.Wrap(cmp.Or(err, misfit), "read stats")
 }
 
 // askCounts asks for the sizes of keys; the function that it returns notes them.
-func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stats) func() {
-	k, now, alive := s.Keys, Millis(stats.At), Millis(stats.At.Add(-model.LongestSilence))
-	run := Millis(stats.At.Add(-model.RunAhead))
+func (s Report) askCounts(ctx context.Context, pipe goredis.Pipeliner, stats *Stats) func() {
+	k, now, alive := s.store.Keys, redis.Millis(stats.At), redis.Millis(stats.At.Add(-model.LongestSilence))
+	run := redis.Millis(stats.At.Add(-model.RunAhead))
 	var idle, urgent, runs, ages, late, stale, never int64
-	counts := map[*int64]*redis.IntCmd{
+	counts := map[*int64]*goredis.IntCmd{
 		&stats.Due: pipe.ZCount(ctx, k.Due, "-inf", now), &idle: pipe.ZCard(ctx, k.Due), &urgent: pipe.ZCard(ctx, k.Urgent),
 		&stats.Urgent: pipe.ZCount(ctx, k.Urgent, "0", now), &runs: pipe.ZCount(ctx, k.Urgent, "-inf", run), // others wait for their slot
 		&stats.Running: pipe.ZCard(ctx, k.Running), &stats.Failing: pipe.ZCard(ctx, k.Failing), &stats.Disabled: pipe.ZCard(ctx, k.Disabled),
 		&stats.Parked: pipe.ZCard(ctx, k.Parked), &stats.Input: pipe.LLen(ctx, k.Input), &stats.Output: pipe.LLen(ctx, k.Output),
 		&stats.Control: pipe.LLen(ctx, k.Control), &stats.Rejected: pipe.LLen(ctx, k.Rejected),
 		&ages: pipe.ZCard(ctx, k.StaleAt), &late: pipe.ZCard(ctx, k.Late), &stale: pipe.ZCard(ctx, k.Stale),
-		&never: pipe.ZCount(ctx, k.Late, Millis(model.Never), "+inf"),
+		&never: pipe.ZCount(ctx, k.Late, redis.Millis(model.Never), "+inf"),
 	}
 	roles := k.heartbeats()
-	living := Map(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
+	living := redis.Map(model.Roles, func(role model.Role) *goredis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
 	return func() {
 		for to, count := range counts {
 			*to = count.Val()
@@ -153,16 +154,16 @@ const maxCounted = 1000
 // readLists reads what gates keep parked, what pollers have claimed, and what waits for recipients: in their mailboxes, and in the outbox from the
 // first entry on that some group has not acknowledged.
 func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, recipients []string, unread string) error {
-	pipe, k, most := s.Clients.Read.Pipeline(), s.Keys, int64(maxCounted)
+	pipe, k, most := s.store.Clients.Read.Pipeline(), s.store.Keys, int64(maxCounted)
 	if unread == "" { // nobody has acknowledged any: they all count
 		most = 1
 	}
-	parked := Map(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
-	claimed := Map(pollers, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
-	waiting := Map(recipients, func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
-	heads := Map(recipients, func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
+	parked := redis.Map(gates, func(gate string) *goredis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
+	claimed := redis.Map(pollers, func(owner string) *goredis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
+	waiting := redis.Map(recipients, func(recipient string) *goredis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
+	heads := redis.Map(recipients, func(recipient string) *goredis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
 	entries, outbox := pipe.XRangeN(ctx, k.Outbox, cmp.Or(unread, "-"), "+", most), pipe.XLen(ctx, k.Outbox)
-	if err := ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return err
 	}
 	stats.ParkedBy = map[string]int64{}
@@ -181,9 +182,9 @@ func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 	}
 	if len(entries.Val()) > 0 {
 		oldest := entries.Val()[0]
-		at, err := time.Parse(time.RFC3339, Text(oldest.Values["at"]))
+		at, err := time.Parse(time.RFC3339, redis.Text(oldest.Values["at"]))
 		if err != nil { // of somebody else
-			at = time.UnixMilli(writtenAt(oldest.ID))
+			at = time.UnixMilli(redis.WrittenAt(oldest.ID))
 		}
 		stats.OldestNotice = at.UTC()
 	}
@@ -197,7 +198,7 @@ func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 
 // Stats adds up the parts of a queue. It is as of the last one that was read.
 func (q QueueReport) Stats(ctx context.Context) (sum Stats, err error) {
-	err = q.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *Store) error {
 		stats, err := part.Report().Stats(ctx)
 		sum.Add(&stats)
 		return err
@@ -242,13 +243,13 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // Report is what people and programs read of a part: numbers, histories, journal and freshness. It changes nothing.
-type Report struct{ *Store }
+type Report struct{ store *Store }
 
 // Report reads what is told of the part.
 func (s *Store) Report() Report { return Report{s} }
 
 // QueueReport is Report of all parts of a queue.
-type QueueReport struct{ *Queue }
+type QueueReport struct{ queue *Queue }
 
 // Report reads what is told of the queue.
 func (q *Queue) Report() QueueReport { return QueueReport{q} }
@@ -257,16 +258,16 @@ func (q *Queue) Report() QueueReport { return QueueReport{q} }
 // changes is not seen, but for processes that fall silent. It takes some twenty commands in one round trip for each part.
 func (q QueueReport) Version(ctx context.Context) (string, error) {
 	var text strings.Builder
-	err := q.Each(func(part *Store) error {
+	err := q.queue.Each(func(part *Store) error {
 		s, pipe, k := part.Report(), part.Clients.Read.Pipeline(), part.Keys
 		counters, changes := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, fieldChanges)
-		sizes := Map([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *redis.IntCmd { return pipe.LLen(ctx, list) })
-		sizes = append(sizes, Map([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *redis.IntCmd { return pipe.ZCard(ctx, set) })...)
-		beats, clock := s.askHeartbeats(ctx, pipe), s.askTime(ctx, pipe)
-		if _, err := execMisfits(ctx, pipe); err != nil {
+		sizes := redis.Map([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *goredis.IntCmd { return pipe.LLen(ctx, list) })
+		sizes = append(sizes, redis.Map([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *goredis.IntCmd { return pipe.ZCard(ctx, set) })...)
+		beats, clock := s.askHeartbeats(ctx, pipe), s.store.askTime(ctx, pipe)
+		if _, err := redis.ExecTyped(ctx, pipe); err != nil {
 			return fmt.Errorf("read whether the queue has changed: %w", err)
 		}
-		now, err := s.readTime(clock)
+		now, err := s.store.readTime(clock)
 		fmt.Fprint(&text, "\n", counters.Val(), changes.Val())
 		for _, size := range sizes {
 			fmt.Fprint(&text, " ", size.Val())
@@ -287,7 +288,9 @@ type StaleModel struct {
 
 // LongestStale reads the first so many models that are stale for longest, from a place of their order on.
 func (s Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
-	found, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Stale, int64(from), int64(from+count-1)).Result()
-	models := Map(found, func(z redis.Z) StaleModel { return StaleModel{Text(z.Member), time.UnixMilli(int64(z.Score)).UTC()} })
-	return models, Wrap(err, "read which models are stale")
+	found, err := s.store.Clients.Read.ZRangeWithScores(ctx, s.store.Keys.Stale, int64(from), int64(from+count-1)).Result()
+	models := redis.Map(found, func(z goredis.Z) StaleModel {
+		return StaleModel{redis.Text(z.Member), time.UnixMilli(int64(z.Score)).UTC()}
+	})
+	return models, redis.Wrap(err, "read which models are stale")
 }

@@ -7,13 +7,12 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
@@ -96,16 +95,16 @@ type Store struct {
 	Keys Keys
 
 	config    Config
-	Clients   *Clients
+	Clients   *redis.Clients
 	queue     *Queue // of which it is a part; it is the only one if it was opened by itself
-	place     int    // its number among the parts
+	Place     int    // its number among the parts
 	Schedules schedule.Cache
 	policies  policyCache
 	gates     blockerCache
 }
 
 // New returns the store of a queue. It takes over no connection: the caller closes the clients.
-func New(clients *Clients, config Config) (*Store, error) {
+func New(clients *redis.Clients, config Config) (*Store, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -124,12 +123,12 @@ func (s *Store) clockArg() string {
 	if s.config.Clock == nil {
 		return ""
 	}
-	return Millis(s.config.Clock())
+	return redis.Millis(s.config.Clock())
 }
 
 // Now reads the one clock.
 func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
-	err = insist(ctx, func(ctx context.Context) error { // the client of a node has no hook
+	err = redis.Retry(ctx, func(ctx context.Context) error { // the client of a node has no hook
 		now, err = s.readTime(s.askTime(ctx, s.Clients.Read))
 		return err
 	})
@@ -138,14 +137,14 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 
 // askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced. In a cluster it is that of the node of the queue, and
 // asked for at once: a pipeline would ask any node.
-func (s *Store) askTime(ctx context.Context, client redis.Cmdable) *redis.TimeCmd {
+func (s *Store) askTime(ctx context.Context, client goredis.Cmdable) *goredis.TimeCmd {
 	if s.config.Clock != nil {
 		return nil
 	}
 	if s.Clients.Clustered {
-		node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+		node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
 		if err != nil {
-			clock := redis.NewTimeCmd(ctx, "time")
+			clock := goredis.NewTimeCmd(ctx, "time")
 			clock.SetErr(err)
 			return clock
 		}
@@ -154,28 +153,9 @@ func (s *Store) askTime(ctx context.Context, client redis.Cmdable) *redis.TimeCm
 	return client.Time(ctx)
 }
 
-func (s *Store) readTime(clock *redis.TimeCmd) (time.Time, error) {
+func (s *Store) readTime(clock *goredis.TimeCmd) (time.Time, error) {
 	if clock == nil {
 		return s.config.Clock(), nil
 	}
-	return clock.Val().UTC().Truncate(time.Millisecond), Wrap(clock.Err(), "read the clock of redis")
+	return clock.Val().UTC().Truncate(time.Millisecond), redis.Wrap(clock.Err(), "read the clock of redis")
 }
-
-// Millis renders an instant as a score or script argument: Unix milliseconds, empty for a zero time.
-func Millis(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return strconv.FormatInt(at.UnixMilli(), 10)
-}
-
-// ignoreMissing is the error unless it says that there is none.
-func ignoreMissing(err error) error {
-	if Missing(err) {
-		return nil
-	}
-	return err
-}
-
-// Missing reports the reply of Redis for "there is none".
-func Missing(err error) bool { return errors.Is(err, redis.Nil) }

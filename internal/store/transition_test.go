@@ -355,3 +355,37 @@ func TestAKeyOfAnotherTypeOrACounterThatIsNoNumberStopsNobody(t *testing.T) {
 		expectEqual(t, "stats", any(hash{"create": "many", "timeout": "1"}), state[":stats"])
 	})
 }
+
+func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(runningKeys())
+		record := b.load("m1")
+		record.Policy.FailingFrom = record.AttemptNo
+		b.mustApply(record.Decide(record.Fail(policy.Failure{Reason: "HTTP 503", ErrorType: "http_503"}, b.now), b.now))
+		entries := b.redis.XRange(t.Context(), b.Keys.Outbox, "-", "+").Val()
+		if len(entries) != 1 || entries[0].Values["event"] != "failing" || entries[0].Values["reason"] != "HTTP 503" || entries[0].Values["error_type"] != "http_503" || entries[0].Values["refresh_why"] == "" {
+			t.Errorf("got %v", entries)
+		}
+	})
+}
+
+// A key of a limit is asked for its type whether the limit has a maximum, a rate, or both.
+func TestAStartWhoseLimitIsOfAnotherTypeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		for _, limit := range []int{0, 3} {
+			for _, slots := range []string{"", "1763704800000000"} {
+				for _, key := range []string{":limit:host=h", ":rate:host=h"} {
+					if key == ":rate:host=h" && slots == "" {
+						continue // it is not touched
+					}
+					b.server.Flush(t)
+					b.seed(and(waitingKeys(), keys{key: list{"x"}}))
+					decision := b.load("m1").Start(b.now, "a9")
+					decision.Acquires = []model.Acquire{{Name: "host=h", Limit: limit, After: model.ParseSlots(slots)}}
+					start := Item{Transition: b.load("m1").Decide(decision, b.now)}
+					b.unchanged(func() { expectCodes(t, b.commit(start), CodeBlocked) })
+				}
+			}
+		}
+	})
+}

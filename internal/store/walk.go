@@ -11,8 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -43,22 +44,15 @@ const (
 	sourceLabel = "label:"
 )
 
-// indexOf are the sorted sets in which all models of a status stand.
-func (s *Store) indexOf(status string) string {
-	return map[string]string{
-		string(model.StatusFailing): s.Keys.Failing, string(model.StatusDisabled): s.Keys.Disabled,
-		string(model.StatusRunning): s.Keys.Running, string(model.StatusParked): s.Keys.Parked,
-		string(model.StatusLate): s.Keys.Late, string(model.StatusNever): s.Keys.Late, string(model.StatusStale): s.Keys.Stale,
-	}[status]
-}
-
 // sources are those in which each model stands that the selector picks, but that of all models.
 func (s *Store) sources(selector model.Selector) (all []source) {
 	if uids := selector.Only(model.SelectUID); uids != nil && !strings.ContainsAny(strings.Join(uids, ""), "*?") {
 		all = append(all, source{name: sourceUID, uids: uids})
 	}
-	if status := selector.Only(model.SelectStatus); len(status) == 1 && s.indexOf(status[0]) != "" {
-		all = append(all, source{name: status[0], keys: []string{s.indexOf(status[0])}, kind: "zset"})
+	if status := selector.Only(model.SelectStatus); len(status) == 1 {
+		if set := s.Keys.StatusSets(model.Status(status[0])); set != nil {
+			all = append(all, source{name: status[0], keys: set, kind: "zset"})
+		}
 	}
 	if selector.Only(model.SelectError) != nil {
 		all = append(all, source{name: string(model.StatusFailing), keys: []string{s.Keys.Failing}, kind: "zset"})
@@ -80,7 +74,7 @@ func (s *Store) source(ctx context.Context, selector model.Selector) (source, in
 		return source{name: sourceAll}, 0, nil
 	}
 	pipe := s.Clients.Read.Pipeline()
-	counts := make([][]*redis.IntCmd, len(all))
+	counts := make([][]*goredis.IntCmd, len(all))
 	for i, from := range all {
 		for _, key := range from.keys {
 			if from.kind == "set" {
@@ -175,7 +169,7 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 			return ScanMembers(ctx, s.Clients.Read, from.keys[key], from.kind == "zset", cursor)
 		}, nil
 	}
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("walk over the models: %w", err)
 	}
@@ -183,9 +177,9 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 	if globs := selector.Only(model.SelectUID); len(globs) == 1 {
 		fits = globs[0] // a uid has no sign that means something else to Redis
 	}
-	pattern := escapeGlob(s.Keys.models()) + fits
+	pattern := redis.EscapeGlob(s.Keys.models()) + fits
 	return func(_ int, cursor uint64) ([]string, uint64, error) {
-		keys, next, err := node.Scan(ctx, cursor, pattern, int64(max(ScanCount, least))).Result()
+		keys, next, err := node.Scan(ctx, cursor, pattern, int64(max(redis.ScanCount, least))).Result()
 		for i, key := range keys {
 			keys[i] = strings.TrimPrefix(key, s.Keys.models())
 		}
@@ -194,11 +188,11 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 }
 
 // ScanMembers takes a step of a walk over the members of a set, sorted or not.
-func ScanMembers(ctx context.Context, client redis.UniversalClient, key string, sorted bool, cursor uint64) ([]string, uint64, error) {
+func ScanMembers(ctx context.Context, client goredis.UniversalClient, key string, sorted bool, cursor uint64) ([]string, uint64, error) {
 	if !sorted {
-		return client.SScan(ctx, key, cursor, "", ScanCount).Result()
+		return client.SScan(ctx, key, cursor, "", redis.ScanCount).Result()
 	}
-	pairs, next, err := client.ZScan(ctx, key, cursor, "", ScanCount).Result()
+	pairs, next, err := client.ZScan(ctx, key, cursor, "", redis.ScanCount).Result()
 	members := make([]string, 0, len(pairs)/2)
 	for pair := range slices.Chunk(pairs, 2) { // each with its score
 		members = append(members, pair[0])
@@ -220,8 +214,8 @@ func (s Scored) Compare(other Scored) int {
 // Walk hands the uids that a selector may pick to visit, in chunks and in no order; see WalkModels. One may come twice where Redis gives memory
 // back meanwhile, and all may where another server takes over. It ends early with the error of visit.
 func (s Report) Walk(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
-	return walkOn(ctx, WalkBegins, WalkEnds, func(place Place) ([]string, Place, error) {
-		return s.WalkModels(ctx, selector, place, 5*ScanCount) // each step asks first who the server is
+	return redis.WalkFrom(ctx, WalkBegins, WalkEnds, func(place Place) ([]string, Place, error) {
+		return s.store.WalkModels(ctx, selector, place, 5*redis.ScanCount) // each step asks first who the server is
 	}, visit)
 }
 
@@ -238,18 +232,18 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 	if after.UID == "" {
 		after.Score = math.MinInt64 // runs by hand are below 0
 	} else {
-		pipe := s.Clients.Read.Pipeline()
+		pipe := s.store.Clients.Read.Pipeline()
 		below := pipe.ZCount(ctx, key, "-inf", "("+strconv.FormatInt(after.Score, 10))
 		score, rank := pipe.ZScore(ctx, key, after.UID), pipe.ZRank(ctx, key, after.UID)
-		err = ExecReads(ctx, pipe)
+		err = redis.ExecReads(ctx, pipe)
 		if from = below.Val(); int64(score.Val()) == after.Score {
 			from = max(from, rank.Val())
 		}
 	}
 	for err == nil {
-		var members []redis.Z
-		members, err = s.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
-		page := Map(members, func(member redis.Z) Scored { return Scored{Text(member.Member), int64(member.Score)} })
+		var members []goredis.Z
+		members, err = s.store.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
+		page := redis.Map(members, func(member goredis.Z) Scored { return Scored{redis.Text(member.Member), int64(member.Score)} })
 		if from > 0 && (len(page) == 0 || page[0].Compare(after) > 0) { // some have left that stood before it
 			from = max(0, from-size)
 			continue
@@ -264,7 +258,7 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 		}
 		from += size // the next page begins with the last of this one
 	}
-	return found, Wrap(err, "read a page of a set")
+	return found, redis.Wrap(err, "read a page of a set")
 }
 
 // EachPicked hands over the models that a selector picks, in no order, each once, see EachSelected. What is put or removed meanwhile may be missed.
@@ -279,7 +273,7 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 
 // FewPicked is EachPicked where at most so many models may be picked, and returns how many may be. Of more it hands over none.
 func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int, visit func(*Record) error) (may int, err error) {
-	if _, size, err := s.source(ctx, selector); err != nil || size > int64(most) {
+	if _, size, err := s.store.source(ctx, selector); err != nil || size > int64(most) {
 		return int(size), err
 	}
 	few, seen := []string{}, newSeen()
@@ -303,18 +297,18 @@ func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int
 
 // picker returns what loads models and hands over those that a selector picks now.
 func (s Report) picker(ctx context.Context, selector model.Selector, visit func(*Record) error) (func(uids []string) error, error) {
-	now, err := s.Now(ctx)
+	now, err := s.store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var queued map[string]string
 	if selector.AsksQueued() {
-		if queued, err = s.Queued(ctx); err != nil {
+		if queued, err = s.store.Queued(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return func(uids []string) error {
-		records, err := s.Load(ctx, uids)
+		records, err := s.store.Load(ctx, uids)
 		if err != nil {
 			return err
 		}
@@ -332,9 +326,9 @@ func (s Report) picker(ctx context.Context, selector model.Selector, visit func(
 
 // models counts the models of a part, but for those that have nothing to wait for any more.
 func (s Report) models(ctx context.Context) (sum int64, err error) {
-	k := &s.Keys
-	sizes, err := ReadEach(ctx, s.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
-		func(pipe redis.Pipeliner, key string) *redis.IntCmd { return pipe.ZCard(ctx, key) })
+	k := &s.store.Keys
+	sizes, err := redis.ReadEach(ctx, s.store.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
+		func(pipe goredis.Pipeliner, key string) *goredis.IntCmd { return pipe.ZCard(ctx, key) })
 	for _, size := range sizes {
 		sum += size
 	}
@@ -343,11 +337,11 @@ func (s Report) models(ctx context.Context) (sum int64, err error) {
 
 // LabelCounts counts the models of each label that has a value, as in tenant=t1. The names of labels are those of some hundreds of models.
 func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
-	uids, _, err := q.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, ScanCount)
+	uids, _, err := q.queue.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, redis.ScanCount)
 	if err != nil {
 		return nil, err
 	}
-	records, err := q.Parts[0].Load(ctx, uids[:min(len(uids), ScanCount)])
+	records, err := q.queue.Parts[0].Load(ctx, uids[:min(len(uids), redis.ScanCount)])
 	if err != nil {
 		return nil, err
 	}
@@ -361,8 +355,8 @@ func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]
 		}
 	}
 	terms := slices.Collect(maps.Keys(counts))
-	return counts, q.Each(func(part *Store) error {
-		sizes, err := ReadEach(ctx, part.Clients.Read, "count labels", terms, func(pipe redis.Pipeliner, term string) *redis.IntCmd {
+	return counts, q.queue.Each(func(part *Store) error {
+		sizes, err := redis.ReadEach(ctx, part.Clients.Read, "count labels", terms, func(pipe goredis.Pipeliner, term string) *goredis.IntCmd {
 			return pipe.SCard(ctx, part.Keys.Label(term))
 		})
 		for i, size := range sizes {

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -47,9 +48,9 @@ func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
 			pipe.Set(t.Context(), b.Keys.Payload(uid), "{}", 0)
 			pipe.Set(t.Context(), fmt.Sprint("other:model:m", i), "", 0)
 			pipe.SAdd(t.Context(), b.Keys.Label(fmt.Sprint("even=", i%2)), uid)
-			pipe.ZAdd(t.Context(), b.Keys.Failing, redis.Z{Score: float64(i), Member: uid})
+			pipe.ZAdd(t.Context(), b.Keys.Failing, goredis.Z{Score: float64(i), Member: uid})
 		}
-		pipe.ZAdd(t.Context(), b.Keys.Disabled, redis.Z{Score: 1, Member: "m7"})
+		pipe.ZAdd(t.Context(), b.Keys.Disabled, goredis.Z{Score: 1, Member: "m7"})
 		must(t, only(pipe.Exec(t.Context())))
 		for selector, want := range map[string]int{
 			"": 1000, "even=0|1": 1000, "even=1": 500, "even=0,status=disabled": 1, "status=failing": 1000, "uid=m1?": 10, "uid=m*": 1000, "uid=m1|nobody": 2, "even=2": 0,
@@ -82,7 +83,7 @@ func TestAWalkThatAnotherServerGoesOnWithBeginsAnew(t *testing.T) {
 func (b *bench) list(text string) (uids []string) {
 	b.t.Helper()
 	err := b.Report().EachSelected(b.t.Context(), picks(b.t, text), func(chunk []string) error {
-		failIf(b.t, len(chunk) > ScanCount, "a chunk of %d uids, want at most %d", len(chunk), ScanCount)
+		failIf(b.t, len(chunk) > redis.ScanCount, "a chunk of %d uids, want at most %d", len(chunk), redis.ScanCount)
 		uids = append(uids, chunk...)
 		return nil
 	})
@@ -95,7 +96,7 @@ func TestEachModelIsListedOnceAndNoneOfAnotherQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		var want []string
 		all := keys{":model:a:b": hash{"rev": "1"}, ":model:broken": "no hash", ":payload:other": "{}", ":due": scores{"ghost": 1}}
-		for i := range 3 * ScanCount {
+		for i := range 3 * redis.ScanCount {
 			uid := fmt.Sprintf("tbl_%d", i)
 			all[":model:"+uid], want = hash{"rev": "1"}, append(want, uid)
 		}
@@ -139,12 +140,12 @@ func TestEachIndexedModelComesOnceWhileOthersInFrontStartAndEnd(t *testing.T) {
 	for _, step := range []struct{ start, join int }{{0, 0}, {30, 0}, {rankShared - 50, 0}, {0, 100}, {0, 300}, {300, 299}} {
 		t.Run(fmt.Sprintf("%+v", step), func(t *testing.T) {
 			everywhere(t, func(t *testing.T, b *bench) {
-				due, met := []redis.Z{{Score: -1, Member: "by hand"}}, map[string]int{}
+				due, met := []goredis.Z{{Score: -1, Member: "by hand"}}, map[string]int{}
 				for i := range models {
-					due = append(due, redis.Z{Score: float64(max(500, i)), Member: fmt.Sprint("m", i)})
+					due = append(due, goredis.Z{Score: float64(max(500, i)), Member: fmt.Sprint("m", i)})
 				}
 				must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, due...).Err())
-				must(t, b.redis.ZAdd(t.Context(), b.Keys.Running, redis.Z{Score: 9, Member: "r"}).Err())
+				must(t, b.redis.ZAdd(t.Context(), b.Keys.Running, goredis.Z{Score: 9, Member: "r"}).Err())
 				joined := 0
 				must(t, b.Report().EachIndexed(t.Context(), b.now, func(chunk Indexed) error {
 					for _, uid := range chunk.UIDs {
@@ -152,15 +153,15 @@ func TestEachIndexedModelComesOnceWhileOthersInFrontStartAndEnd(t *testing.T) {
 					}
 					if met["by hand"] > 0 && step.start > 0 { // the first ones start, and of those that ran before one has ended, and one waits for a retry
 						must(t, b.redis.ZRemRangeByRank(t.Context(), b.Keys.Due, 0, int64(step.start-1)).Err())
-						must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, redis.Z{Score: 1e6, Member: "r"}, redis.Z{Score: 3800, Member: "by hand"}).Err())
+						must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, goredis.Z{Score: 1e6, Member: "r"}, goredis.Z{Score: 3800, Member: "by hand"}).Err())
 					}
 					for range step.join {
 						joined++
-						must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, redis.Z{Score: 0, Member: fmt.Sprint("late", joined)}).Err())
+						must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, goredis.Z{Score: 0, Member: fmt.Sprint("late", joined)}).Err())
 					}
 					return nil
 				}))
-				for _, one := range append(due[1:], redis.Z{Member: "r"}) {
+				for _, one := range append(due[1:], goredis.Z{Member: "r"}) {
 					failIf(t, met[one.Member.(string)] != 1, "%+v: %v came %d times", step, one.Member, met[one.Member.(string)])
 				}
 			})
@@ -170,12 +171,12 @@ func TestEachIndexedModelComesOnceWhileOthersInFrontStartAndEnd(t *testing.T) {
 
 func TestOnlyModelsThatWaitMoreThanAMinuteAreTakenForOnesThatWaitLater(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		var due []redis.Z
+		var due []goredis.Z
 		for i := range rankPage + rankShared {
-			due = append(due, redis.Z{Score: float64(b.now.Add(time.Duration(i-rankShared) * time.Second).UnixMilli()), Member: fmt.Sprint("m", i)})
+			due = append(due, goredis.Z{Score: float64(b.now.Add(time.Duration(i-rankShared) * time.Second).UnixMilli()), Member: fmt.Sprint("m", i)})
 		}
 		must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, due...).Err())
-		must(t, b.redis.ZAdd(t.Context(), b.Keys.Parked, redis.Z{Score: 9e12, Member: "parked"}).Err())
+		must(t, b.redis.ZAdd(t.Context(), b.Keys.Parked, goredis.Z{Score: 9e12, Member: "parked"}).Err())
 		later := 0
 		must(t, b.Report().EachIndexed(t.Context(), b.now, func(chunk Indexed) error {
 			for _, uid := range chunk.UIDs {
@@ -195,11 +196,11 @@ func TestOnlyModelsThatWaitMoreThanAMinuteAreTakenForOnesThatWaitLater(t *testin
 func TestAPageOfASetHasWhatStandsBehindWhateverLeavesInFront(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for i := range 30 {
-			must(t, b.redis.ZAdd(t.Context(), b.Keys.Failing, redis.Z{Score: float64(i), Member: fmt.Sprintf("m%02d", i)}).Err())
+			must(t, b.redis.ZAdd(t.Context(), b.Keys.Failing, goredis.Z{Score: float64(i), Member: fmt.Sprintf("m%02d", i)}).Err())
 		}
 		must(t, b.redis.ZRem(t.Context(), b.Keys.Failing, "m09").Err())
 		calls := 0
-		b.redis.AddHook(testkit.Hook(func(ctx context.Context, commands []redis.Cmder, next func() error) error {
+		b.redis.AddHook(testkit.Hook(func(ctx context.Context, commands []goredis.Cmder, next func() error) error {
 			err := next()
 			if commands[0].Name() == "zrange" {
 				if calls++; calls == 2 {
@@ -210,7 +211,7 @@ func TestAPageOfASetHasWhatStandsBehindWhateverLeavesInFront(t *testing.T) {
 		}))
 		found, err := b.Report().Behind(t.Context(), b.Keys.Failing, Scored{"m09", 9}, 5)
 		must(t, err)
-		uids := Map(found, func(one Scored) string { return one.UID })
+		uids := redis.Map(found, func(one Scored) string { return one.UID })
 		expectEqual(t, "behind m09", []string{"m10", "m11", "m12", "m13", "m14"}, uids)
 		failIf(t, calls < 3, "expected more than two calls, found %d", calls)
 	})

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/zones"
 )
@@ -18,17 +19,17 @@ const ZonesID = "zones-"
 
 // ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
 func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
-	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Zones).Result()
-	if _, misfit := Misfit(err); misfit || Refused(err) { // nobody knows
+	hash, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Zones).Result()
+	if _, misfit := redis.WrongType(err); misfit || redis.Refused(err) { // nobody knows
 		err = nil
 	}
-	return zones.ReadNotes(hash), Wrap(err, "read by which zone data the queue was planned")
+	return zones.ReadNotes(hash), redis.Wrap(err, "read by which zone data the queue was planned")
 }
 
 // ZoneDoubts tells what is planned by different zone data, see zones.Notes.Doubts.
 func ZoneDoubts(ctx context.Context, s Report, others map[string]*zones.Data) ([]string, error) {
 	notes, err := ZoneNotes(ctx, s)
-	living, failed := s.daemons(ctx)
+	living, failed := s.store.daemons(ctx)
 	return notes.Doubts(living, others), cmp.Or(err, failed)
 }
 
@@ -51,10 +52,10 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 		return nil
 	}
 	at, err := part.NoteZones(ctx, daemon)
-	if Refused(err) {
+	if redis.Refused(err) {
 		err = nil
 	}
-	if _, misfit := Misfit(err); misfit || err == nil {
+	if _, misfit := redis.WrongType(err); misfit || err == nil {
 		w.noted = cmp.Or(at, seen)
 	}
 	w.loaded = loaded
@@ -67,7 +68,7 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 	var set map[string]string
 	var drop, gates []string
 	replan := false
-	_, err = s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	_, err = s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		hash, err := tx.HGetAll(ctx, s.Keys.Zones).Result()
 		if err != nil {
 			return false, err
@@ -83,7 +84,7 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 			replan, err = len(counters) > 0, cmp.Or(failed, err)
 		}
 		return len(set)+len(drop) > 0, err
-	}, func(pipe redis.Pipeliner) {
+	}, func(pipe goredis.Pipeliner) {
 		if len(set) > 0 {
 			pipe.HSet(ctx, s.Keys.Zones, set)
 		}
@@ -91,12 +92,12 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 			pipe.HDel(ctx, s.Keys.Zones, drop...)
 		}
 		if replan {
-			b := Bulk{Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.parts())), Since: now}}
+			b := Bulk{Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.AllParts())), Since: now}}
 			s.begin(ctx, pipe, ZonesID+zones.InUse().Release, &b)
 			for _, gate := range slices.DeleteFunc(gates, func(gate string) bool { return !strings.HasPrefix(gate, model.BlockerCalendar+":") }) {
-				pipe.ZAddXX(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: gate})
+				pipe.ZAddXX(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: gate})
 			}
 		}
 	}, s.Keys.Zones)
-	return now, Wrap(s.nameMisfit(ctx, s.Keys.Zones, err), "note the zone data of a daemon")
+	return now, redis.Wrap(s.nameMisfit(ctx, s.Keys.Zones, err), "note the zone data of a daemon")
 }

@@ -1,22 +1,14 @@
 -- Circuits of keys: the end of an attempt counts for the circuit of its key. An open one is tried by a probe, which
 -- alone settles it.
-local function check_probe(item)
-  local place = place_of(item, 'probe', 0)
-  local state = redis.pcall('HMGET', KEYS[place], 'opened_at', 'probe')
-  if is_wrong(item, state, place, 'hash') then
-    return 9
+function verbs.probed(circuit, running)
+  local state = redis.pcall('HMGET', circuit, 'opened_at', 'probe')
+  if state.err then
+    return state
   end
-  if not state[1] or state[2] and redis.call('ZSCORE', running, state[2]) then --@ one probe
-    return 8
-  end
+  return not state[1] or state[2] and redis.call('ZSCORE', running, state[2]) --@ one probe
 end
 
-local function write_probe(item)
-  redis.call('HSET', KEYS[place_of(item, 'probe', 0)], 'probe', item.uid) --@ probe
-end
-
-local write_circuit = each_key('circuit', 'hash', function(state, item)
-  local blocker, key, outcome, failures, of, probe_at, probe_ms = unpack(item.circuit, 1, 7)
+function verbs.count(state, gates, blocker, key, outcome, failures, of, probe_at, probe_ms)
   local is = redis.pcall('HMGET', state, 'recent', 'opened_at', 'probe')
   if is.err then
     return is
@@ -29,7 +21,7 @@ local write_circuit = each_key('circuit', 'hash', function(state, item)
   if not is[2] then -- one that was opened by hand may have to be kept for longer
     redis.call('EXPIRE', state, 7 * day)
   end
-  if is[2] and is[3] ~= item.uid then --@ probe alone
+  if is[2] and is[3] ~= subject then --@ probe alone
     return
   end
   local opens = not is[2] and outcome ~= '' and failed >= tonumber(failures)
@@ -48,4 +40,4 @@ local write_circuit = each_key('circuit', 'hash', function(state, item)
   if opens or is[2] and outcome == '0' then
     turn_circuit(state, opens and 'opened' or 'closed', key, instant, journal_cap)
   end
-end)
+end

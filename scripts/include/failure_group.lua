@@ -1,17 +1,22 @@
 -- Failure groups: the models that fail by the same fingerprint are counted. What a batch changes of a group is written
 -- once.
-local errors, past_errors = KEYS[24], KEYS[25]
+local errors, past_errors = nil, nil
 local most_errors = 1000 --@ most errors
-local groups, met, apart = {}, {}, nil -- by id of the fingerprint; in their order; how many there are in Redis and here
+local met_groups, met, apart = {}, {}, nil -- by id; in their order; how many there are in Redis and here
+local group_error = nil -- of a key of another type
+function verbs.errors(key, past)
+  errors, past_errors = key, past
+end
 
 -- group_of returns what the batch knows of a fingerprint, and nothing if its key is of another type: doctor will count.
-local function group_of(item, id, place)
-  if groups[id] == nil then
-    local uids = redis.pcall('HGET', KEYS[place], 'uids')
-    groups[id] = not (unfit[24] or unfit[25] or is_wrong(item, uids, place, 'hash')) and {
-      id = id, key = KEYS[place], failures = 0, began = 0, ended = 0, uids = uids or '',
+local function group_of(id, key)
+  if met_groups[id] == nil then
+    local uids = redis.pcall('HGET', key, 'uids')
+    group_error = type(uids) == 'table' and uids or group_error
+    met_groups[id] = type(uids) ~= 'table' and not is_unfit[errors] and not is_unfit[past_errors] and {
+      id = id, key = key, failures = 0, began = 0, ended = 0, uids = uids or '',
     }
-    local group = groups[id]
+    local group = met_groups[id]
     if group then
       group.models = tonumber(redis.call('ZSCORE', errors, id) or 0)
       group.stood = group.models
@@ -19,7 +24,7 @@ local function group_of(item, id, place)
       met[#met + 1] = group
     end
   end
-  return groups[id]
+  return met_groups[id]
 end
 
 -- leave_group counts that a model fails by a group no more, if it did.
@@ -56,7 +61,7 @@ local function forget_group(group)
   end
 end
 
-local function write_groups()
+finishes[#finishes + 1] = function()
   for _, group in ipairs(met) do
     local key = group.key
     if group.failures > 0 then

@@ -1,6 +1,5 @@
--- Fingerprints of failures. The last three keys of an item are the groups of the fingerprint by which its model was
--- failing, of that by which it fails now, and of other, which stands for those that are too many. A recovery has only
--- the first.
+-- Fingerprints of failures. By which one a model was failing is the third reply to its compare.
+local incidents = {}
 
 -- notify_once tells people of a fingerprint by which more models fail than are ignored, once a day.
 local function notify_once(group, text, reason)
@@ -12,30 +11,41 @@ local function notify_once(group, text, reason)
   end
 end
 
--- sort_failure counts by which fingerprint the model fails from now on, and returns that. It failed by was_id, or none.
-local function sort_failure(item, was_id)
-  local id, ignored, text, reason, error_type = unpack(item.fingerprint, 1, 5)
-  local keys = place_of(item, 'fingerprint', 0)
-  local group, rest = group_of(item, id, keys + 1), group_of(item, 'other', keys + 2)
-  local was = was_id and group_of(item, was_id, keys)
+-- fail counts by which fingerprint the model fails from now on, and draws that. The keys are those of the fingerprint
+-- by which it was failing, of this one, and of other, which is for those that are too many.
+function verbs.fail(was_key, key, other_key, id, ignored, text, reason, error_type)
+  drawn = id
+  local group, rest = group_of(id, key), group_of('other', other_key)
+  local was = replies[3] and group_of(replies[3], was_key)
   if id == 'other' or group and group ~= was and group.models <= 0 and apart >= most_errors then --@ too many
     text, group = 'other', rest
   end
   if not group then
-    return id
+    return group_error
   end
-  group.last = {'signature', text, 'reason', reason, 'error_type', error_type, 'uid', item.uid, 'last_at', instant}
+  group.last = {'signature', text, 'reason', reason, 'error_type', error_type, 'uid', subject, 'last_at', instant}
   group.failures = group.failures + 1
   if group ~= was then
     leave_group(was)
-    join_group(group, item.uid)
+    join_group(group, subject)
     if tonumber(ignored) > 0 and group.models == tonumber(ignored) + 1 then
       notify_once(group, text, reason)
     end
   end
-  return group.id
+  drawn = group.id
+  return group_error
 end
 
-local function sort_recovery(item, was)
-  leave_group(was and group_of(item, was, place_of(item, 'recovers', 0)))
+function verbs.recover(was_key)
+  leave_group(replies[3] and group_of(replies[3], was_key)) --@ sort
+  return group_error
+end
+
+finishes[#finishes + 1] = function()
+  for _, incident in ipairs(incidents) do
+    redis.call('XADD', outbox, '*', unpack(incident, 1, 12))
+    if journal_cap > 0 then
+      redis.call('XADD', journal, 'MAXLEN', '~', journal_cap, '*', unpack(incident, 1, 12))
+    end
+  end
 end

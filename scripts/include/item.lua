@@ -1,98 +1,86 @@
--- Items: each is checked, and then written. Most statements stand in one function, as a call costs as much as ten.
+-- Items: each is checked, and then its steps run. A call costs as much as ten statements.
+-- refuses is the code by which a check refuses the item in hand, or nothing.
+local function refuses(check)
+  local reply, how, second = check.run(unpack(check.args, 1, check.n)), check.how, check.second
+  if second and not reply.err then
+    replies = reply -- fingerprints read on
+  elseif type(reply) == 'table' then
+    note_wrong(check, reply)
+    return check.wrong
+  end
+  if how == '?' then
+    return reply and check.code
+  elseif how == '<' then
+    return tonumber(reply or 0) >= tonumber(ARGV[from + check.want]) and check.code --@ below
+  elseif refused[subject] then --@ refused before
+    return check.code
+  end
+  local is = second and reply or {reply}
+  local differs = (is[1] or '') ~= ARGV[from + check.want]
+  if differs or second and (is[2] or '') ~= (second > 0 and ARGV[from + second] or '') then --@ compare
+    return check.code
+  end
+end
 
--- apply applies the item in hand, and returns its code.
-local function apply(kind)
-  local value_at, from, first, uid, hash = kind.value_at, at, next_key, ARGV[at + 1], KEYS[next_key]
-  local message = value_at.message and ARGV[from + value_at.message]
-  local push = not kind.back and value_at.push and ARGV[from + value_at.push]
-  kind.from, kind.first, kind.uid, kind.fault = from, first, uid, kind.blocked
-  at, next_key = from + kind.size, first + kind.keys
-  for i = 1, #kind.lists do
-    kind[kind.lists[i]] = take_list()
+-- answer is the code of an item, with the key that was of another type. What was left out is told at the end.
+local function answer(code)
+  if fault and code ~= 1 then
+    return code .. ' ' .. fault
+  elseif fault then
+    unfit[fault] = fault
   end
+  return code
+end
 
-  local code, is, differs = nil, nil, refused[uid]
-  if kind.rev then
-    local rev, attempt = ARGV[from + value_at.rev], kind.attempt and ARGV[from + value_at.attempt] or ''
-    is = kind.sorts and redis.pcall('HMGET', hash, 'rev', 'attempt_uid', 'error')
-      or redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
-    differs = differs or (is[1] or '') ~= rev or (is[2] or '') ~= attempt or held and kind.fenced --@ fence
+-- apply checks the item in hand, runs its steps, and returns its code.
+local function apply(t)
+  local checks, steps, adds, added, code = t.checks, t.steps, t.adds, t.added, t.refuses
+  fault = t.blocked
+  if seen[subject] then --@ more than one
+    write_groups() -- the last score counts
   end
-  if is and is.err then
-    code = 6
-    is_wrong(kind, is, first, 'hash')
-  elseif kind.blocked then
-    code = 9
-  elseif message and not is_claimed(message) then --@ gone
-    code = 3
-  elseif kind.id and is_known(kind) then --@ id is looked for
-    code = 7
-  elseif differs then
-    code = 2
-  elseif kind.must and kind.back and not find_entry(value_of(kind, 'back')) then --@ taken
-    code = 4
-  elseif push and queued >= max_queued then --@ full
-    code = 5
+  -- The values and keys of the item become arguments. Fields are of two steps at most.
+  local item, fills, places, values = from, t.fills, t.places, t.values
+  for i = 1, #fills do
+    fills[i][places[i]] = ARGV[item + values[i]]
   end
-  for i = 1, #kind.checks do
-    code = code or kind.checks[i](kind)
+  local first_of, first_place, second, second_place = t.first, t.first_place, t.second, t.second_place
+  for i = item + t.value, item + t.value + #t.names - 1 do
+    local value = ARGV[i]
+    first_place, second_place = first_place + 2, second_place + 2
+    first_of[first_place], second[second_place] = value, value
+  end
+  fills, places, values, item = t.key_fills, t.key_places, t.keys, first
+  for i = 1, #fills do
+    fills[i][places[i]] = KEYS[item + values[i]]
+  end
+  for i = 1, t.blocked and 0 or #checks do -- a check may ask the key of another type
+    local refusal = refuses(checks[i]) --@ check
+    if refusal then
+      code = checks[i].wrong == refusal and refusal or code or refusal -- a key of another type comes first
+    end
   end
   if code then
-    -- A message that is gone and changes no model says nothing of its model.
-    refused[uid] = uid ~= '' and not (kind.settle and code == 3) or refused[uid] --@ refuse
-    return answer(kind, code)
+    -- A message that is gone and changes nothing says nothing of its subject.
+    refused[subject] = t.changes or code ~= 3 and subject ~= '' or refused[subject] --@ refuse
+    return answer(code)
   end
-
-  local set, gone, entry, own = kind.set, kind.gone, kind.entry, nil
-  local place, told = 0, 6
-  if kind.next then
-    place, set[2] = 2, ARGV[from + value_at.next]
+  for i = 1, #steps do
+    local step = steps[i]
+    local args = step.args
+    if step.drawn then
+      args[step.drawn] = drawn
+    end
+    local reply = step.run(unpack(args, 1, step.n)) --@ step
+    if step.soft and type(reply) == 'table' and reply.err then
+      note_wrong(step, reply)
+    end
   end
-  for i = from + kind.notes_at, from + kind.fields_at - 1 do
-    told = told + 2
-    entry[told] = ARGV[i]
+  for i = 1, #adds do
+    local list = adds[i]
+    list[#list + 1] = ARGV[from + added[i]] --@ collect
   end
-  for i = from + kind.fields_at, from + kind.size - 1 do
-    local value = ARGV[i]
-    place, told = place + 2, told + 2
-    set[place], entry[told] = value, value
-  end
-  entry[4] = uid
-  if kind.ticket then
-    tickets = tickets + 1 --@ ticket
-    own = string.format('%d', unfit[10] and 0 or tickets)
-  elseif kind.fingerprint then
-    own = sort_failure(kind, is[3])
-  elseif kind.recovers then
-    sort_recovery(kind, is[3]) --@ sort
-  end
-  if own then
-    set[#set], entry[#entry] = own, own
-  end
-  if #set > 0 then
-    redis.call('HSET', hash, unpack(set, 1, math.min(#set, 1000))) --@ fields
-  end
-  if #gone > 0 then
-    redis.call('HDEL', hash, unpack(gone, 1, math.min(#gone, 1000))) --@ delete fields
-  end
-  if kind.rev then
-    write_index(kind)
-  end
-  for i = 1, #kind.effects do
-    kind.effects[i](kind)
-  end
-  if message then
-    drop(message) --@ settled is removed
-  end
-  if push then
-    pushed[#pushed + 1] = push --@ push
-    queued = queued + 1
-  end
-  if kind.event and journal_cap > 0 then
-    write_entry(entry)
-  end
-  wakes = wakes or kind.wake --@ call
-  kind.applied = kind.applied + 1 --@ applied is counted
-  code = 1
-  return kind.fault and answer(kind, code) or code
+  seen[subject] = adds[1] or seen[subject]
+  t.applied = t.applied + 1 --@ applied
+  return fault and answer(1) or 1
 end

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -222,7 +222,7 @@ func (l *ledger) pushed(attemptUID string, event model.Event, begun time.Time, e
 	switch {
 	case err == nil:
 		s.acked = time.Now()
-	case store.Answered(err):
+	case redis.Answered(err):
 		return
 	}
 	w := l.of(attemptUID)
@@ -252,7 +252,7 @@ func (c *chaos) foreign(ctx context.Context) error {
 }
 
 // answer is what a foreign worker does with an entry: mostly it succeeds, and always when the chaos is over.
-func (c *chaos) answer(ctx context.Context, clients *store.Clients, e entry) {
+func (c *chaos) answer(ctx context.Context, clients *redis.Clients, e entry) {
 	mood := rand.IntN(100)
 	switch {
 	case c.calm.Load():
@@ -284,6 +284,6 @@ func (c *chaos) answer(ctx context.Context, clients *store.Clients, e entry) {
 }
 
 // say pushes a result until Redis says yes.
-func (c *chaos) say(ctx context.Context, clients *store.Clients, event model.Event, e entry) {
+func (c *chaos) say(ctx context.Context, clients *redis.Clients, event model.Event, e entry) {
 	push(ctx, clients.Write, c.store.Keys.Output, event, e, func(begun time.Time, err error) { c.ledger.pushed(e.AttemptUID, event, begun, err) })
 }

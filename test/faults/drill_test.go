@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -37,17 +38,17 @@ var (
 )
 
 // The daemons of a drill share the process of the test, where go-redis would print a line for each refused connection.
-func init() { store.LogTo(nil) }
+func init() { redis.LogTo(nil) }
 
 // drill is a queue under a steady load in which something is broken on purpose.
 type drill struct {
 	t       testing.TB
 	ctx     context.Context // bounds all waiting
 	address string          // how the daemons and workers reach Redis
-	clients *store.Clients
-	store   *store.Store          // how the test reaches it
-	clock   func() time.Time      // nil: that of Redis
-	admin   redis.UniversalClient // one connection, that of who breaks something; nil behind sentinels
+	clients *redis.Clients
+	store   *store.Store            // how the test reaches it
+	clock   func() time.Time        // nil: that of Redis
+	admin   goredis.UniversalClient // one connection, that of who breaks something; nil behind sentinels
 	record  *workerRecord
 	policy  policy.Policy
 
@@ -79,9 +80,9 @@ func newDrill(t *testing.T, direct, address string) *drill {
 	return d
 }
 
-func (d *drill) connect(address string) (*store.Clients, *store.Store) {
+func (d *drill) connect(address string) (*redis.Clients, *store.Store) {
 	d.t.Helper()
-	clients, err := store.Connect(address, store.ConnectOptions{})
+	clients, err := redis.Connect(address, redis.ConnectOptions{})
 	must(d.t, err)
 	d.t.Cleanup(func() { _ = clients.Close() })
 	store, err := store.New(clients, store.Config{Clock: d.clock})

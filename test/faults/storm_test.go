@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -75,7 +75,7 @@ func (c *chaos) rage(ctx context.Context) error {
 	client := c.server.Client(c.t)
 	for ctx.Err() == nil {
 		err := c.await(func() (bool, error) {
-			_, err := client.Pipelined(c.ctx, func(p redis.Pipeliner) error {
+			_, err := client.Pipelined(c.ctx, func(p goredis.Pipeliner) error {
 				for _, command := range c.storm.gust(c.policy.Name) {
 					p.RPush(c.ctx, c.store.Keys.Control, command)
 				}
@@ -185,7 +185,7 @@ func (c *chaos) strew(order []int) {
 		switch {
 		case err == nil:
 			c.strewn[l.counter]++
-		case !store.Answered(err):
+		case !redis.Answered(err):
 			c.doubtful[l.counter]++
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -59,7 +60,7 @@ var (
 // read reads what was added to the journal since it was last read.
 func (d *drill) read(y *tally) {
 	d.t.Helper()
-	var entries []redis.XMessage
+	var entries []goredis.XMessage
 	d.until("the journal", func() (ok bool, err error) {
 		entries, err = d.clients.Read.XRange(d.ctx, d.store.Keys.Journal, cmp.Or(y.seen, "-"), "+").Result()
 		return true, err
@@ -94,7 +95,7 @@ func (d *drill) sum(y *tally) {
 	y.results = y.events[model.EventSuccess] + y.events[model.EventFailure] + y.outdated
 }
 
-func (y *tally) note(entry redis.XMessage) {
+func (y *tally) note(entry goredis.XMessage) {
 	told := store.Told(entry.Values)
 	event := model.Event(fmt.Sprint(told["event"]))
 	attempt := fmt.Sprint(told["attempt_uid"])
@@ -220,7 +221,7 @@ func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err != nil && store.Answered(err):
+	case err != nil && redis.Answered(err):
 		r.refused += messages
 	case err != nil:
 		r.unknown += messages
@@ -277,10 +278,10 @@ func (e entry) deadline() time.Time {
 
 // serve is a worker that knows two lists and JSON: it takes entries out of the input list for good, so many at once, and works on each until the
 // context ends. An entry whose reply is lost is gone, and costs a deadline.
-func serve(ctx context.Context, client redis.UniversalClient, input string, most int64, work func(entry)) error {
+func serve(ctx context.Context, client goredis.UniversalClient, input string, most int64, work func(entry)) error {
 	for ctx.Err() == nil {
 		_, taken, err := client.BLMPop(context.WithoutCancel(ctx), time.Second, "left", most, input).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
+		if err != nil && !errors.Is(err, goredis.Nil) {
 			pause(ctx)
 		}
 		for _, raw := range taken {
@@ -295,7 +296,7 @@ func serve(ctx context.Context, client redis.UniversalClient, input string, most
 }
 
 // push pushes a result until Redis says yes, and notes what Redis says.
-func push(ctx context.Context, client redis.UniversalClient, output string, event model.Event, e entry, note func(begun time.Time, err error)) {
+func push(ctx context.Context, client goredis.UniversalClient, output string, event model.Event, e entry, note func(begun time.Time, err error)) {
 	for {
 		begun := time.Now()
 		err := client.RPush(context.WithoutCancel(ctx), output, fixture.Result(string(event), e.UID, e.AttemptUID)).Err()
@@ -321,7 +322,7 @@ func (d *drill) foreignWorker(wait func(entry)) func(context.Context) error {
 }
 
 // say pushes a success until Redis says yes.
-func (d *drill) say(ctx context.Context, client redis.UniversalClient, e entry) {
+func (d *drill) say(ctx context.Context, client goredis.UniversalClient, e entry) {
 	push(ctx, client, d.store.Keys.Output, model.EventSuccess, e, func(_ time.Time, err error) { d.record.pushed(err, 1, e.AttemptUID) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -208,7 +209,7 @@ func TestAnUpdateFromTheFirstLayoutUnderTrafficNeedsNoRepairByHand(t *testing.T)
 	findings := slices.DeleteFunc(report.Findings, func(f doctor.Finding) bool { return f.Code == "persistence" || f.Code == "outbox" })
 	failIf(t, len(findings) > 0, "want nothing found, found %+v", findings)
 	equal(t, stored, u.unchanged())
-	at := store.Millis(model.Never)
+	at := redis.Millis(model.Never)
 	never := u.Redis.ZCount(u.ctx, k.Late, at, at).Val() // off, never, own and fail-own, and the one that was saved last
 	failIf(t, never != 21, "want 21 models that never succeeded, found %d", never)
 	rejected := u.List(k.Rejected)

@@ -14,9 +14,10 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -73,7 +74,7 @@ func (w *zoneWorld) start(name string) {
 	w.t.Helper()
 	client := w.server.Client(w.t)
 	client.AddHook(w.fault)
-	part := testkit.Got(store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: w.queue, Clock: w.clock.Now}))(w.t)
+	part := testkit.Got(store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: w.queue, Clock: w.clock.Now}))(w.t)
 	w.started++
 	d := &zoneDaemon{store: part, data: w.old, owner: fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), w.started)}
 	var age string
@@ -123,7 +124,7 @@ func (w *zoneWorld) rounds(count int) {
 	}
 }
 
-func (w *zoneWorld) push(client redis.UniversalClient, key string, messages ...string) {
+func (w *zoneWorld) push(client goredis.UniversalClient, key string, messages ...string) {
 	w.t.Helper()
 	for _, message := range messages {
 		must(w.t, client.RPush(w.t.Context(), key, message).Err())
@@ -223,7 +224,7 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 	w.push(client, "q-control", `{"type":"put","uid":"west","rrule":"FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0","timezone":"America/Vancouver"}`)
 	w.rounds(2)
 	const far = 1_800_000_000_000 // in 2027, when the older data had calendars open
-	must(t, client.ZAdd(t.Context(), "q:gates", redis.Z{Score: far, Member: "calendar:night"}, redis.Z{Score: far, Member: "hold:h"}).Err())
+	must(t, client.ZAdd(t.Context(), "q:gates", goredis.Z{Score: far, Member: "calendar:night"}, goredis.Z{Score: far, Member: "hold:h"}).Err())
 	w.start("new dispatcher")
 	w.rounds(5)
 	if calendar, hold := client.ZScore(t.Context(), "q:gates", "calendar:night").Val(), client.ZScore(t.Context(), "q:gates", "hold:h").Val(); calendar == far || hold != far {
@@ -274,7 +275,7 @@ func TestANoteOfZoneDataOfAnotherTypeIsNamedAndStopsNoRound(t *testing.T) {
 	w.start("new dispatcher")
 	w.rounds(2)
 	_, err := w.daemons["new dispatcher"].store.NoteZones(t.Context(), "d")
-	if told, is := store.Misfit(err); !is || !strings.Contains(told, "q:zones holds a list, expected a hash") {
+	if told, is := redis.WrongType(err); !is || !strings.Contains(told, "q:zones holds a list, expected a hash") {
 		t.Errorf("expected the key to be named, found %q, %v", told, err)
 	}
 }

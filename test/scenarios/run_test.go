@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
@@ -33,7 +34,7 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 
 		records, err := q.Store.Load(t.Context(), []string{"table"})
 		must(t, err)
-		if place, err := q.Store.Report().QueuePosition(t.Context(), records["table"]); place.No != 1 || err != nil {
+		if place, err := report.Of(q.Store).QueuePosition(t.Context(), records["table"]); place.No != 1 || err != nil {
 			t.Errorf("expected the first place in line, found %+v, %v", place, err)
 		}
 		stats, err := q.Store.Report().Stats(t.Context())

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -50,7 +51,7 @@ type step struct {
 
 type story struct {
 	t          *testing.T
-	redis      redis.UniversalClient
+	redis      goredis.UniversalClient
 	server     *testkit.Server
 	queue      string
 	dispatcher *dispatcher.Dispatcher
@@ -100,7 +101,7 @@ func (s *story) store(role acl.Role) *store.Store {
 	if s.server.Mini == nil && !s.server.IsCluster() {
 		client = fixture.UsersOn(s.t, s.server, store.DefaultQueue).Client(s.t, role)
 	}
-	store, err := store.New(&store.Clients{Read: client, Write: client, Block: client, Clustered: s.server.IsCluster()},
+	store, err := store.New(&redis.Clients{Read: client, Write: client, Block: client, Clustered: s.server.IsCluster()},
 		store.Config{Queue: s.queue, HistoryCap: 1000, Clock: func() time.Time { return s.now }})
 	must(s.t, err)
 	return store

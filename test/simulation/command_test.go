@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,6 +155,9 @@ func (l lanes) pop(handled []string) (ordered []string) {
 	return ordered
 }
 
+// typesOfBatch is how a batch of items says of which types its keys are.
+var typesOfBatch = regexp.MustCompile(`^(!?[a-z]+ )+$`)
+
 // read notes what a script is to do with the circuit of the queue, and with the heartbeats of pollers and worker pools.
 func (d *deed) read(k store.Keys, command redis.Cmder) {
 	args := command.Args()
@@ -164,6 +168,15 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	keys := all[:count(fmt.Sprint(args[2]))]
 	values := all[len(keys):]
 	switch {
+	case len(values) > 2 && typesOfBatch.MatchString(values[2]):
+		for _, line := range values[3:] {
+			switch words := strings.Split(line, "\t="); {
+			case strings.HasPrefix(line, "\t=input\t"):
+				d.window = count(words[len(words)-1])
+			case strings.HasPrefix(line, "\t=claim\t"):
+				d.commits = words[len(words)-1]
+			}
+		}
 	case keys[0] == k.Due && slices.Contains(keys, k.Dispatchers):
 		d.looks = true
 	case keys[0] == k.Front:
@@ -179,8 +192,6 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 		d.leaves = keys[1] == keys[2]
 	case keys[0] == k.Workers && len(keys) > 1:
 		d.leaves, d.found = values[3] == "", values[3]
-	case slices.Contains(keys, k.ClaimedCommands) && !slices.Contains(keys, k.Control):
-		d.window, d.commits = count(values[2]), values[6]
 	case slices.Contains(keys, k.Pollers), slices.Contains(keys, k.Workers):
 		d.alive = values[1]
 	}

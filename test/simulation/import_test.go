@@ -33,7 +33,7 @@ type luggage struct {
 
 // moving moves models, and reads them as the daemons do: a planted bug may alter that.
 type moving struct {
-	store.Report
+	*store.Store
 	daemons queue
 }
 
@@ -48,11 +48,15 @@ func (m moving) Export(ctx context.Context, uids []string) ([]store.Export, erro
 	}); is {
 		return lie.Export(ctx, uids)
 	}
-	return m.Report.Export(ctx, uids)
+	return m.Store.Report().Export(ctx, uids)
+}
+
+func (m moving) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
+	return m.Store.Report().Histories(ctx, uids, most)
 }
 
 // mover is what an operator moves models by.
-func (w *world) mover() mover { return moving{w.server.store.Report(), w.queue} }
+func (w *world) mover() mover { return moving{w.server.store, w.queue} }
 
 // move does what `refreshd model export --state` and `model import --replace` do.
 func (o *operatorRole) move(ctx context.Context) error {

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -34,8 +35,8 @@ type loops struct {
 }
 
 // client connects without a network: nothing but the loops waits for anything.
-func (l *loops) client() *redis.Client {
-	return redis.NewClient(&redis.Options{
+func (l *loops) client() *goredis.Client {
+	return goredis.NewClient(&goredis.Options{
 		Dialer: l.dial, PoolSize: 50, MaxRetries: -1, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
@@ -68,8 +69,8 @@ func (l *loops) refresh(_ context.Context, attempt *worker.Attempt) error {
 // start starts the loops; stop ends them and returns when they have ended.
 func (l *loops) start(wrap func(store.Pool) queue) (stop func(), err error) {
 	client := l.client()
-	client.AddHook(testkit.Hook(func(_ context.Context, _ []redis.Cmder, next func() error) error { l.count(); return next() }))
-	l.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: queueName})
+	client.AddHook(testkit.Hook(func(_ context.Context, _ []goredis.Cmder, next func() error) error { l.count(); return next() }))
+	l.store, err = store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: queueName})
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -26,8 +27,8 @@ const queueName = "q"
 // server is a miniredis with the clients of one program. It is used by one world after another.
 type server struct {
 	mini  *miniredis.Miniredis
-	read  *redis.Client // repeats a command after a lost reply, as the client of store.Connect for reads does
-	write *redis.Client // never does
+	read  *goredis.Client // repeats a command after a lost reply, as the client of store.Connect for reads does
+	write *goredis.Client // never does
 	store *store.Store
 	grace [2]*store.Store // one that grants none after an outage, and one that does
 
@@ -51,7 +52,7 @@ func newServer(t testing.TB, planted bug) *server {
 		r.mini.Close()
 	})
 	for i, grace := range []time.Duration{store.None, grace} {
-		store, err := store.New(&store.Clients{Read: r.read, Write: r.write, Block: r.write}, store.Config{Queue: queueName, HistoryCap: historyCap, Grace: grace})
+		store, err := store.New(&redis.Clients{Read: r.read, Write: r.write, Block: r.write}, store.Config{Queue: queueName, HistoryCap: historyCap, Grace: grace})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,8 +64,8 @@ func newServer(t testing.TB, planted bug) *server {
 }
 
 // client connects without a network: everything happens in this process and nothing waits for a timer.
-func (r *server) client(repeats bool) *redis.Client {
-	client := redis.NewClient(&redis.Options{
+func (r *server) client(repeats bool) *goredis.Client {
+	client := goredis.NewClient(&goredis.Options{
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return r.mini.Dial() },
 		PoolSize:                 16, // who watches a key keeps a connection while others go on
 		PipelinePoolSize:         -1,
@@ -93,14 +94,14 @@ func (r *server) plant(t testing.TB, planted bug) {
 			text = replaceLine(t, text, planted.mark, planted.line)
 			r.planted[honest], r.planted[digest(honest)] = text, digest(text)
 		}
-		if name == "commit.lua" {
+		if name == "txn.lua" {
 			text = replaceLine(t, text, mostErrors, fmt.Sprintf("local most_errors = %d", fewErrors))
 			r.fewer[honest], r.fewer[digest(honest)] = text, digest(text)
 		}
 	}
 }
 
-// script finds the script with the bug, whichever include its mark stands in. Where several scripts have such a mark, commit.lua is meant.
+// script finds the script with the bug, whichever include its mark stands in. Where several scripts have such a mark, txn.lua is meant.
 func (b bug) script(t testing.TB, sources map[string]string) string {
 	t.Helper()
 	if b.file != "" {
@@ -112,8 +113,8 @@ func (b bug) script(t testing.TB, sources map[string]string) string {
 			found = append(found, name)
 		}
 	}
-	if slices.Contains(found, "commit.lua") {
-		return "commit.lua"
+	if slices.Contains(found, "txn.lua") {
+		return "txn.lua"
 	}
 	if len(found) != 1 {
 		t.Fatalf("expected the mark %q in one script, found it in %d: %s", b.mark, len(found), found)
@@ -182,7 +183,7 @@ type cache struct {
 func newCache() cache { return cache{map[string]bool{}, map[string]bool{}} }
 
 // execute answers for the cache, and passes all else on.
-func (c cache) execute(ctx context.Context, command redis.Cmder, next redis.ProcessHook) error {
+func (c cache) execute(ctx context.Context, command goredis.Cmder, next goredis.ProcessHook) error {
 	args := command.Args()
 	switch about := fmt.Sprint(args[min(1, len(args)-1)]); {
 	case command.Name() == "script" && about == "flush":

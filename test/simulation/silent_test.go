@@ -132,6 +132,6 @@ func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 var silentBugs = []bug{
 	{name: "a sign of an old attempt extends", first: 70, silent: true, store: func(s store.Pool) queue { return gullible{s} }},
 	{name: "a sign is not heard", first: 30, silent: true, lie: liar{record: func(r *store.Record) { r.SilentAfter = 0 }}},
-	{name: "the silence of a worker is not scored", silent: true, mark: "index",
-		line: "local score = place and ARGV[from + place] or '' if word == 'running' and score ~= '' then score = math.max(score, now + 60000) end"},
+	{name: "the silence of a worker is not scored", silent: true, mark: "group",
+		line: rescored("running", "math.max(tonumber(list[i]), now + 60000)")},
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -25,7 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	store.LogTo(nil)
+	redis.LogTo(nil)
 	testkit.Main(m)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -49,7 +50,7 @@ func writing(keys ...string) []string { return marked("%W~", keys) }
 func both(keys ...string) []string { return marked("~", keys) }
 
 func marked(mark string, keys []string) []string {
-	return store.Map(keys, func(key string) string { return mark + key })
+	return redis.Map(keys, func(key string) string { return mark + key })
 }
 
 // grants are those for its scripts, and for what it does besides. A script needs EVALSHA on all keys that are passed to it, and each
@@ -63,7 +64,7 @@ func (p part) grants(keys store.Keys) ([]grant, error) {
 		}
 		// The uid or the name in a key is "*", and a key such as host=example.com "*=*", so that whoever settles circuits cannot set that of the queue.
 		render := strings.NewReplacer("<queue>", keys.Queue, "<uid>", "*", "<name>", "*", "<key>", "*=*", "<owner>", run.owner).Replace
-		for _, key := range scripts.ReadHeader(script).Keys() {
+		for _, key := range indexed(scripts.ReadHeader(script).Keys()) {
 			pattern := render(key.Pattern)
 			passed[pattern] = true
 			if strings.Contains(script, "'TYPE'") { // it looks at the types of its keys
@@ -93,6 +94,21 @@ func (p part) grants(keys store.Keys) ([]grant, error) {
 	}
 	grants := []grant{{[]string{"evalsha"}, both(slices.Sorted(maps.Keys(passed))...)}}
 	return append(append(grants, merge(touched)...), p.direct...), nil
+}
+
+// indexed are keys with one of each index in the place of <queue>:<index>.
+func indexed(keys []scripts.Key) (all []scripts.Key) {
+	for _, key := range keys {
+		names := []string{key.Pattern}
+		if key.Pattern == "<queue>:<index>" {
+			names = redis.Map(store.ScoreIndexes[:], func(index store.ScoreIndex) string { return "<queue>:" + index.Name })
+		}
+		for _, key.Pattern = range names {
+			key.Commands = slices.Clip(key.Commands)
+			all = append(all, key)
+		}
+	}
+	return all
 }
 
 func merge(touched map[string]map[string]bool) (grants []grant) {

@@ -34,7 +34,7 @@ func models(k scope) []grant {
 	}
 }
 
-// What commit.lua does with the ids of commands and with replies, for those who handle commands from the control list.
+// What txn.lua does with the ids of commands and with replies, for those who handle commands from the control list.
 var (
 	commandIDs = []string{"zscore", "zadd", "zcount", "zremrangebyrank"}
 	replying   = []string{"rpush", "ltrim", "expire"}
@@ -43,8 +43,7 @@ var (
 // numbers is what store.Stats has for a monitor.
 func numbers(k scope) []grant {
 	return []grant{
-		allow("zcard zcount zrange", reading(k.Due, k.Urgent, k.Running, k.Failing, k.Disabled, k.Parked, k.ParkedBy(all), k.Gates, k.StaleAt,
-			k.Late, k.Stale, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
+		allow("zcard zcount zrange", reading(k.ScoreSets()...), reading(k.ParkedBy(all), k.Gates, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
 		allow("llen", reading(k.Input, k.Output, k.Control, k.Claimed(all), k.Rejected)),
 		allow("xlen", reading(k.Journal)),
 		allow("xlen xrange xinfo|groups xpending", reading(k.Outbox)),
@@ -56,7 +55,7 @@ func numbers(k scope) []grant {
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}, {"move-entries.lua", all}},
+		runs: []run{{"read-due.lua", nobody}, {"txn.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}, {"move-entries.lua", all}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input}},
@@ -91,7 +90,7 @@ func dispatcher(k scope) part {
 
 func poller(k scope) part {
 	p := part{
-		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
+		runs: []run{{"claim-messages.lua", all}, {"txn.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
@@ -112,7 +111,7 @@ func poller(k scope) part {
 			// It walks over the models of a bulk.
 			allow("hgetall", reading(k.Bulk(all))),
 			allow("zrange", reading(k.Bulks)),
-			allow("zcard zscan", reading(k.Failing, k.Disabled, k.Parked, k.Late, k.Stale, k.Running)),
+			allow("zcard zscan", reading(k.StatusSets("")...)),
 			allow("scard sscan", reading(k.Label(all))),
 			allow("lrange", reading(k.Input, k.Rejected)),
 			allow("lrange", reading(k.History(all))), // by which guards doubt a success
@@ -192,7 +191,7 @@ func application(k scope) part {
 func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Leader, k.Notices(all), k.Told(all))
 	lists := reading(k.Input, k.Output, k.Control, k.Rejected, k.Logs, k.Undelivered, k.Wake, k.Front)
-	sets := reading(k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale, k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Failing, k.Disabled, k.Parked, k.Errors, k.PastErrors, k.Recipients(all))
+	sets := reading(append(k.ScoreSets(), k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Errors, k.PastErrors, k.Recipients(all))...)
 	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Orders, k.Zones, k.Heard)
 	streams := reading(k.Journal, k.Outbox)
 	settings := []string{k.queue.Settings}
@@ -224,7 +223,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
+		runs: []run{{"txn.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input, k.Rejected, k.Logs}},
 			{[]string{"ltrim"}, []string{k.Rejected, k.Logs}},

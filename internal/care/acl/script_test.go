@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
@@ -53,7 +54,7 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 		for _, try := range tries[role] {
 			digest := admin.ScriptLoad(t.Context(), try[1]).Val()
 			err := client.EvalSha(t.Context(), digest, []string{try[0]}).Err()
-			failIf(t, err == nil || errors.Is(err, redis.Nil) || !store.Refused(err), "%s: expected %s refused on %s, found %v", role, try[1], try[0], err)
+			failIf(t, err == nil || errors.Is(err, goredis.Nil) || !redis.Refused(err), "%s: expected %s refused on %s, found %v", role, try[1], try[0], err)
 		}
 	}
 	equal(t, before, users.Server.Dump(t))
@@ -80,7 +81,7 @@ func TestAfterAScriptFlushEachRoleWorksAsSoonAsADispatcherOrAPollerDoes(t *testi
 		must(t, admin.ScriptFlush(t.Context()).Err())
 		for _, role := range []acl.Role{acl.Worker, acl.Operator} {
 			err := work(role)
-			failIf(t, !errors.Is(err, store.ErrNotLoaded), "%s alone: expected %v, found %v", role, store.ErrNotLoaded, err)
+			failIf(t, !errors.Is(err, redis.ErrNotLoaded), "%s alone: expected %v, found %v", role, redis.ErrNotLoaded, err)
 		}
 		err := work(loader)
 		failIf(t, err != nil, "%s: expected it to load the scripts, found %v", loader, err)

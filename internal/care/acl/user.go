@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -92,8 +93,8 @@ func NewUser(role Role, queue Queue) (User, error) {
 	if err != nil {
 		return User{}, fmt.Errorf("grant to %s: %w", role, err)
 	}
-	free := store.Map(commands, func(command string) string { return "+" + command })
-	return User{role, name, slices.Concat([]string{"resetchannels", "-@all"}, free, store.Map(grants, grant.String))}, nil
+	free := redis.Map(commands, func(command string) string { return "+" + command })
+	return User{role, name, slices.Concat([]string{"resetchannels", "-@all"}, free, redis.Map(grants, grant.String))}, nil
 }
 
 // session are the commands without keys that a role needs.

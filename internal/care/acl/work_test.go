@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -19,11 +21,11 @@ import (
 
 func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
-	users.Server.Client(t).ZAdd(t.Context(), "q:gates", redis.Z{Score: 1, Member: "hold:h1"})
+	users.Server.Client(t).ZAdd(t.Context(), "q:gates", goredis.Z{Score: 1, Member: "hold:h1"})
 	for _, role := range acl.Roles() {
 		_, err := users.Store(t, role).Report().Stats(t.Context())
 		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
-		failIf(t, reads && err != nil || !reads && !store.Refused(err), "%s: found %v", role, err)
+		failIf(t, reads && err != nil || !reads && !redis.Refused(err), "%s: found %v", role, err)
 	}
 }
 
@@ -56,7 +58,7 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note(viewer.Report().EachSelected(t.Context(), selector, func([]string) error { return nil }))
 		_, err = viewer.Report().Behind(t.Context(), viewer.Keys.Failing, store.Scored{}, 1)
 		note(err)
-		_, err = viewer.Report().LastReasons(t.Context(), []string{"a"})
+		_, err = report.Of(viewer).LastReasons(t.Context(), []string{"a"})
 		note(err)
 		err = errors.Join(failed...)
 		failIf(t, err != nil, "%q: %v", text, err)
@@ -112,7 +114,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	}
 	must(t, open(users.Store(t, acl.Poller)))
 	must(t, owner.Set(ctx, "q:model:text", "text", 0).Err())
-	must(t, owner.ZAdd(ctx, daemon.Keys.Limit("host=h"), redis.Z{Score: 1, Member: "m"}, redis.Z{Score: 1, Member: "text"}).Err())
+	must(t, owner.ZAdd(ctx, daemon.Keys.Limit("host=h"), goredis.Z{Score: 1, Member: "m"}, goredis.Z{Score: 1, Member: "text"}).Err())
 	limiters, err := daemon.Limiters(ctx, []string{"host=h"}, nil, now)
 	failIf(t, err != nil || limiters.Keys["host=h"].Running != 0, "a dispatcher frees slots: %v, %v", limiters, err)
 	first, operated, again := change(viewer), change(operator), change(viewer) // what is so already is not asked for
@@ -121,7 +123,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	}
 	for role, want := range map[acl.Role]bool{acl.Operator: true, acl.Viewer: false} {
 		c := users.Client(t, role)
-		queue, err := store.Open(ctx, &store.Clients{Read: c, Write: c, Block: c}, store.Config{Queue: "q"})
+		queue, err := store.Open(ctx, &redis.Clients{Read: c, Write: c, Block: c}, store.Config{Queue: "q"})
 		must(t, err)
 		err = queue.SetNewErrorAbove(ctx, 9)
 		failIf(t, (err == nil) != want, "%s: expected that it may change settings: %t, found %v", role, want, err)
@@ -138,11 +140,11 @@ func TestWhoMayNotRaiseTheLayoutChangesNothing(t *testing.T) {
 	for name, users := range map[string]*fixture.Users{"one part": fixture.WithUsers(t, "q"), "several": fixture.WithUsersOfParts(t, "q")} {
 		admin := users.Server.Client(t)
 		if name == "several" {
-			must(t, store.Create(t.Context(), &store.Clients{Read: admin, Write: admin}, store.Config{Queue: "q"}, 2))
+			must(t, store.Create(t.Context(), &redis.Clients{Read: admin, Write: admin}, store.Config{Queue: "q"}, 2))
 		}
 		for _, role := range acl.Roles() {
 			client := users.Client(t, role)
-			queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client}, store.Config{Queue: "q"})
+			queue, err := store.Open(t.Context(), &redis.Clients{Read: client, Write: client}, store.Config{Queue: "q"})
 			must(t, err)
 			for _, part := range queue.Parts {
 				must(t, admin.HSet(t.Context(), part.Keys.Stats, "create", 1).Err())

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -27,13 +28,13 @@ type bundle struct {
 	t      *testing.T
 	queue  *store.Queue
 	path   string
-	client redis.UniversalClient
+	client goredis.UniversalClient
 }
 
 func setup(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
 	client := server.Client(t)
-	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
+	queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
 	return &bundle{t, queue, t.TempDir(), client}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -17,7 +17,7 @@ const (
 
 func (c *checker) backlog(ctx context.Context) error {
 	b, err := c.store.Report().Stats(ctx)
-	if _, misfit := store.Misfit(err); err != nil && !misfit { // the checks of keys tell of that
+	if _, misfit := redis.WrongType(err); err != nil && !misfit { // the checks of keys tell of that
 		return err
 	}
 	k := c.store.Keys

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
@@ -107,7 +108,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		do    func(context.Context) error
 		reads []string // of these keys none may have a wrong type
 	}{
-		{c.commands, nil}, {c.preflight, nil}, {c.readTime, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil}, {c.indexes, nil},
+		{c.commands, nil}, {c.preflight, nil}, {c.readTime, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil},
 		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Gates}}, {c.heartbeats, nil}, {c.zoneData, []string{k.Zones}},
 		{c.backlog, nil}, {c.usedPolicies, nil}, {c.unusedPolicies, []string{k.Policies, k.PolicyUses}},
 		{c.errorCounts, []string{k.Errors, k.PastErrors, k.Failing}}, {c.flowTexts, nil}, {c.calendars, []string{k.Calendars, k.Policies}},
@@ -128,7 +129,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 
 func (c *checker) readTime(ctx context.Context) (err error) {
 	mend, there, err := c.store.Fleet().ReadBulk(ctx, store.MendID)
-	if _, misfit := store.Misfit(err); err == nil || misfit { // which is told as any other
+	if _, misfit := redis.WrongType(err); err == nil || misfit { // which is told as any other
 		c.mending = there && mend.EndedAt.IsZero()
 		c.now, err = c.store.Now(ctx)
 	}
@@ -166,12 +167,12 @@ func (c *checker) walk(ctx context.Context) error {
 		want  string
 		check func(context.Context, []string) error // of those of the type that is wanted; nil: nothing else is checked
 	}{
-		{k.Payload, "string", c.orphans(payloadOrphan)}, {k.History, "list", c.orphans(historyOrphan)}, {k.Claimed, "list", c.owned(claimed)},
+		{k.Payload, "string", c.orphans("a payload")}, {k.History, "list", c.orphans("a history")}, {k.Claimed, "list", c.owned(claimed)},
 		{k.Taken, "list", c.owned(taken)}, {k.Reply, "list", nil}, {k.Bulk, "hash", each(c.bulk)}, {k.Error, "hash", c.fingerprints},
 		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
 	}
-	return store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
+	return redis.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
 		return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", visit) // one may come twice
 	}, func(ctx context.Context, keys []string) (check func() error, err error) {
 		models, err := c.models(ctx, named(keys, k.Model))
@@ -182,7 +183,7 @@ func (c *checker) walk(ctx context.Context) error {
 		keys = slices.DeleteFunc(keys, func(key string) bool { // no poller owns commands, and other payloads are read with their models
 			return key == k.ClaimedCommands || strings.HasPrefix(key, k.Payload(""))
 		})
-		keys = append(keys, store.Map(payloads, k.Payload)...)
+		keys = append(keys, redis.Map(payloads, k.Payload)...)
 		return func() error {
 			err := models()
 			for _, one := range checks {

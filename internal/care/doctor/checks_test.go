@@ -21,10 +21,12 @@ func TestAllPartsOfAnOrphanAreReportedOnce(t *testing.T) {
 		q.ok(q.Redis.RPush(t.Context(), k.History("x"), "{}").Err())
 		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Due, 1e13, "x").Err())
 		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Running, 1e13, "x").Err())
+		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Failing, 1e12, "y").Err())
+		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Parked, 1e12, "y").Err())
 		for _, repair := range []bool{false, true} {
 			report := q.check(Options{Repair: repair})
-			failIf(t, len(report.Findings) != 4 || report.Total(Error) != map[bool]int{false: 4, true: 0}[repair],
-				"expected each of four once, found\n%s", report)
+			failIf(t, len(report.Findings) != 6 || report.Total(Error) != map[bool]int{false: 6, true: 0}[repair],
+				"expected each of six once, found\n%s", report)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
@@ -34,7 +34,7 @@ func (c *checker) errorCounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := c.in.ErrorCounts(ctx, store.Map(doubtful, func(is inspect.ErrorCount) string { return is.ID }))
+	after, err := c.in.ErrorCounts(ctx, redis.Map(doubtful, func(is inspect.ErrorCount) string { return is.ID }))
 	if err != nil {
 		return err
 	}

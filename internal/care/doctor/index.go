@@ -3,25 +3,13 @@ package doctor
 import (
 	"context"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
 func indexWrong(of store.KeyKind) kind {
-	return kind{string(of) + "-wrong", Error, "in ", repairIndexes}
-}
-
-func (c *checker) indexes(ctx context.Context) error {
-	for _, kind := range []store.KeyKind{store.KeyFailing, store.KeyDisabled, store.KeyParked} {
-		index := store.Index{Kind: kind}
-		if c.wrongType[c.store.Keys.Index(index)] {
-			continue
-		}
-		if err := c.members(ctx, index); err != nil {
-			return err
-		}
-	}
-	return nil
+	return kind{string(of) + "-wrong", Error, "in ", repairSets}
 }
 
 func (c *checker) index(kind store.KeyKind) func(context.Context, []string) error {
@@ -43,7 +31,7 @@ func each[T any](check func(context.Context, T) error) func(context.Context, []T
 
 // typed picks the names whose keys are of the type that is wanted, or gone, and tells of the others.
 func (c *checker) typed(ctx context.Context, key func(name string) string, want string, names []string) (fit []string, err error) {
-	keys := store.Map(names, key)
+	keys := redis.Map(names, key)
 	types, err := c.store.Report().Types(ctx, keys)
 	if err != nil {
 		return nil, err

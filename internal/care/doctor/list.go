@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -29,7 +30,7 @@ func (c *checker) input(ctx context.Context) error {
 
 // inputEntries checks entries, which were read from a place of the list on, and returns how many of them were removed.
 func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, from int64) (dropped int, err error) {
-	fences, _, err := c.store.Pool().Fences(ctx, store.Map(entries, func(entry store.InputEntry) string { return entry.UID }))
+	fences, _, err := c.store.Pool().Fences(ctx, redis.Map(entries, func(entry store.InputEntry) string { return entry.UID }))
 	if err != nil {
 		return 0, err
 	}

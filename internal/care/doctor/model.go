@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -87,7 +88,7 @@ func (c *checker) model(m *inspect.Inspection) (findings []Finding) {
 	return findings
 }
 
-// state checks that the state makes sense in itself, and then that the due and running sets say the same.
+// state checks that the state makes sense in itself, and then that all sets say the same.
 func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	uid, s := m.Record.UID, &m.Record.State
 	var attempt, busy []string
@@ -115,8 +116,8 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	if len(findings) > 0 {
 		return findings // a state that makes no sense says nothing about the sets
 	}
-	for i, set := range timeSets {
-		findings = append(findings, set.check(m, m.Sets[i])...)
+	for i, set := range store.ScoreIndexes {
+		findings = append(findings, checkSet(set, m, m.Sets[i])...)
 	}
 	for _, s := range m.Indexes {
 		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
@@ -131,7 +132,7 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 		}
 		findings = append(findings, indexWrong(s.Kind).wanting(where).at(uid, found))
 	}
-	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Sets[0].In { // of due
+	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Sets[0].In { // of due, the first
 		return findings
 	}
 	if planned := m.Record.Planned(c.now); !planned.IsZero() { // nothing will ever start it, although its schedule goes on

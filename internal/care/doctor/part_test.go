@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -27,7 +28,7 @@ func inParts(t *testing.T, test func(t *testing.T, q *divided)) {
 		if server.Mini != nil { // of which there is nothing to say
 			q.servers = 0
 		}
-		clients := &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis, Clustered: server.IsCluster()}
+		clients := &redis.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis, Clustered: server.IsCluster()}
 		config := store.Config{Queue: "q", Clock: q.Clock.Now}
 		q.ok(store.Create(t.Context(), clients, config, 3))
 		var err error

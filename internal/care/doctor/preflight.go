@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -21,7 +22,7 @@ const (
 func (c *checker) preflight(ctx context.Context) error {
 	server, untold := c.store.Report().Server(ctx)
 	switch {
-	case untold != nil && !store.Answered(untold):
+	case untold != nil && !redis.Answered(untold):
 		return untold
 	case c.servers[server["run_id"]]:
 		return nil
@@ -30,7 +31,7 @@ func (c *checker) preflight(ctx context.Context) error {
 	switch identity, err := c.store.Report().Identity(ctx); {
 	case err == nil:
 		c.report.Servers = append(c.report.Servers, identity)
-	case !store.Answered(err):
+	case !redis.Answered(err):
 		return err
 	}
 	if err := c.clocks(ctx); err != nil {
@@ -38,11 +39,11 @@ func (c *checker) preflight(ctx context.Context) error {
 	}
 	switch err := c.store.Fleet().ProbeScripts(ctx); {
 	case err == nil:
-	case errors.Is(err, store.ErrNotLoaded):
+	case errors.Is(err, redis.ErrNotLoaded):
 		c.note(scriptsUnknown, "SCRIPT LOAD", "none, and this user may not load them")
-	case !store.Answered(err):
+	case !redis.Answered(err):
 		return err
-	case store.Refused(err):
+	case redis.Refused(err):
 		c.note(scriptsRefused, "EVALSHA", err.Error())
 	default:
 		c.note(scriptsFail, "EVALSHA", err.Error())
@@ -59,7 +60,7 @@ func (c *checker) preflight(ctx context.Context) error {
 func (c *checker) commands(ctx context.Context) error {
 	names, refusals, err := c.store.Report().TryCommands(ctx)
 	for i, refusal := range refusals {
-		if store.Refused(refusal) || refusal != nil && strings.Contains(refusal.Error(), "unknown command") {
+		if redis.Refused(refusal) || refusal != nil && strings.Contains(refusal.Error(), "unknown command") {
 			c.note(commandRefused, names[i], refusal.Error())
 		}
 	}

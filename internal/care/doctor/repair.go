@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
@@ -20,7 +21,6 @@ var (
 	repairWake    = promise("leaves one", "one is left")
 	repairUses    = promise("writes down how many they are", "written down")
 	repairFirst   = promise("writes what the first part has", "it is that of the first part")
-	repairIndexes = promise("writes all its places anew from the model", "all its places are written anew")
 	repairGate    = promise("lets a dispatcher look at it at once", "a dispatcher looks at it at once")
 	repairProbe   = promise("lets another model try it", "another model may try it")
 	repairBulk    = promise("lists it again, and a poller goes on with it", "listed again; a poller goes on with it")
@@ -86,10 +86,10 @@ func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) erro
 
 // despite goes on where Redis answers that it does not take a repair, as with NOREPLICAS, OOM or MISCONF: that is why it was left.
 func (c *checker) despite(left string, err error) (why string, failed error) {
-	if err == nil || !store.Answered(err) {
+	if err == nil || !redis.Answered(err) {
 		return left, err
 	}
-	if _, is := store.Misfit(err); !is { // that is told of as a key
+	if _, is := redis.WrongType(err); !is { // that is told of as a key
 		c.refused = err.Error()
 	}
 	return err.Error(), nil

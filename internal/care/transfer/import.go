@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -223,7 +224,7 @@ func (i *Import) store(t *task, wanted string, here func(*store.Store) (found, s
 
 // importModels imports models of one part. What the queue has already stays as it is.
 func (i *Import) importModels(ctx context.Context, part *store.Store, tasks []*task) error {
-	puts := store.Map(tasks, func(t *task) *model.Command {
+	puts := redis.Map(tasks, func(t *task) *model.Command {
 		return &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}
 	})
 	with := &pastReader{Store: part}
@@ -273,6 +274,6 @@ func (t *task) execute(record *store.Record, put *model.Command, policies model.
 	if err != nil {
 		return model.Decision{}, model.Unchanged, err
 	}
-	here := store.Map(past, func(a model.Attempt) string { return a.Entry() })
+	here := redis.Map(past, func(a model.Attempt) string { return a.Entry() })
 	return record.Import(moved, p, record.Exists, here, now)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -51,7 +52,7 @@ func newModelLine(one *store.Export, own map[string]policy.Policy, state bool) m
 		return l
 	}
 	l.LeftBehind, l.State = m.LeftBehind(), store.StateFields(m)
-	l.History = store.Map(one.Past, func(a model.Attempt) json.RawMessage { return json.RawMessage(a.Entry()) })
+	l.History = redis.Map(one.Past, func(a model.Attempt) json.RawMessage { return json.RawMessage(a.Entry()) })
 	return l
 }
 

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -35,13 +36,13 @@ type queue struct {
 	*store.Queue
 	t      *testing.T
 	server *testkit.Server
-	client redis.UniversalClient
+	client goredis.UniversalClient
 }
 
 func open(t *testing.T, server *testkit.Server, name string, parts int) *queue {
 	t.Helper()
 	client := server.Client(t)
-	clients := &store.Clients{Read: client, Write: client, Block: client}
+	clients := &redis.Clients{Read: client, Write: client, Block: client}
 	config := store.Config{Queue: name, Clock: func() time.Time { return now }}
 	if parts > 1 {
 		must(t, store.Create(t.Context(), clients, config, parts))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -101,7 +102,7 @@ func (r *journalRow) add(other *journalRow) bool {
 func readJournal(ctx context.Context, req *request) (any, error) {
 	j := &journal{By: strings.TrimSpace(req.get("by")), UID: strings.TrimSpace(req.get("uid")), Kind: req.get("kind"), First: req.get("before") == ""}
 	looked, behind := 0, ""
-	err := req.queue.Report().Recent(ctx, req.get("before"), func(position string, e model.JournalEntry) error {
+	err := report.OfQueue(req.queue).Recent(ctx, req.get("before"), func(position string, e model.JournalEntry) error {
 		if looked++; looked > maxEntries {
 			j.Searched = true
 			return errFull

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
@@ -65,7 +66,7 @@ func TestTheJournalTellsOfABulkInOneSentence(t *testing.T) {
 func TestTheJournalOfSeveralPartsIsPagedThroughNewestFirstEachOnce(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.New(t, server)
-		clients := &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}
+		clients := &redis.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}
 		must(t, store.Create(t.Context(), clients, store.Config{Queue: "{bigtables}"}, 3))
 		d := sitAt(t, q, "{bigtables}", q.Redis, nil)
 		const base, many = "/q/%7Bbigtables%7D/", 130

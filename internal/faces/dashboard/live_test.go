@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -171,7 +172,7 @@ func TestOpenPagesAreBounded(t *testing.T) {
 
 func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	q := fixture.Live(t, testkit.Miniredis(t))
-	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{}))(t)
+	queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{}))(t)
 	ticked := make(chan error, 1000)
 	d, err := Open([]*store.Queue{queue}, Config{
 		Listen: "127.0.0.1:0", Clock: time.Now, Tick: time.Millisecond, Grace: time.Minute,
@@ -209,9 +210,9 @@ func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 }
 
 // showToo shows one more queue until the test ends, and tells of each tick of it.
-func showToo(t *testing.T, d *Dashboard, client redis.UniversalClient, config store.Config) <-chan error {
+func showToo(t *testing.T, d *Dashboard, client goredis.UniversalClient, config store.Config) <-chan error {
 	t.Helper()
-	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, config))(t)
+	queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, config))(t)
 	ticked := make(chan error, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

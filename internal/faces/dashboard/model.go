@@ -16,7 +16,9 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -69,7 +71,7 @@ func readModel(ctx context.Context, req *request) (any, error) {
 		return nil, err
 	}
 	view := &modelView{Explanation: e, Record: e.Record, shown: req.zoneOf(&e.Record.Model)}
-	view.Past = store.Map(e.Attempts, func(a model.Attempt) pastRow { return rowOf(&a) })
+	view.Past = redis.Map(e.Attempts, func(a model.Attempt) pastRow { return rowOf(&a) })
 	holds, problem, err := req.queue.Of(e.Record.UID).Fleet().Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {
 		return h.Ended(e.Now) || !h.Selector.Matches(&e.Record.Model, e.Status)
@@ -131,7 +133,7 @@ func writeLog(ctx context.Context, req *request, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log, err := store.ReadLog(ctx, req.queue.Of(uid).Report(), req.get("attempt"))
+	log, err := report.Of(req.queue.Of(uid)).Log(ctx, req.get("attempt"))
 	switch {
 	case err != nil:
 		return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/faces/playground"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -63,7 +64,7 @@ func parseTemplates() (map[string]*html.Template, error) {
 		return nil, fmt.Errorf("read the layout: %w", err)
 	}
 	parsed := map[string]*html.Template{}
-	for _, file := range append(store.Map(pages, func(p *page) string { return p.file }), "login", "problem") {
+	for _, file := range append(redis.Map(pages, func(p *page) string { return p.file }), "login", "problem") {
 		one, err := layout.Clone()
 		if err == nil {
 			one, err = one.ParseFS(templateFiles, file+".html")
@@ -210,7 +211,7 @@ var compressed, _ = gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), g
 func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 	d.render(w, http.StatusNotFound, "problem", &frame{
 		Title: "Not found", Here: "/", Session: len(d.auth.tokens) > 0, Problem: "There is no such page, or no such queue in this dashboard.",
-		Links: store.Map(d.sites.all(), func(s *site) link { return link{Text: s.queue.Name, Address: s.Link("")} }),
+		Links: redis.Map(d.sites.all(), func(s *site) link { return link{Text: s.queue.Name, Address: s.Link("")} }),
 	})
 }
 

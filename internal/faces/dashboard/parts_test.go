@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -17,7 +18,7 @@ import (
 func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.New(t, server)
-		clients := &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}
+		clients := &redis.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}
 		must(t, store.Create(t.Context(), clients, store.Config{Queue: "{bigtables}"}, 3))
 		d := sitAt(t, q, "{bigtables}", q.Redis, nil)
 		queue := d.dashboard.sites.list[0].queue

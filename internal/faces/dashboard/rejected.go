@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -37,7 +37,7 @@ func readRejected(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := store.Map(entries, func(entry operate.Rejected) rejection { return rejection{entry} })
+	all := redis.Map(entries, func(entry operate.Rejected) rejection { return rejection{entry} })
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b rejection) int { return strings.Compare(b.At, a.At) })
 	from, _ := strconv.Atoi(req.get("from")) // other texts begin in front

@@ -12,8 +12,8 @@ import (
 	"github.com/refreshd/refreshd/internal/faces/playground"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -96,7 +96,7 @@ func inWords(err error) string {
 	const notAllowed = "the Redis user of this dashboard may not do this. Ask who runs it for a user of the role operator. ("
 	text := document.OneLine(remedy.Add(err.Error(), err, remedy.Dashboard))
 	switch {
-	case store.Refused(err):
+	case redis.Refused(err):
 		return "Redis refused it: " + notAllowed + text + ")"
 	case strings.Contains(text, "EXECABORT"): // Redis does not say why
 		return "Redis refused it, and nothing was done: most likely " + notAllowed + text + ")"

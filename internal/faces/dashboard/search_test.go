@@ -9,16 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestATextIsUnderstoodAsWhatItIsMostLikelyMeant(t *testing.T) {
 	groups := []operate.Failures{
-		{FailureGroup: store.FailureGroup{ID: "aaaaaaaaaaaa", Models: 40, Text: "http_503: GET <url>: 503 Service Unavailable"}},
-		{FailureGroup: store.FailureGroup{ID: "bbbbbbbbbbbb", Models: 3, Text: "timeout"}},
-		{FailureGroup: store.FailureGroup{ID: "cccccccccccc", Models: 2, Text: "network: dial tcp <ip>: i/o timeout"}},
-		{FailureGroup: store.FailureGroup{ID: "dddddddddddd", Models: 1, Text: "x509: certificate has expired", Reason: "x509: certificate has expired at 17:32"}},
+		{FailureGroup: report.FailureGroup{ID: "aaaaaaaaaaaa", Models: 40, Text: "http_503: GET <url>: 503 Service Unavailable"}},
+		{FailureGroup: report.FailureGroup{ID: "bbbbbbbbbbbb", Models: 3, Text: "timeout"}},
+		{FailureGroup: report.FailureGroup{ID: "cccccccccccc", Models: 2, Text: "network: dial tcp <ip>: i/o timeout"}},
+		{FailureGroup: report.FailureGroup{ID: "dddddddddddd", Models: 1, Text: "x509: certificate has expired", Reason: "x509: certificate has expired at 17:32"}},
 	}
 	for text, want := range map[string][]string{
 		"shop":            {"uid=shop*", "uid=*shop*"},

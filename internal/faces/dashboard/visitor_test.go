@@ -14,9 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -44,7 +45,7 @@ func sit(t *testing.T, server *testkit.Server, change func(*Config)) *visitor {
 }
 
 // sitAt opens the dashboard of a queue that asks Redis by a client; an empty name is that of the fixture.
-func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalClient, change func(*Config)) *visitor {
+func sitAt(t *testing.T, q *fixture.Queue, name string, client goredis.UniversalClient, change func(*Config)) *visitor {
 	t.Helper()
 	d := &visitor{Queue: q, t: t}
 	config := Config{Clock: time.Now, Tick: time.Millisecond}
@@ -55,7 +56,7 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalCl
 		config.Clock = q.Clock.Now // of sessions
 	}
 	var errs [4]error
-	d.queue, errs[0] = store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name, Clock: q.Clock.Now})
+	d.queue, errs[0] = store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name, Clock: q.Clock.Now})
 	d.dashboard, errs[1] = build([]*store.Queue{d.queue}, config)
 	d.dispatcher, errs[2] = dispatcher.New(q.Store, dispatcher.Config{Owner: "dispatcher-1", Tick: 50 * time.Millisecond, Clock: q.Clock.Now})
 	d.poller, errs[3] = poller.New(q.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: q.Clock.Now})

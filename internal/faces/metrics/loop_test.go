@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -84,7 +85,7 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 		queue := &store.Queue{Name: "q"}
 		for _, name := range []string{"a", "b"} {
 			client := server.Client(t)
-			part, err := store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name})
+			part, err := store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name})
 			if err == nil {
 				_, err = part.Report().Stats(t.Context()) // there is a connection
 			}

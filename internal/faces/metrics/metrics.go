@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -72,19 +72,19 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // Watch measures the calls of these clients from now on.
-func (m *Metrics) Watch(clients *store.Clients) {
+func (m *Metrics) Watch(clients *redis.Clients) {
 	if m == nil {
 		return
 	}
-	clients.Watch(m.clock, func(call store.Call) {
+	clients.Watch(m.clock, func(call redis.Call) {
 		if call.Script != "" {
 			m.script.WithLabelValues(call.Script).Observe(call.Took.Seconds())
 		}
 		switch {
 		case call.Err == nil:
-		case store.Refused(call.Err):
+		case redis.Refused(call.Err):
 			m.faults.WithLabelValues("refused").Inc()
-		case store.Answered(call.Err):
+		case redis.Answered(call.Err):
 			m.faults.WithLabelValues("answered").Inc()
 		default:
 			m.faults.WithLabelValues("unreachable").Inc()

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -113,7 +114,7 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 	for _, freshness := range model.Freshnesses {
 		count(queueFreshness, g.Freshness[freshness], string(freshness))
 	}
-	events := store.Map(model.Events, func(event model.Event) string { return string(event) })
+	events := redis.Map(model.Events, func(event model.Event) string { return string(event) })
 	for _, name := range slices.Concat(model.Refusals, model.Particulars, events) { // the fields of <queue>:stats may have others
 		send(queueCounted, prometheus.CounterValue, float64(g.Counters[name]), name)
 	}

@@ -16,10 +16,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -60,9 +61,9 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	t.Helper()
 	queue := fixture.New(t, server)
 	s := &story{Queue: queue, Metrics: metrics.New(metrics.Build{Version: "v1.2.3", Commit: "abc", Go: "go1.26"}, queue.Clock.Now), t: t}
-	s.Watch(&store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis})
+	s.Watch(&redis.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis})
 	name := queue.Store.Keys.Queue
-	whole, err := store.Open(t.Context(), &store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis}, store.Config{Clock: queue.Clock.Now})
+	whole, err := store.Open(t.Context(), &redis.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis}, store.Config{Clock: queue.Clock.Now})
 	must(t, err)
 	s.Metrics.Queue(whole)
 	s.rounds = [2]*metrics.Loop{s.Loop(name, "dispatcher"), s.Loop(name, "poller")}
@@ -226,8 +227,8 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 		k := s.Store.Keys
 		for i := range 50 {
 			s.Redis.HSet(t.Context(), k.Stats, fmt.Sprintf("made_up%d", i), i)
-			s.Redis.ZAdd(t.Context(), k.Gates, redis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
-			s.Redis.ZAdd(t.Context(), k.Workers, redis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
+			s.Redis.ZAdd(t.Context(), k.Gates, goredis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
+			s.Redis.ZAdd(t.Context(), k.Workers, goredis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
 		}
 		s.Clock.Turn(2 * time.Second)
 		after := series(s.scrape())

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -63,7 +63,7 @@ func (b *bench) another(routes string) *Notifier {
 	return n
 }
 
-// tell writes entries to the outbox as commit.lua does.
+// tell writes entries to the outbox as txn.lua does.
 func (b *bench) tell(entries ...[]string) {
 	b.t.Helper()
 	for _, fields := range entries {
@@ -164,8 +164,8 @@ func (h *hook) all() []received {
 	return slices.Clone(h.got)
 }
 
-func (b *bench) undelivered() []store.Undelivered {
+func (b *bench) undelivered() []outbox.Undelivered {
 	b.t.Helper()
-	all := testkit.Got(b.Store.Outbox().Undelivered(b.t.Context()))(b.t)
+	all := testkit.Got(outbox.Of(b.Store).Undelivered(b.t.Context()))(b.t)
 	return all
 }

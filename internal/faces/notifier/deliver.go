@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -38,7 +38,7 @@ func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err err
 	if now.UnixMilli() < channel.closed.Load() {
 		return false, nil
 	}
-	recipients, err := n.store.Outbox().DueRecipients(ctx, name, now, maxAtOnce)
+	recipients, err := outbox.Of(n.store).DueRecipients(ctx, name, now, maxAtOnce)
 	errs := make([]error, len(recipients))
 	var delivering sync.WaitGroup
 	for i, recipient := range recipients {
@@ -50,18 +50,18 @@ func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err err
 
 // deliver takes the next message for a recipient in hand, sends it, and stores the outcome.
 func (n *Notifier) deliver(ctx context.Context, c *Channel, recipient string, now time.Time) error {
-	outbox := n.store.Outbox()
-	mailbox, err := outbox.ReadMailbox(ctx, c.Name, recipient, maxDigest)
+	box := outbox.Of(n.store)
+	mailbox, err := box.ReadMailbox(ctx, c.Name, recipient, maxDigest)
 	if err != nil {
 		return err
 	}
 	next, until := c.next(mailbox.Delivery, len(mailbox.Notices), now)
 	if next.Size == 0 {
-		_, err := outbox.Settle(ctx, mailbox, store.Settlement{Delivery: next, Next: until, At: now})
+		_, err := box.Settle(ctx, mailbox, outbox.Settlement{Delivery: next, Next: until, At: now})
 		return err
 	}
 	next.By = n.owner
-	if taken, err := outbox.Settle(ctx, mailbox, store.Settlement{Delivery: next, Next: now.Add(c.timeout + margin), At: now}); err != nil || !taken {
+	if taken, err := box.Settle(ctx, mailbox, outbox.Settlement{Delivery: next, Next: now.Add(c.timeout + margin), At: now}); err != nil || !taken {
 		return err
 	}
 	_, address, _ := strings.Cut(recipient, " ")
@@ -73,7 +73,7 @@ func (n *Notifier) deliver(ctx context.Context, c *Channel, recipient string, no
 	defer cancel()
 	var failed error
 	if c.list != "" {
-		failed = outbox.PushToList(sending, c.list, mailbox.Notices[:next.Size])
+		failed = box.PushToList(sending, c.list, mailbox.Notices[:next.Size])
 	} else {
 		failed = c.sender.send(sending, m)
 	}
@@ -81,18 +81,18 @@ func (n *Notifier) deliver(ctx context.Context, c *Channel, recipient string, no
 	if err != nil {
 		return err
 	}
-	_, err = outbox.Settle(ctx, mailbox, n.settle(c, mailbox, &m, failed, after))
+	_, err = box.Settle(ctx, mailbox, n.settle(c, mailbox, &m, failed, after))
 	return err
 }
 
 // settle decides how a mailbox goes on after a message was sent, or failed.
-func (n *Notifier) settle(c *Channel, mailbox *store.Mailbox, m *message, failed error, now time.Time) store.Settlement {
+func (n *Notifier) settle(c *Channel, mailbox *outbox.Mailbox, m *message, failed error, now time.Time) outbox.Settlement {
 	next := mailbox.Delivery
 	size := next.Size
 	next.By, next.Size, next.Error = "", 0, ""
 	if failed == nil {
 		next.Tries = 0
-		return store.Settlement{Delivery: next, Next: now, Done: size, Counter: "notices_told", At: now}
+		return outbox.Settlement{Delivery: next, Next: now, Done: size, Counter: "notices_told", At: now}
 	}
 	reason := document.Shorten(failed.Error(), document.MaxText)
 	next.Tries++
@@ -110,12 +110,12 @@ func (n *Notifier) settle(c *Channel, mailbox *store.Mailbox, m *message, failed
 			if at.Before(floor) {
 				at = floor
 			}
-			return store.Settlement{Delivery: next, Next: at, Counter: "notices_tries_failed", At: now}
+			return outbox.Settlement{Delivery: next, Next: at, Counter: "notices_tries_failed", At: now}
 		}
 	}
 	n.config.Log.Error().Str("channel", c.Name).Str("recipient", mailbox.Recipient).Int("notices", size).Int("tries", next.Tries).Str("reason", reason).
 		Msg("notifier: a message could not be delivered")
-	return store.Settlement{Delivery: next, Next: floor, Done: size, Counter: "notices_undelivered", Undelivered: reason, At: now}
+	return outbox.Settlement{Delivery: next, Next: floor, Done: size, Counter: "notices_undelivered", Undelivered: reason, At: now}
 }
 
 type digest struct {
@@ -128,10 +128,10 @@ const maxInList = 100
 
 // next decides about the notices that wait for a recipient: how the delivery goes on, with the next Size notices as its message, or until when they
 // wait. Neither: nothing waits, and the delivery is forgotten.
-func (c *Channel) next(d store.Delivery, waiting int, now time.Time) (next store.Delivery, until time.Time) {
+func (c *Channel) next(d outbox.Delivery, waiting int, now time.Time) (next outbox.Delivery, until time.Time) {
 	switch {
 	case waiting == 0:
-		return store.Delivery{}, time.Time{}
+		return outbox.Delivery{}, time.Time{}
 	case d.Size > 0: // it was tried before, or whoever had it in hand is dead
 		d.Size = min(d.Size, waiting)
 		return d, time.Time{}

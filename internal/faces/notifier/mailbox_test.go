@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -75,9 +75,9 @@ func TestAWebhookThatAsksToBeLeftAloneIsToldNothingOfOtherModelsEither(t *testin
 
 func TestANoticeLinksToItsModelAndAMailNamesItsQueue(t *testing.T) {
 	const dashboard = "https://refreshd.example.com/q/bigtables"
-	about := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "disabled", "uid": "a/b?c&d"}})
+	about := noticeOf("bigtables", dashboard, outbox.Entry{ID: "1-0", Fields: map[string]string{"event": "disabled", "uid": "a/b?c&d"}})
 	failIf(t, about["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a%2Fb%3Fc%26d", "found the link %s", about["link"])
-	other := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "circuit_opened", "key": "h"}})
+	other := noticeOf("bigtables", dashboard, outbox.Entry{ID: "1-0", Fields: map[string]string{"event": "circuit_opened", "key": "h"}})
 	failIf(t, other["link"] != "", "found a link of no model: %s", other["link"])
 	own := testkit.Got(readTemplates(""))(t)
 	subject, text, html, err := own.render(message{notices: []Notice{about}})

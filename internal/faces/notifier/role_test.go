@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
@@ -43,11 +44,11 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	failIf(t, left != 0, "%d entries are left", left)
 	must(t, b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered, `{"channel":"all","recipient":"all","notices":["{}"]}`).Err())
 	operator := users.Store(t, acl.Operator)
-	all, err := operator.Outbox().Undelivered(t.Context())
+	all, err := outbox.Of(operator).Undelivered(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	if moved, err := operator.Outbox().RequeueUndelivered(t.Context(), all); err != nil || moved != 1 {
+	if moved, err := outbox.Of(operator).RequeueUndelivered(t.Context(), all); err != nil || moved != 1 {
 		t.Error(moved, err)
 	}
 	users.ExpectNoRefusal(t)

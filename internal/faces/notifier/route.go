@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/outbox"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -22,9 +24,9 @@ const routeBatch = 500
 // Route routes entries of the outbox to the mailboxes of their recipients: first those that a dead notifier has left, then new ones. more: there may
 // be others.
 func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
-	entries, err := n.store.Outbox().AdoptOutbox(ctx, n.adopt, routeBatch)
+	entries, err := outbox.Of(n.store).Adopt(ctx, n.adopt, routeBatch)
 	if err == nil && len(entries) == 0 {
-		entries, err = n.store.Outbox().ReadOutbox(ctx, routeBatch)
+		entries, err = outbox.Of(n.store).Read(ctx, routeBatch)
 	}
 	if err != nil || len(entries) == 0 {
 		return false, err
@@ -43,14 +45,14 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	routed := store.Map(entries, func(entry store.OutboxEntry) store.Routed { return n.route(entry, models[entry.Fields[fieldUID]], now) })
-	_, err = n.store.Outbox().Route(ctx, routed)
+	routed := redis.Map(entries, func(entry outbox.Entry) outbox.Routed { return n.route(entry, models[entry.Fields[fieldUID]], now) })
+	_, err = outbox.Of(n.store).Route(ctx, routed)
 	return true, err
 }
 
 // route decides who gets an entry, and from when on. The model is that of the entry; nil: it is about none.
-func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.Time) store.Routed {
-	routed := store.Routed{ID: entry.ID}
+func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time) outbox.Routed {
+	routed := outbox.Routed{ID: entry.ID}
 	notice, _ := json.Marshal(noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry)) // texts only
 	for _, name := range n.routes.channelsFor(entry, about, now) {
 		channel := n.routes.channels[name]
@@ -72,7 +74,7 @@ func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.
 			_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
 			recipient += " " + strconv.Itoa(int(hash.Sum32()%maxAtOnce))
 		}
-		routed.Told = append(routed.Told, store.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: string(notice)})
+		routed.Told = append(routed.Told, outbox.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: string(notice)})
 	}
 	return routed
 }
@@ -84,7 +86,7 @@ func (c *Channel) divided() bool {
 }
 
 // channelsFor are the channels to which an entry goes, each once.
-func (r *Routes) channelsFor(entry store.OutboxEntry, about *store.Record, now time.Time) (names []string) {
+func (r *Routes) channelsFor(entry outbox.Entry, about *store.Record, now time.Time) (names []string) {
 	for _, to := range r.routes {
 		if !slices.Contains(to.events, entry.Fields[fieldEvent]) {
 			continue
@@ -130,7 +132,7 @@ const (
 )
 
 // noticeOf is the notice of an entry; dashboard is the address of the queue there, or empty.
-func noticeOf(queue, dashboard string, entry store.OutboxEntry) Notice {
+func noticeOf(queue, dashboard string, entry outbox.Entry) Notice {
 	n := make(Notice, len(entry.Fields)+3)
 	maps.Copy(n, entry.Fields)
 	n[fieldID], n[fieldQueue] = queue+"/"+entry.ID, queue

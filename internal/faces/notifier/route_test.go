@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -53,21 +53,21 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 		routes := fmt.Sprintf(strings.Replace(hookRoutes, "[1m, 5m]", "[1m]", 1), h.URL)
 		b := setup(t, server, routes)
 		b.tell(disabled("m1", ""), disabled("m2", ""))
-		if entries, err := b.Store.Outbox().ReadOutbox(t.Context(), 1); err != nil || len(entries) != 0 {
+		if entries, err := outbox.Of(b.Store).Read(t.Context(), 1); err != nil || len(entries) != 0 {
 			t.Fatal("the first call makes the group", entries, err)
 		}
-		if entries, err := b.Store.Outbox().ReadOutbox(t.Context(), 1); err != nil || len(entries) != 1 {
+		if entries, err := outbox.Of(b.Store).Read(t.Context(), 1); err != nil || len(entries) != 1 {
 			t.Fatal(entries, err)
 		} // and dies
 		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
 		now := b.Clock.Now()
-		line, err := b.Store.Outbox().ReadMailbox(t.Context(), "ops", "ops", maxDigest)
+		line, err := outbox.Of(b.Store).ReadMailbox(t.Context(), "ops", "ops", maxDigest)
 		if err != nil || len(line.Notices) != 2 {
 			t.Fatal(line, err)
 		}
 		next, _ := b.routes.channels["ops"].next(line.Delivery, len(line.Notices), now)
 		next.By = "a dead one"
-		if taken, err := b.Store.Outbox().Settle(t.Context(), line, store.Settlement{Delivery: next, Next: now.Add(30 * time.Second), At: now}); err != nil || !taken {
+		if taken, err := outbox.Of(b.Store).Settle(t.Context(), line, outbox.Settlement{Delivery: next, Next: now.Add(30 * time.Second), At: now}); err != nil || !taken {
 			t.Fatal(taken, err)
 		}
 		b.round(b.Notifier)

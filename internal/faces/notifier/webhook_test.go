@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
@@ -163,14 +163,14 @@ routes:
 		}
 		n := b.another(fmt.Sprintf(hookRoutes, well.URL)) // the same name is another place now
 		kept[0].Channel, kept[0].Recipient = "ops", "ops"
-		moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1])
+		moved, err := outbox.Of(b.Store).RequeueUndelivered(t.Context(), kept[:1])
 		stopIf(t, err != nil || moved != 1, "requeued %d, %v", moved, err)
-		moved, err = b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1])
+		moved, err = outbox.Of(b.Store).RequeueUndelivered(t.Context(), kept[:1])
 		failIf(t, err != nil || moved != 0, "requeued %d again, %v", moved, err)
 		b.round(n)
 		got := well.all()
 		failIf(t, len(got) != 2 || got[0].id != got[1].id, "want the requeued message under its id, got %+v", got)
-		dropped, err := b.Store.Outbox().DropUndelivered(t.Context(), kept)
+		dropped, err := outbox.Of(b.Store).DropUndelivered(t.Context(), kept)
 		failIf(t, err != nil || dropped != 2 || len(b.undelivered()) != 0, "dropped %d, %v", dropped, err)
 	})
 }
@@ -222,21 +222,21 @@ func TestWhatARecipientIsToldNext(t *testing.T) {
 	hook := &webhook{}
 	for name, test := range map[string]struct {
 		above, waiting int
-		before, after  store.Delivery
+		before, after  outbox.Delivery
 		until          time.Duration // from now; 0: at once
 	}{
-		"nothing waits":               {above: 1, before: store.Delivery{Since: since, Sent: 1}},
-		"the first":                   {above: 2, waiting: 1, after: store.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
-		"several":                     {above: 2, waiting: 3, after: store.Delivery{Size: 3, Since: now.UnixMilli(), Sent: 2}},
-		"no more than may be":         {above: 2, waiting: 2, after: store.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
-		"the last that may be":        {above: 2, waiting: 1, before: store.Delivery{Since: since, Sent: 1}, after: store.Delivery{Size: 1, Since: since, Sent: 2}},
-		"more than are left":          {above: 2, waiting: 2, before: store.Delivery{Since: since, Sent: 1}, after: store.Delivery{Size: 2, Since: since, Sent: 2}},
-		"too many within the time":    {above: 2, waiting: 9, before: store.Delivery{Since: since, Sent: 2}, after: store.Delivery{Since: since, Sent: 2}, until: 4 * time.Minute},
-		"one in hand, whatever waits": {above: 2, waiting: 9, before: store.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}, after: store.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}},
-		"one in hand that was cut":    {above: 2, waiting: 3, before: store.Delivery{Size: 4}, after: store.Delivery{Size: 3}},
-		"no digests":                  {waiting: 9, after: store.Delivery{Size: 1}},
-		"the clock was set back meanwhile": {above: 1, waiting: 1, before: store.Delivery{Since: now.Add(time.Hour).UnixMilli(), Sent: 1},
-			after: store.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
+		"nothing waits":               {above: 1, before: outbox.Delivery{Since: since, Sent: 1}},
+		"the first":                   {above: 2, waiting: 1, after: outbox.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
+		"several":                     {above: 2, waiting: 3, after: outbox.Delivery{Size: 3, Since: now.UnixMilli(), Sent: 2}},
+		"no more than may be":         {above: 2, waiting: 2, after: outbox.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
+		"the last that may be":        {above: 2, waiting: 1, before: outbox.Delivery{Since: since, Sent: 1}, after: outbox.Delivery{Size: 1, Since: since, Sent: 2}},
+		"more than are left":          {above: 2, waiting: 2, before: outbox.Delivery{Since: since, Sent: 1}, after: outbox.Delivery{Size: 2, Since: since, Sent: 2}},
+		"too many within the time":    {above: 2, waiting: 9, before: outbox.Delivery{Since: since, Sent: 2}, after: outbox.Delivery{Since: since, Sent: 2}, until: 4 * time.Minute},
+		"one in hand, whatever waits": {above: 2, waiting: 9, before: outbox.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}, after: outbox.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}},
+		"one in hand that was cut":    {above: 2, waiting: 3, before: outbox.Delivery{Size: 4}, after: outbox.Delivery{Size: 3}},
+		"no digests":                  {waiting: 9, after: outbox.Delivery{Size: 1}},
+		"the clock was set back meanwhile": {above: 1, waiting: 1, before: outbox.Delivery{Since: now.Add(time.Hour).UnixMilli(), Sent: 1},
+			after: outbox.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
 	} {
 		c := &Channel{sender: hook, digest: digest{test.above, 5 * time.Minute}}
 		after, until := c.next(test.before, test.waiting, now)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/remedy"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -245,7 +245,7 @@ func (s *Explanation) running() string {
 const forever = 365 * 24 * time.Hour
 
 // inLine tells how many are taken before a model, and when it is.
-func inLine(place store.QueuePosition) string {
+func inLine(place report.QueuePosition) string {
 	text := words.Count(place.No-1, "is", "are") + " before it"
 	if wait, unit := place.Wait(), time.Second; wait > 0 {
 		if wait >= time.Minute {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/remedy"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -27,33 +28,33 @@ type Explanation struct {
 	m         *model.Model
 	zone      *time.Location
 	face      remedy.Face
-	place     store.QueuePosition // of a queued attempt
-	alike     store.FailureGroup  // by which the model is failing
+	place     report.QueuePosition // of a queued attempt
+	alike     report.FailureGroup  // by which the model is failing
 	admission store.Admission
 }
 
 // Read reads all that is told of a model that must be stored.
-func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, error) {
-	found, attempts, err := ReadPast(ctx, store, uid)
+func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, error) {
+	found, attempts, err := ReadPast(ctx, part, uid)
 	if err != nil {
 		return nil, err
 	}
-	if err := found.ReadLiveness(ctx, store); err != nil {
+	if err := found.ReadLiveness(ctx, part); err != nil {
 		return nil, err
 	}
 	record := found.Record
 	s := &Explanation{Shown: found, Attempts: attempts, m: &record.Model, zone: ZoneOf(&record.Model)}
-	if s.admission, err = store.Report().Admission(ctx, s.m, s.Now); err != nil {
+	if s.admission, err = part.Report().Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
 	s.Forecast, s.Gate = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
-		if s.place, err = store.Report().QueuePosition(ctx, record); err != nil {
+		if s.place, err = report.Of(part).QueuePosition(ctx, record); err != nil {
 			return nil, err
 		}
 	}
 	if id := record.FingerprintID; id != "" {
-		if s.alike, err = store.Report().FailingAlike(ctx, id); err != nil {
+		if s.alike, err = report.Of(part).FailingAlike(ctx, id); err != nil {
 			return nil, err
 		}
 	}

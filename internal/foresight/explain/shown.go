@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -85,7 +86,7 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 			uids = append(uids, r.UID)
 		}
 	}
-	reasons, err := part.Report().LastReasons(ctx, uids)
+	reasons, err := report.Of(part).LastReasons(ctx, uids)
 	var gates model.Blockers
 	if err == nil && slices.ContainsFunc(found, func(one Shown) bool { return one.Record.Parked() }) {
 		gates, err = part.Fleet().Blockers(ctx)

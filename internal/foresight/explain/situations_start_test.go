@@ -3,7 +3,7 @@ package explain
 import (
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -41,7 +41,7 @@ var starting = []situation{
 	{"no dispatcher", daily, "", "06:30", without(model.RoleDispatcher, 0), nil},
 	{"a silent dispatcher", daily, "", "06:30", without(model.RoleDispatcher, 30*time.Minute), nil},
 	{"no room", daily, "", "06:30", func(w *world) {
-		w.liveness.Queued, w.liveness.Held, w.place = 40, 10, store.QueuePosition{No: 43, Rate: 0.5}
+		w.liveness.Queued, w.liveness.Held, w.place = 40, 10, report.QueuePosition{No: 43, Rate: 0.5}
 	}, nil},
 	{"run by hand", daily, "05:00 run", "05:00:01", nil, nil},
 	{"saved with refresh: now", daily, `05:00 put "refresh":"now",` + daily, "05:00:01", nil, nil},
@@ -52,7 +52,7 @@ var starting = []situation{
 var running = []situation{
 	{"in line", daily, "06:00 start", "06:00:02", nil, nil},
 	{"behind others", daily, "06:00 start", "06:05", func(w *world) {
-		w.place, w.liveness.Queued, w.liveness.Held = store.QueuePosition{No: 3, Rate: 0.1}, 3, 1
+		w.place, w.liveness.Queued, w.liveness.Held = report.QueuePosition{No: 3, Rate: 0.1}, 3, 1
 	}, nil},
 	{"no worker", daily, "06:00 start", "06:20", func(w *world) {
 		without(model.RoleWorker, 0)(w)

@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -25,8 +26,8 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 	kind, name := gate.Split()
 	pipe := s.Clients.Read.TxPipeline()
 	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates, string(gate))
-	var text, slots *redis.StringCmd
-	var circuit *redis.SliceCmd
+	var text, slots *goredis.StringCmd
+	var circuit *goredis.SliceCmd
 	switch kind {
 	case model.BlockerHold:
 		text = pipe.HGet(ctx, s.Keys.Holds, name)
@@ -37,7 +38,7 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 	case model.BlockerCircuit:
 		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), store.CircuitFields...)
 	}
-	err := store.ExecReads(ctx, pipe)
+	err := redis.ExecReads(ctx, pipe)
 	state := BlockerState{Parked: parked.Val(), Listed: score.Err() == nil, Opens: now}
 	if state.Listed {
 		state.Look = time.UnixMilli(int64(score.Val())).UTC()
@@ -67,20 +68,20 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 	if opens.After(now) {
 		state.Opens = opens
 	}
-	return state, store.Wrap(err, "read a gate")
+	return state, redis.Wrap(err, "read a gate")
 }
 
 // RecheckBlocker lets a dispatcher look at a gate at now.
 func (s Part) RecheckBlocker(ctx context.Context, gate model.Blocker, now time.Time) error {
-	err := s.Clients.Write.ZAdd(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
-	return store.Wrap(err, "let a dispatcher look at a gate")
+	err := s.Clients.Write.ZAdd(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
+	return redis.Wrap(err, "let a dispatcher look at a gate")
 }
 
 // OldestRecheck is the gate at which a dispatcher was to look first; false: there is none.
 func (s Part) OldestRecheck(ctx context.Context) (gate model.Blocker, at time.Time, found bool, err error) {
 	first, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Gates, 0, 0).Result()
 	if err != nil || len(first) == 0 {
-		return "", at, false, store.Wrap(err, "read when gates are looked at")
+		return "", at, false, redis.Wrap(err, "read when gates are looked at")
 	}
 	name, _ := first[0].Member.(string)
 	return model.Blocker(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil

@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/fingerprint"
@@ -16,7 +17,7 @@ func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	failing, _ := model.ParseSelector("status=failing") // it always parses, and no other model has a fingerprint
 	err := s.Report().EachSelected(ctx, failing, func(uids []string) error {
-		ids, err := store.ReadEach(ctx, s.Clients.Read, "read the fingerprints of models", uids, func(pipe redis.Pipeliner, uid string) *redis.StringCmd {
+		ids, err := redis.ReadEach(ctx, s.Clients.Read, "read the fingerprints of models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
 			return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError)
 		})
 		for _, id := range ids {
@@ -43,17 +44,17 @@ func (s Part) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, erro
 	return s.errorCounts(ctx, s.Clients.Read.Pipeline(), ids)
 }
 
-func (s Part) errorCounts(ctx context.Context, pipe redis.Pipeliner, ids []string) ([]ErrorCount, error) {
-	scores := store.Map(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
-	changes := store.Map(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
-	ttls := store.Map(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
-	err := store.ExecReads(ctx, pipe)
+func (s Part) errorCounts(ctx context.Context, pipe goredis.Pipeliner, ids []string) ([]ErrorCount, error) {
+	scores := redis.Map(ids, func(id string) *goredis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
+	changes := redis.Map(ids, func(id string) *goredis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
+	ttls := redis.Map(ids, func(id string) *goredis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
+	err := redis.ExecReads(ctx, pipe)
 	counts := make([]ErrorCount, len(ids))
 	for i, id := range ids {
 		change := append(changes[i].Val(), nil, nil) // of a key of another type there are none
-		counts[i] = ErrorCount{ID: id, Counted: int64(scores[i].Val()), kept: ttls[i].Val() == -1, expires: ttls[i].Val() > 0, began: store.Text(change[0]), ended: store.Text(change[1])}
+		counts[i] = ErrorCount{ID: id, Counted: int64(scores[i].Val()), kept: ttls[i].Val() == -1, expires: ttls[i].Val() > 0, began: redis.Text(change[0]), ended: redis.Text(change[1])}
 	}
-	return counts, store.Wrap(err, "read the counts of fingerprints")
+	return counts, redis.Wrap(err, "read the counts of fingerprints")
 }
 
 // Agrees reports whether so many models are counted, and the hash is kept while there are any and no longer.
@@ -65,20 +66,20 @@ func (c ErrorCount) Agrees(models int64) bool {
 // nothing changes.
 func (s Part) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
 	errors, past, known := s.Keys.Errors, s.Keys.PastErrors, s.Keys.Error(was.ID)
-	written, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	written, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		is, err := s.errorCounts(ctx, tx.Pipeline(), []string{was.ID})
 		return err == nil && is[0] == was, err
-	}, func(pipe redis.Pipeliner) {
+	}, func(pipe goredis.Pipeliner) {
 		if models > 0 {
-			pipe.ZAdd(ctx, errors, redis.Z{Score: float64(models), Member: was.ID})
+			pipe.ZAdd(ctx, errors, goredis.Z{Score: float64(models), Member: was.ID})
 			pipe.ZRem(ctx, past, was.ID)
 			pipe.Persist(ctx, known)
 			return
 		}
 		pipe.ZRem(ctx, errors, was.ID)
-		pipe.ZAdd(ctx, past, redis.Z{Score: float64(now.UnixMilli()), Member: was.ID})
+		pipe.ZAdd(ctx, past, goredis.Z{Score: float64(now.UnixMilli()), Member: was.ID})
 		pipe.Expire(ctx, past, 24*time.Hour)
 		pipe.Expire(ctx, known, 24*time.Hour)
 	}, errors, known)
-	return written, store.Wrap(err, "recount the models of a fingerprint")
+	return written, redis.Wrap(err, "recount the models of a fingerprint")
 }

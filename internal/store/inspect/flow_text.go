@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -22,7 +23,7 @@ type FlowText struct {
 // FlowTexts reads holds, limits and calendars at now.
 func (s Part) FlowTexts(ctx context.Context, now time.Time) ([]FlowText, error) {
 	keys := []string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}
-	hashes, err := store.ReadEach(ctx, s.Clients.Read, "read holds, limits and calendars", keys, func(pipe redis.Pipeliner, key string) *redis.MapStringStringCmd {
+	hashes, err := redis.ReadEach(ctx, s.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
 	if err != nil {
@@ -78,7 +79,7 @@ func (s Part) CopyFlowText(ctx context.Context, one FlowText, other *store.Store
 func (s Part) LacksCalendar(ctx context.Context, policyName, calendar string) (bool, error) {
 	pipe := s.Clients.Read.TxPipeline()
 	text, stored := pipe.HGet(ctx, s.Keys.Policies, policyName), pipe.HExists(ctx, s.Keys.Calendars, calendar)
-	if err := store.ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the calendars of a policy: %w", err)
 	}
 	p, err := s.Report().ParsePolicy(text.Val())

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -28,11 +29,7 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 			all = append(all, IndexMembership{Index: store.Index{Kind: kind, Name: name}, Says: true, At: at})
 		}
 	}
-	add(store.KeyFailing, "", m.FailingSince)
-	scores := m.Scores()
-	add(store.KeyDisabled, "", scores.Disabled)
-	add(store.KeyParked, "", scores.Parked)
-	add(store.KeyGate, string(m.ParkedBy), scores.Parked)
+	add(store.KeyGate, string(m.ParkedBy), m.Scores().Parked)
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		add(store.KeyLimit, name, m.DeadlineAt)
 	}
@@ -55,12 +52,12 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 			all = append(all, asked{m.Record.UID, &m.Indexes[i]})
 		}
 	}
-	for chunk := range slices.Chunk(all, store.ScanCount) {
+	for chunk := range slices.Chunk(all, redis.ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		replies := store.Map(chunk, func(one asked) *redis.Cmd {
+		replies := redis.Map(chunk, func(one asked) *goredis.Cmd {
 			return sendMembership(ctx, pipe, s.Keys.Index(one.Index), one.Scored(), one.uid)
 		})
-		if err := store.ExecReads(ctx, pipe); err != nil {
+		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return fmt.Errorf("read indexes: %w", err)
 		}
 		for i, reply := range replies {
@@ -94,7 +91,7 @@ func (c *Inspection) place(index store.Index) *IndexMembership {
 // Orphans picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
 // what is picked is to be read again.
 func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
-	said, err := store.ReadEach(ctx, s.Clients.Read, "read what models say of an index", uids, func(pipe redis.Pipeliner, uid string) *redis.StringCmd {
+	said, err := redis.ReadEach(ctx, s.Clients.Read, "read what models say of an index", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
 		return pipe.HGet(ctx, s.Keys.Model(uid), index.Field())
 	})
 	for i, uid := range uids {

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -19,25 +20,25 @@ func Of(part *store.Store) Part { return Part{part} }
 
 // SetBack makes a heartbeat from the future one of now. An owner that lives gives its own soon; one that is forgotten stays so.
 func (s Part) SetBack(ctx context.Context, heartbeat store.Heartbeat, now time.Time) error {
-	by := redis.ZAddArgs{XX: true, LT: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: heartbeat.Owner}}}
+	by := goredis.ZAddArgs{XX: true, LT: true, Members: []goredis.Z{{Score: float64(now.UnixMilli()), Member: heartbeat.Owner}}}
 	err := s.Clients.Write.ZAddArgs(ctx, heartbeat.Key, by).Err()
-	return store.Wrap(err, fmt.Sprintf("set back the heartbeat of %q", heartbeat.Owner))
+	return redis.Wrap(err, fmt.Sprintf("set back the heartbeat of %q", heartbeat.Owner))
 }
 
 // TrimWake shortens the wake list to the one token that is enough.
 func (s Part) TrimWake(ctx context.Context) error {
-	return store.Wrap(s.Clients.Write.LTrim(ctx, s.Keys.Wake, 0, 0).Err(), "trim the wake list")
+	return redis.Wrap(s.Clients.Write.LTrim(ctx, s.Keys.Wake, 0, 0).Err(), "trim the wake list")
 }
 
 // AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
 func (s Part) AddExpiredPoller(ctx context.Context, owner string) error {
-	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Pollers, redis.Z{Score: 0, Member: owner}).Err()
-	return store.Wrap(err, fmt.Sprintf("list poller %q again", owner))
+	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Pollers, goredis.Z{Score: 0, Member: owner}).Err()
+	return redis.Wrap(err, fmt.Sprintf("list poller %q again", owner))
 }
 
 // DropInput removes an entry of the input list as it was read, and returns how many still stood there: one or none. The caller has
 // found that its attempt is over, which no attempt ever ceases to be.
 func (s Part) DropInput(ctx context.Context, entry string) (int, error) {
 	dropped, err := s.Clients.Write.LRem(ctx, s.Keys.Input, 1, entry).Result()
-	return int(dropped), store.Wrap(err, "drop entries of the input list")
+	return int(dropped), redis.Wrap(err, "drop entries of the input list")
 }

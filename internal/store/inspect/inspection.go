@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -23,8 +24,8 @@ type Inspection struct {
 	// Schedule says what of schedule and retry window cannot be read; empty: all can.
 	Schedule string
 
-	Sets [6]Membership // its places in the sets of models by a time, see TimeSets
-	// Indexes are its places in the indexes in which it says that it stands, and in the one that was asked for.
+	Sets []Membership // its places in store.ScoreIndexes
+	// Indexes are its places in the sets of labels, gates and limits in which it says that it stands, and in the one that was asked for.
 	Indexes []IndexMembership
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
@@ -41,12 +42,6 @@ type Membership struct {
 
 // At reports whether the uid stands in the set with exactly this time.
 func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at.UnixMilli()) }
-
-// TimeSets are the keys of the sets of models by a time, in the order of Inspection.Sets.
-func (s Part) TimeSets() []string {
-	k := &s.Keys
-	return []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
-}
 
 // Inspect reads at most store.ScanCount models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read
 // again with InspectAtomically.
@@ -83,34 +78,32 @@ func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...st
 }
 
 // inspect reads models, and in the same pipeline their places in the indexes that are asked for of each; nil: in none.
-func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, asked map[string][]store.Index) ([]*Inspection, error) {
+func (s Part) inspect(ctx context.Context, uids []string, pipe goredis.Pipeliner, asked map[string][]store.Index) ([]*Inspection, error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	reads := store.Map(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
-	members := store.Map(uids, func(uid string) any { return uid })
-	scores := store.Map(s.TimeSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
-	if err := store.ExecReads(ctx, pipe); err != nil {
+	reads := redis.Map(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
+	members := redis.Map(uids, func(uid string) any { return uid })
+	places := redis.Map(s.Keys.ScoreSets(), func(key string) *goredis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	inspections := store.Map(reads, func(read func() *Inspection) *Inspection { return read() })
-	for i := range inspections {
-		for at := range scores {
-			inspections[i].Sets[at] = readMembership(scores[at], i)
-		}
+	inspections := redis.Map(reads, func(read func() *Inspection) *Inspection { return read() })
+	for i, m := range inspections {
+		m.Sets = redis.Map(places, func(reply *goredis.Cmd) Membership { return readMembership(reply, i) })
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
 }
 
 // sendInspection asks for all of a model; read makes an inspection of the replies.
-func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
+func (s Part) sendInspection(ctx context.Context, uid string, pipe goredis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
 	k, m := &s.Keys, new(Inspection)
 	hash, payload := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid))
-	var history *redis.IntCmd
+	var history *goredis.IntCmd
 	if asked != nil {
 		history = pipe.Exists(ctx, k.History(uid))
 	}
-	places := store.Map(asked[uid], func(index store.Index) *redis.Cmd {
+	places := redis.Map(asked[uid], func(index store.Index) *goredis.Cmd {
 		return sendMembership(ctx, pipe, k.Index(index), index.Scored(), uid)
 	})
 	return func() *Inspection {
@@ -120,10 +113,10 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 		}
 		m.Field, m.Record.Fault = m.Record.Fault, ""
 		m.Record.ReplyTo, m.Record.Wire = s.Fleet().ReplyTo(), s.Wire()
-		if m.Record.Payload, err = payload.Result(); err != nil && !store.Missing(err) {
+		if m.Record.Payload, err = payload.Result(); err != nil && !redis.Missing(err) {
 			m.PayloadBroken = err.Error()
 		}
-		m.Payload = !store.Missing(err)
+		m.Payload = !redis.Missing(err)
 		if asked == nil {
 			return m
 		}
@@ -140,7 +133,7 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 }
 
 // sendMembership asks for the places of many uids in a sorted set, or of one in a set, by one command. Unlike redis.ZMScore, its reply tells none from 0.
-func sendMembership(ctx context.Context, pipe redis.Pipeliner, key string, sorted bool, uids ...any) *redis.Cmd {
+func sendMembership(ctx context.Context, pipe goredis.Pipeliner, key string, sorted bool, uids ...any) *goredis.Cmd {
 	args := []any{"sismember", key}
 	if sorted {
 		args[0] = "zmscore"
@@ -148,7 +141,7 @@ func sendMembership(ctx context.Context, pipe redis.Pipeliner, key string, sorte
 	return pipe.Do(ctx, append(args, uids...)...)
 }
 
-func readMembership(reply *redis.Cmd, at int) Membership {
+func readMembership(reply *goredis.Cmd, at int) Membership {
 	value, err := reply.Result()
 	if all, sorted := value.([]any); sorted {
 		value = all[at]
@@ -168,9 +161,9 @@ func readMembership(reply *redis.Cmd, at int) Membership {
 
 // resolveInspections puts policy and schedule in force and notes what cannot be.
 func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection) error {
-	records := store.Map(inspections, func(c *Inspection) *store.Record { return c.Record })
+	records := redis.Map(inspections, func(c *Inspection) *store.Record { return c.Record })
 	policies, err := s.Policies(ctx, store.PolicyNames(slices.Values(records)))
-	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+	if err != nil && !goredis.HasErrorPrefix(err, "WRONGTYPE") {
 		return err
 	}
 	for _, c := range inspections {
@@ -189,7 +182,7 @@ func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection)
 func (s Part) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
 	pipe := s.Clients.Read.TxPipeline()
 	named, text := pipe.HGet(ctx, s.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.Keys.Policies, name)
-	if err := store.ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the policy of a model: %w", err)
 	}
 	_, err := s.Report().ParsePolicy(text.Val()) // none is an empty text, which cannot be read either
@@ -216,11 +209,11 @@ func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	keys := store.Map(uids, s.Keys.Model)
+	keys := redis.Map(uids, s.Keys.Model)
 	if found, err := s.Clients.Read.Exists(ctx, keys...).Result(); err != nil || found == int64(len(keys)) {
-		return nil, store.Wrap(err, "look for models")
+		return nil, redis.Wrap(err, "look for models")
 	}
-	exist, err := store.ReadEach(ctx, s.Clients.Read, "look for models", uids, func(pipe redis.Pipeliner, uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
+	exist, err := redis.ReadEach(ctx, s.Clients.Read, "look for models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
 	for i, uid := range uids {
 		if err == nil && exist[i] == 0 {
 			without = append(without, uid)
@@ -234,7 +227,7 @@ func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string
 func (s Part) OwnedList(ctx context.Context, list, owners, owner string) (entries int64, heartbeat time.Time, known bool, err error) {
 	pipe := s.Clients.Read.TxPipeline()
 	length, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
-	err = store.Wrap(store.ExecReads(ctx, pipe), fmt.Sprintf("read the list of %q", owner))
+	err = redis.Wrap(redis.ExecReads(ctx, pipe), fmt.Sprintf("read the list of %q", owner))
 	// A set of owners that cannot be read tells nothing about this one.
-	return length.Val(), time.UnixMilli(int64(seen.Val())).UTC(), !store.Missing(seen.Err()), err
+	return length.Val(), time.UnixMilli(int64(seen.Val())).UTC(), !redis.Missing(seen.Err()), err
 }

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -11,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.LogTo(nil)
+	redis.LogTo(nil)
 	testkit.Main(m)
 }
 

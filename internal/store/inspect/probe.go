@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
 // LostProbes picks the circuits, by their keys, whose probe no running attempt makes, with the uids of those probes. Circuit and model are read
 // one after the other; DropProbe looks at both at once.
 func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]string, err error) {
-	probes, err := store.ReadEach(ctx, s.Clients.Read, "read probes", keys, func(pipe redis.Pipeliner, key string) *redis.StringCmd {
+	probes, err := redis.ReadEach(ctx, s.Clients.Read, "read probes", keys, func(pipe goredis.Pipeliner, key string) *goredis.StringCmd {
 		return pipe.HGet(ctx, s.Keys.Circuit(key), "probe")
 	})
 	if err != nil {
@@ -37,9 +37,9 @@ func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]st
 }
 
 // probes reports whether a model makes the probe of a circuit, or makes it no more.
-func (s Part) probes(ctx context.Context, pipe redis.Pipeliner, uid, key string) (bool, error) {
+func (s Part) probes(ctx context.Context, pipe goredis.Pipeliner, uid, key string) (bool, error) {
 	probe, counted := pipe.HGet(ctx, s.Keys.Circuit(key), "probe"), pipe.HGet(ctx, s.Keys.Model(uid), "counted_by")
-	if err := store.ExecReads(ctx, pipe); err != nil {
+	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the probe of a circuit: %w", err)
 	}
 	state := model.State{Counted: counted.Val()}
@@ -48,13 +48,13 @@ func (s Part) probes(ctx context.Context, pipe redis.Pipeliner, uid, key string)
 
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.
 func (s Part) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
-	gate := redis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerCircuit, key))}
-	dropped, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	gate := goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerCircuit, key))}
+	dropped, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		is, err := s.probes(ctx, tx.Pipeline(), uid, key)
 		return !is, err
-	}, func(pipe redis.Pipeliner) {
+	}, func(pipe goredis.Pipeliner) {
 		pipe.HDel(ctx, s.Keys.Circuit(key), "probe")
 		pipe.ZAddXX(ctx, s.Keys.Gates, gate)
 	}, s.Keys.Circuit(key), s.Keys.Model(uid))
-	return dropped, store.Wrap(err, "drop the probe of a circuit")
+	return dropped, redis.Wrap(err, "drop the probe of a circuit")
 }

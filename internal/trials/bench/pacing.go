@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -83,7 +83,7 @@ func (p *pacing) work(ctx context.Context) error {
 
 func (p *pacing) follow(ctx context.Context) error {
 	for len(p.late.Applied) < p.plan.Paced {
-		entries, next, err := p.bench.Store.Report().Tail(context.WithoutCancel(ctx), p.position)
+		entries, next, err := report.Of(p.bench.Store).Tail(context.WithoutCancel(ctx), p.position)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (b *Bench) Paced(ctx context.Context, plan Plan, first int) (late Lateness,
 	if err != nil {
 		return late, err
 	}
-	position := store.TailStart
+	position := report.TailStart
 	if len(entries) > 0 {
 		position = entries[0].ID
 	}

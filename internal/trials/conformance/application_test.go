@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -121,8 +122,8 @@ func awaitSuccess(t *testing.T, users *fixture.Users) {
 	app := testkit.Got(client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{}))(t)
 	must(t, testkit.Only(app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}})))
 	viewer := users.Store(t, acl.Viewer)
-	for after := store.TailStart; ; {
-		entries, next, err := viewer.Report().Tail(t.Context(), after)
+	for after := report.TailStart; ; {
+		entries, next, err := report.Of(viewer).Tail(t.Context(), after)
 		must(t, err)
 		for _, e := range entries {
 			if e.UID == "tbl_2" && e.Event == model.EventSuccess {

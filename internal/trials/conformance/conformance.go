@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -133,7 +133,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	if address.Topology != redisurl.Single || address.TLS {
 		return report, document.Refuse("redis", "the URL of a single Redis without TLS, as all that the worker says to it is counted", address.String())
 	}
-	clients, err := store.Connect(config.Redis, store.ConnectOptions{ClientName: "refreshd-conformance"})
+	clients, err := redis.Connect(config.Redis, redis.ConnectOptions{ClientName: "refreshd-conformance"})
 	if err != nil {
 		return report, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -147,7 +148,7 @@ func playReply(ctx context.Context, s *stage) {
 func playOrders(ctx context.Context, s *stage) {
 	s.put(ctx, "a", succeed)
 	s.until(ctx, "a", model.EventSuccess)
-	pools := store.Map(s.owners(ctx), store.PoolName)
+	pools := redis.Map(s.owners(ctx), store.PoolName)
 	if len(pools) == 0 {
 		return
 	}

@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/worker"
@@ -92,7 +93,7 @@ func (h heedless) Answer(ctx context.Context, owner string, answers []store.Answ
 func workOn(ctx context.Context, part func(store.Pool) worker.Queue) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	clients, err := store.Connect(os.Getenv("REDIS_URL"), store.ConnectOptions{})
+	clients, err := redis.Connect(os.Getenv("REDIS_URL"), redis.ConnectOptions{})
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func workOn(ctx context.Context, part func(store.Pool) worker.Queue) error {
 		return err
 	}
 	concurrency, _ := strconv.Atoi(os.Getenv("REFRESHD_CONCURRENCY"))
-	pool, err := worker.NewForParts(store.Map(queue.Pools(), part), refresh, worker.Config{
+	pool, err := worker.NewForParts(redis.Map(queue.Pools(), part), refresh, worker.Config{
 		Concurrency: concurrency, FenceEvery: 100 * time.Millisecond, Grace: 300 * time.Millisecond, SignsEvery: time.Second,
 	})
 	if err != nil {
@@ -150,12 +151,12 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 
 // workNaively is how a first worker looks: it takes as many attempts as it gets, does one after the other, listens to nobody, and tries nothing again.
 func workNaively(ctx context.Context) error {
-	options, err := redis.ParseURL(os.Getenv("REDIS_URL"))
+	options, err := goredis.ParseURL(os.Getenv("REDIS_URL"))
 	if err != nil {
 		return err
 	}
 	options.MaxRetries = -1
-	client, queue := redis.NewClient(options), os.Getenv("REFRESHD_QUEUE")
+	client, queue := goredis.NewClient(options), os.Getenv("REFRESHD_QUEUE")
 	for {
 		_, taken, err := client.BLMPop(ctx, time.Second, "left", 10, queue+"-input").Result()
 		if err != nil { // nothing came, or there is no Redis

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -97,7 +97,7 @@ var scenarios = []scenario{
 }
 
 // Names are those of all scenarios.
-func Names() []string { return store.Map(scenarios, func(s scenario) string { return s.name }) }
+func Names() []string { return redis.Map(scenarios, func(s scenario) string { return s.name }) }
 
 const (
 	silence = "nothing within the time"

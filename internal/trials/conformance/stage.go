@@ -15,7 +15,9 @@ import (
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -27,7 +29,7 @@ type stage struct {
 	config      *Config
 	concurrency int
 	lease       time.Duration
-	clients     *store.Clients
+	clients     *redis.Clients
 	queue       *store.Queue
 	app         *client.Client
 	proxy       *proxy
@@ -42,7 +44,7 @@ type stage struct {
 }
 
 // play plays one scenario, and removes what it has left in Redis.
-func play(ctx context.Context, config *Config, clients *store.Clients, address redisurl.Address, name string) (s *stage, err error) {
+func play(ctx context.Context, config *Config, clients *redis.Clients, address redisurl.Address, name string) (s *stage, err error) {
 	scenario := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
 	s = &stage{
 		name: name, config: config, concurrency: max(1, scenario.concurrency), lease: cmp.Or(scenario.lease, lease), clients: clients, address: address,
@@ -130,8 +132,8 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 
 // follow tells what happens in a part of the queue.
 func (s *stage) follow(ctx context.Context, part *store.Store) {
-	for after := store.TailStart; ctx.Err() == nil; {
-		entries, next, err := part.Report().Tail(ctx, after)
+	for after := report.TailStart; ctx.Err() == nil; {
+		entries, next, err := report.Of(part).Tail(ctx, after)
 		if err != nil {
 			return // the daemons log it too
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -115,7 +116,7 @@ func run(ctx context.Context, s *servers, config Config) error {
 	}
 	p := progress{
 		store: s.store, out: out, check: newChecklist(), outside: newOutside(s, start, out, workers), complete: config.complete,
-		outbox: store.TailStart, statuses: map[string]status{}, planned: map[string]time.Time{},
+		outbox: report.TailStart, statuses: map[string]status{}, planned: map[string]time.Time{},
 	}
 	out.begin(s.introduction(pages))
 	if err := p.runBeside(ctx, daemons, config.For, config.Log); err != nil {

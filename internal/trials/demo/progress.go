@@ -9,6 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -68,8 +70,8 @@ type tail struct {
 
 func follow(ctx context.Context, queue *store.Store, news chan<- tail) {
 	var t tail
-	for position := store.TailStart; ctx.Err() == nil && t.err == nil; {
-		t.entries, position, t.err = queue.Report().Tail(ctx, position)
+	for position := report.TailStart; ctx.Err() == nil && t.err == nil; {
+		t.entries, position, t.err = report.Of(queue).Tail(ctx, position)
 		select {
 		case news <- t:
 		case <-ctx.Done():
@@ -114,7 +116,7 @@ func (p *progress) watch(ctx context.Context, news <-chan tail) error {
 
 // read shows transitions, each with the notification that was written with it.
 func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error {
-	notices, position, err := p.store.Report().TailOutbox(ctx, p.outbox)
+	notices, position, err := report.Of(p.store).TailOutbox(ctx, p.outbox)
 	if err != nil {
 		return err
 	}
@@ -147,7 +149,7 @@ func (p *progress) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uids := store.Map(scenarios, func(s scenario) string { return s.uid })
+	uids := redis.Map(scenarios, func(s scenario) string { return s.uid })
 	records, err := p.store.Load(ctx, uids)
 	if err != nil {
 		return err

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -23,7 +24,7 @@ type servers struct {
 	site   string       // the address of the feeds
 	daemon *store.Store // for the daemons
 	store  *store.Store // for everybody else, with connections of its own
-	client redis.UniversalClient
+	client goredis.UniversalClient
 	dir    string
 
 	closers []func() error // in the order of opening
@@ -66,15 +67,15 @@ func open(port int, queue string) (s *servers, err error) {
 	return s, err
 }
 
-func (s *servers) connect() (*store.Clients, error) {
-	clients, err := store.Connect(s.redis.URL(), store.ConnectOptions{ClientName: "refreshd-demo"})
+func (s *servers) connect() (*redis.Clients, error) {
+	clients, err := redis.Connect(s.redis.URL(), redis.ConnectOptions{ClientName: "refreshd-demo"})
 	if err == nil {
 		s.onClose(clients.Close)
 	}
 	return clients, err
 }
 
-func (s *servers) openStore(queue string) (*store.Store, redis.UniversalClient, error) {
+func (s *servers) openStore(queue string) (*store.Store, goredis.UniversalClient, error) {
 	clients, err := s.connect()
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,206 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+var (
+	routeNotices   = redis.LoadScript("route-notices.lua")
+	settleNotices  = redis.LoadScript("settle-notices.lua")
+	requeueNotices = redis.LoadScript("requeue-notices.lua")
+)
+
+// Bounds of what waits for recipients.
+const (
+	maxLine        = 10_000 // notices that wait for one recipient
+	maxUndelivered = 1_000  // messages that could not be delivered
+	maxTold        = 10_000 // notices in a list for other programs
+)
+
+// Routed is an entry of the outbox, and who is told of it.
+type Routed struct {
+	ID     string // of the entry
+	Nobody int    // how many of its routes lead to nobody
+	Told   []Addressed
+}
+
+// Addressed is a notice for one recipient.
+type Addressed struct {
+	Channel   string
+	Recipient string // begins with the name of the channel; another one of the channel differs behind it
+	At        time.Time
+	Notice    string // JSON
+}
+
+// Route puts entries of the outbox in the lines of their recipients and acknowledges them, all of one entry or nothing. An entry that another
+// notifier has routed is left alone. It returns how many were routed.
+func (o Outbox) Route(ctx context.Context, entries []Routed) (routed int, err error) {
+	if len(entries) == 0 {
+		return 0, nil
+	}
+	keys, args := []string{o.store.Keys.Outbox, o.store.Keys.Stats, o.store.Keys.Deliveries}, []any{notifierGroup, maxLine}
+	for _, entry := range entries {
+		args = append(args, entry.ID, entry.Nobody, len(entry.Told))
+		for _, told := range entry.Told {
+			keys = append(keys, o.store.Keys.Recipients(told.Channel), o.store.Keys.Notices(told.Recipient))
+			args = append(args, told.Recipient, redis.Millis(told.At), told.Notice)
+		}
+	}
+	routed, err = redis.RunScript(ctx, o.store.Clients.Write, routeNotices, keys, args...).Int()
+	return routed, redis.Wrap(err, "route entries of the outbox")
+}
+
+// DueRecipients are recipients of a channel that may be told something by now, those that wait longest first.
+func (o Outbox) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
+	by := &goredis.ZRangeBy{Min: "-inf", Max: redis.Millis(now), Count: int64(limit)}
+	recipients, err := o.store.Clients.Read.ZRangeByScore(ctx, o.store.Keys.Recipients(channel), by).Result()
+	return recipients, redis.Wrap(err, "read who is to be told")
+}
+
+// Delivery is how far the telling of one recipient is.
+type Delivery struct {
+	// By is who has the message in hand.
+	By string `json:"by,omitempty"`
+	// Size is how many notices the message in hand holds: the first that wait. Every try tells the same. 0: there is none.
+	Size int `json:"size,omitempty"`
+	// Tries is how often that message was tried in vain.
+	Tries int `json:"tries,omitempty"`
+	// Error is why it was, last.
+	Error string `json:"error,omitempty"`
+	// Since is when the window began in which Sent messages were sent, in Unix ms.
+	Since int64 `json:"since,omitempty"`
+	Sent  int   `json:"sent,omitempty"`
+}
+
+func (d Delivery) text() string {
+	if d == (Delivery{}) {
+		return ""
+	}
+	text, _ := json.Marshal(d) // texts and numbers only
+	return string(text)
+}
+
+// Mailbox is what waits for a recipient.
+type Mailbox struct {
+	Channel, Recipient string
+	Delivery           Delivery
+	Notices            []string // JSON, oldest first; of many the first
+
+	text string // of the delivery
+}
+
+// ReadMailbox reads what waits for a recipient, at most so many notices.
+func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
+	pipe := o.store.Clients.Read.Pipeline()
+	delivery, notices := pipe.HGet(ctx, o.store.Keys.Deliveries, recipient), pipe.LRange(ctx, o.store.Keys.Notices(recipient), 0, int64(most)-1)
+	_, err := pipe.Exec(ctx)
+	line := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
+	_ = json.Unmarshal([]byte(line.text), &line.Delivery) // what cannot be read begins anew
+	return line, redis.Wrap(redis.IgnoreMissing(err), "read what a recipient is told")
+}
+
+// Settlement is what becomes of the line of a recipient.
+type Settlement struct {
+	Delivery Delivery
+	Next     time.Time // when it is told next; zero: nothing waits
+	Done     int       // how many of its notices are done with
+	Counter  string    // where these are counted; empty: nowhere
+	// Undelivered says why they could not be delivered; empty: they were, or are not done with.
+	Undelivered string
+	At          time.Time
+}
+
+// Settle says what has become of a line since it was read; false: somebody else has it in hand, and nothing has changed.
+func (o Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool, error) {
+	k := &o.store.Keys
+	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries, k.Undelivered, k.Stats}
+	lost := ""
+	if to.Undelivered != "" {
+		text, _ := json.Marshal(Undelivered{
+			At: model.FormatTime(to.At), Channel: line.Channel, Recipient: line.Recipient, Reason: to.Undelivered, Tries: to.Delivery.Tries,
+			Notices: line.Notices[:to.Done],
+		}) // texts and numbers only
+		lost, to.Delivery.Tries = string(text), 0
+	}
+	next, first := redis.Millis(to.Next), ""
+	if len(line.Notices) > 0 {
+		first = line.Notices[0]
+	}
+	settled, err := redis.RunScript(ctx, o.store.Clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
+	if settled {
+		line.Delivery, line.text, line.Notices = to.Delivery, to.Delivery.text(), line.Notices[to.Done:]
+	}
+	return settled, redis.Wrap(err, "settle what a recipient is told")
+}
+
+// PushToList gives a message to other programs, in a list that keeps the newest.
+func (o Outbox) PushToList(ctx context.Context, name string, notices []string) error {
+	pipe, key := o.store.Clients.Write.Pipeline(), o.store.Keys.Told(name)
+	pipe.RPush(ctx, key, notices)
+	pipe.LTrim(ctx, key, -maxTold, -1)
+	_, err := pipe.Exec(ctx)
+	return redis.Wrap(err, "push to a list")
+}
+
+// Undelivered is a message that could not be delivered.
+type Undelivered struct {
+	At        string   `json:"at"` // RFC 3339
+	Channel   string   `json:"channel"`
+	Recipient string   `json:"recipient"`
+	Reason    string   `json:"reason"`
+	Tries     int      `json:"tries"`
+	Notices   []string `json:"notices"` // JSON
+
+	text string // as it stands in the list
+}
+
+// ID names the message for people.
+func (u *Undelivered) ID() string { return store.ShortID(u.text) }
+
+// Undelivered reads the messages that could not be delivered, oldest first.
+func (o Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
+	texts, err := o.store.Clients.Read.LRange(ctx, o.store.Keys.Undelivered, 0, -1).Result()
+	all := make([]Undelivered, len(texts))
+	for i, text := range texts {
+		_ = json.Unmarshal([]byte(text), &all[i]) // what cannot be read is empty
+		all[i].text = text
+	}
+	return all, redis.Wrap(err, "read what could not be delivered")
+}
+
+// RequeueUndelivered puts messages back in the lines of their recipients, who are told at once, and returns how many were still kept. After an
+// error it may be repeated.
+func (o Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (moved int, err error) {
+	now, err := o.store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range all {
+		if one.Channel == "" || len(one.Notices) == 0 {
+			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
+		}
+		keys := []string{o.store.Keys.Undelivered, o.store.Keys.Recipients(one.Channel), o.store.Keys.Notices(one.Recipient), o.store.Keys.Deliveries}
+		args := append([]any{one.text, one.Recipient, redis.Millis(now)}, redis.Anys(one.Notices)...)
+		done, err := redis.RunScript(ctx, o.store.Clients.Write, requeueNotices, keys, args...).Int()
+		if moved += done; err != nil {
+			return moved, fmt.Errorf("requeue what could not be delivered: %w", err)
+		}
+	}
+	return moved, nil
+}
+
+// DropUndelivered forgets messages, and returns how many were still kept.
+func (o Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
+	dropped, err = store.DropKept(ctx, o.store, o.store.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
+	return dropped, redis.Wrap(err, "drop what could not be delivered")
+}

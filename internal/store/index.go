@@ -1,0 +1,65 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/model"
+)
+
+// ScoreIndex is a sorted set of the models of a queue, which one function of their state decides.
+type ScoreIndex struct {
+	// Name is that of the set, as in <queue>:due.
+	Name string
+	// Field is the field of the model that its score comes from.
+	Field string
+	// Key is its key.
+	Key func(*Keys) string
+	// Score is at which time a model is a member; zero: it is none.
+	Score func(*model.State) time.Time
+	// written is by which transitions.
+	written written
+	// statuses are those of which all models are members.
+	statuses statuses
+}
+
+// written is which transitions write an index, beside those that change its score.
+type written int
+
+const (
+	onChange written = iota
+	atEnd            // those that end an attempt of a member: an old release may have forgotten it
+	always           // all
+	required         // all, and none is applied where its key is of another type
+)
+
+type statuses []model.Status
+
+// ScoreIndexes are all of them. Commits write them, the doctor checks and repairs them, and roles read them.
+var ScoreIndexes = [...]ScoreIndex{
+	{"due", "refresh_at", func(k *Keys) string { return k.Due }, func(s *model.State) time.Time { return s.Scores().Due }, required, nil},
+	{"urgent", "refresh_at", func(k *Keys) string { return k.Urgent }, func(s *model.State) time.Time { return s.Scores().Urgent }, always, nil},
+	{"running", "deadline_at or the end of its silence", func(k *Keys) string { return k.Running }, (*model.State).ExpiresAt, required, statuses{model.StatusRunning}},
+	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, atEnd, statuses{model.StatusFailing}},
+	{"disabled", "refresh_disabled_at", func(k *Keys) string { return k.Disabled }, func(s *model.State) time.Time { return s.Scores().Disabled }, onChange, statuses{model.StatusDisabled}},
+	{"parked", "refresh_at", func(k *Keys) string { return k.Parked }, func(s *model.State) time.Time { return s.Scores().Parked }, onChange, statuses{model.StatusParked}},
+	{"stale_at", "stale_at", func(k *Keys) string { return k.StaleAt }, func(s *model.State) time.Time { return s.Scores().StaleAt }, onChange, nil},
+	{"late", "stale_at", func(k *Keys) string { return k.Late }, func(s *model.State) time.Time { return s.Scores().Late }, onChange, statuses{model.StatusLate, model.StatusNever}},
+	{"stale", "stale_at", func(k *Keys) string { return k.Stale }, func(s *model.State) time.Time { return s.Scores().Stale }, onChange, statuses{model.StatusStale}},
+}
+
+// ScoreSets are the keys of ScoreIndexes.
+func (k *Keys) ScoreSets() []string {
+	return redis.Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Key(k) })
+}
+
+// StatusSets are the keys of those in which all models of a status stand; without one, of any status.
+func (k *Keys) StatusSets(status model.Status) (sets []string) {
+	for _, index := range ScoreIndexes {
+		if slices.Contains(index.statuses, status) || status == "" && index.statuses != nil {
+			sets = append(sets, index.Key(k))
+		}
+	}
+	return sets
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/internal/redis"
+)
+
+var trimOutbox = redis.LoadScript("trim-outbox.lua")
+
+// TrimOutbox removes from the outbox what all its groups have acknowledged, and what nobody has read in time, of which it returns how many
+// went.
+func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
+	first, err := s.firstUnread(ctx)
+	if err != nil {
+		return 0, err
+	}
+	keys := []string{s.Keys.Outbox, s.Keys.Stats}
+	unread, err = redis.RunScript(ctx, s.Clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
+	return unread, redis.Wrap(err, "trim the outbox")
+}
+
+// firstUnread is the id of the first entry of the outbox that some group has not acknowledged; empty: there is no group. A group only moves
+// forward, so that what lies before that may go at any time.
+func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
+	groups, err := s.Clients.Read.XInfoGroups(ctx, s.Keys.Outbox).Result()
+	if err != nil {
+		if strings.Contains(err.Error(), "no such key") {
+			err = nil
+		}
+		return "", redis.Wrap(err, "read the groups of the outbox")
+	}
+	for _, group := range groups {
+		ms, sequence, _ := strings.Cut(group.LastDeliveredID, "-")
+		n, _ := strconv.ParseUint(sequence, 10, 64) // not an int64: whoever adds an entry by hand may say any
+		unread := ms + "-" + strconv.FormatUint(n+1, 10)
+		if group.Pending > 0 {
+			pending, err := s.Clients.Read.XPending(ctx, s.Keys.Outbox, group.Name).Result()
+			if err != nil {
+				return "", fmt.Errorf("read what is pending in the outbox: %w", err)
+			}
+			if pending.Count > 0 {
+				unread = pending.Lower
+			}
+		}
+		if first == "" || redis.CompareIDs(unread, first) < 0 {
+			first = unread
+		}
+	}
+	return first, nil
+}

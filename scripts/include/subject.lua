@@ -1,0 +1,64 @@
+-- Subjects: their tickets, what they depend on beside their own keys, what is left of them, and the call to a
+-- dispatcher.
+local tickets, wake, moved = 0, nil, {}
+function verbs.tickets(key)
+  tickets = not is_unfit[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
+end
+
+-- ticket draws the number of a start in the order of all that there ever were. Without a count it is 0.
+function verbs.ticket()
+  tickets = tickets and tickets + 1 --@ ticket
+  drawn = string.format('%d', tickets or 0)
+end
+
+function verbs.watch(key, field, value)
+  moved[#moved + 1] = not is_unfit[key] and (redis.call('HGET', key, field) or '') ~= value --@ hold
+end
+
+function verbs.moved(number)
+  return moved[tonumber(number)]
+end
+
+function verbs.refused()
+  return refused[subject]
+end
+
+-- unfitting answers with the error of a key that is no sorted set, once for all items that have it.
+local fitting = {}
+function verbs.unfitting(key)
+  local length = fitting[key] or redis.pcall('ZCARD', key)
+  fitting[key] = type(length) == 'number' and length or nil
+  return type(length) == 'table' and length
+end
+
+-- nothing reports whether no key has the subject for a member, or is of another type.
+function verbs.nothing(...)
+  for _, key in ipairs({...}) do
+    if redis.pcall('ZSCORE', key, subject) then
+      return false
+    end
+  end
+  return true
+end
+
+function verbs.wake(key)
+  wake = key
+end
+
+function verbs.call()
+  wakes = true --@ call
+end
+
+local function call_dispatcher()
+  if wakes and wake and not is_unfit[wake] and redis.call('LLEN', wake) == 0 then --@ wake
+    redis.call('RPUSH', wake, '1')
+  end
+end
+
+-- forget removes members that were added more than a day ago, but not many at once.
+function verbs.forget(key)
+  local old = redis.call('ZCOUNT', key, '-inf', now - day * 1000)
+  if old > 0 then
+    redis.call('ZREMRANGEBYRANK', key, 0, math.min(old, 1000) - 1) --@ forget
+  end
+end

@@ -1,0 +1,84 @@
+-- Applies a batch of items in order. An item is compares, conditions and Redis commands that Go has decided, grouped
+-- into templates: an item names its template and gives its values. A check that fails refuses its item, which then
+-- changes nothing, and the later items about the same subject, which were decided on top of it. Only what depends on
+-- a reply is decided here, by verbs.
+--
+-- KEYS[1..] those of the batch, which is asked for their types, and then those that each item brings:
+--   <queue>:<index> zset ZADD ZREM ZSCORE, <queue>-input list LLEN LPOS LREM LSET RPUSH,
+--   <queue>:claimed:<owner> list LRANGE LREM LTRIM,
+--   <queue>:claimed:control list LRANGE LREM, <queue>:holder string GET, <queue>:rejected list LTRIM RPUSH,
+--   <queue>:journal stream XADD XTRIM, <queue>:outbox stream XADD, <queue>:stats hash HGET HINCRBY,
+--   <queue>:wake list LLEN RPUSH, <queue>:policies hash HSETNX, <queue>:policy_uses hash HSET,
+--   <queue>:commands zset ZADD ZCOUNT ZREMRANGEBYRANK ZSCORE, <queue>:gates zset ZADD, <queue>:holds hash HGET,
+--   <queue>:errors zset ZCARD ZINCRBY ZREM ZSCORE, <queue>:past_errors zset EXPIRE ZADD ZCARD ZREM ZREMRANGEBYSCORE,
+--   <queue>:model:<uid> hash DEL HDEL HMGET HSET ZSCORE, <queue>:history:<uid> list DEL LPUSH LSET LTRIM ZSCORE,
+--   <queue>:payload:<uid> string DEL SET ZSCORE, <queue>:reply:<name> list EXPIRE LTRIM RPUSH,
+--   <queue>:limit:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:rate:<name> string GET SET,
+--   <queue>:circuit:<key> hash EXPIRE HDEL HINCRBY HMGET HSET, <queue>:label:<name> set SADD SREM,
+--   <queue>:parked:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:logs list LTRIM RPUSH,
+--   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
+-- ARGV[1] the instant of the batch in RFC 3339
+-- ARGV[2] the same in Unix ms
+-- ARGV[3] the types of the keys of the batch, which are the first ones; behind "!": nothing is done if it is another
+-- ARGV[4..] lines that run first, groups, lines that run last, and templates, each behind how many there are; and the
+--   items. A template is lines, see step.lua, and "item", behind which are how many values and keys an item has and
+--   whether its subject changes. An item is the number of its template, its subject and its other values
+-- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
+--   command and the owner has lost the command queue), 4 taken (the entry that must be queued is not), 5 full (input),
+--   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
+--   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind
+--   a space stands which key was of another type; and behind the codes a list of those that only help
+-- include: types, misfits, chunks, batch, step
+local groups, finals, templates = {}, {}, {}
+local refused, seen = {}, {} -- subjects: of refused items; of those that wait in a group
+-- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
+-- include: template, group, item
+
+-- take_lines reads lines behind their number.
+local function take_lines(read)
+  local count = math.min(tonumber(ARGV[at]), end_at - at)
+  for i = at + 1, at + count do
+    read(ARGV[i])
+  end
+  at = at + 1 + math.max(0, count)
+end
+take_lines(function(line) run(read_step(line, redis.call)) end)
+take_lines(function(line)
+  groups[#groups + 1] = read_step(line, redis.call)
+  groups[#groups].list = {}
+end)
+find_idle()
+take_lines(function(line)
+  finals[#finals + 1] = read_step(line, redis.pcall)
+  finals[#finals].applied = 0
+end)
+take_lines(function(text) templates[#templates + 1] = read_template(text) end)
+
+local codes = {}
+while at <= end_at do
+  local t = templates[tonumber(ARGV[at])]
+  from, first, subject = at, next_key, ARGV[at + 1]
+  at, next_key = at + t.size, next_key + t.count
+  codes[#codes + 1] = apply(t)
+end
+
+write_groups()
+for _, finish in ipairs(finishes) do
+  finish()
+end
+for _, t in ipairs(templates) do
+  for _, step in ipairs(t.finals) do
+    step.applied = step.applied + t.applied
+  end
+end
+for _, step in ipairs(finals) do
+  if step.count then
+    step.args[step.count] = step.applied
+  end
+  if step.applied > 0 and not step.unfit then
+    run(step) --@ last
+  end
+end
+call_dispatcher()
+codes[#codes + 1] = list_of(unfit)
+return codes
