@@ -100,7 +100,7 @@ func (e *encoder) add(item *Item) {
 	}
 	i := e.txn.Item(item.UID, false)
 	message := e.checkMessage(i, item)
-	i.Unless(int(CodeConflict), int(CodeBlocked), "refused")
+	i.Unrefused(int(CodeConflict))
 	if reason := item.rejected(e.batch.Now); reason != "" {
 		rejected := e.txn.Key(e.keys.Rejected, txn.List)
 		i.Add(e.txn.Group("RPUSH", rejected), i.Put(reason))

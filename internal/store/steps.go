@@ -73,6 +73,7 @@ func (s *steps) compare() {
 	if s.t.attemptUID != "" {
 		attempt = s.Put(s.t.attemptUID)
 	}
+	s.Unrefused(int(CodeConflict))
 	w := s.Equal(int(CodeConflict), int(CodeBroken), "HMGET", rev, attempt).Key(s.model).Text(fieldRev, fieldAttemptUID)
 	if fails, recovers := s.sorts(); fails || recovers {
 		w.Text(FieldError)

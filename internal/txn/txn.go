@@ -64,6 +64,7 @@ func (w *Words) Add(others Words) { *w = append(*w, others...) }
 type Batch struct {
 	keys   []string // of the batch
 	places map[string]Key
+	seen   map[string]bool // subjects
 	types  []byte
 
 	first, groups, last lines
@@ -95,7 +96,7 @@ func (l *lines) add(line []byte) int {
 
 // NewBatch returns an empty batch with room for so many items.
 func NewBatch(items int) *Batch {
-	return &Batch{places: map[string]Key{}, items: make([]any, 0, 20*items), itemKeys: make([]string, 0, 2*items)}
+	return &Batch{places: map[string]Key{}, seen: make(map[string]bool, items), items: make([]any, 0, 20*items), itemKeys: make([]string, 0, 2*items)}
 }
 
 // Key returns the word for a key of the batch. Where it is of another type the items that need it are refused.
@@ -123,10 +124,12 @@ func (b *Batch) Group(command string, key Key) int {
 	return b.groups.add(*new(Words).Text(command).Key(key))
 }
 
-// Item begins an item. When it is refused, so are later items about its subject, if it has one; not where it changes nothing and its message is gone.
+// Item begins an item. When it is refused, so are later items about its subject that are Unrefused, if it has one; not where it changes nothing and its
+// message is gone.
 func (b *Batch) Item(subject string, changes bool) *Item {
 	i := &b.item
-	*i = Item{batch: b, changes: changes, words: i.words[:0], at: len(b.items)}
+	*i = Item{batch: b, changes: changes, again: b.seen[subject], words: i.words[:0], at: len(b.items)}
+	b.seen[subject] = subject != ""
 	b.items = append(b.items, nil, subject)
 	return i
 }
@@ -135,6 +138,7 @@ func (b *Batch) Item(subject string, changes bool) *Item {
 type Item struct {
 	batch    *Batch
 	changes  bool
+	again    bool // an earlier item is about the subject
 	words    Words
 	at, keys int
 }
@@ -198,8 +202,14 @@ func (i *Item) Try(group int, values ...int) { i.line("try", append([]int{group}
 // Last runs a line behind all items, once, if any of those with it is applied.
 func (i *Item) Last(words *Words) { i.line("last", i.batch.last.add(*words)) }
 
-// Equal refuses if an earlier item about the subject was refused, or unless the first replies of a command are some values, by their numbers; of 0
-// none or an empty text. wrong is the code where a key is of another type.
+// Unrefused refuses if an earlier item about the subject was refused.
+func (i *Item) Unrefused(code int) {
+	if i.again {
+		i.Unless(code, code, "refused")
+	}
+}
+
+// Equal refuses unless the first replies of a command are some values, by their numbers; of 0 none or an empty text. wrong is the code where a key is of another type.
 func (i *Item) Equal(code, wrong int, command string, wants ...int) *Words {
 	return i.check(code, wrong, '=', wants).Text(command)
 }
@@ -228,11 +238,8 @@ func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
 
 // End ends the item.
 func (i *Item) End() {
-	flag := 0
-	if i.changes {
-		flag = 1
-	}
-	i.line("item", len(i.batch.items)-i.at, i.keys, flag)
+	number := map[bool]int{true: 1}
+	i.line("item", len(i.batch.items)-i.at, i.keys, number[i.changes], number[i.again])
 	i.batch.items[i.at] = i.batch.templates.add(append(i.words, '\n')[1:])
 }
 

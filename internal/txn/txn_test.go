@@ -29,7 +29,7 @@ func TestItemsThatDifferInTheirValuesShareATemplate(t *testing.T) {
 		"now", int64(5), "list stream !zset hash ",
 		1, "\t=open\t@1", 1, "\t=ZADD\t@3", 1, "\t=HINCRBY\t@4\t=starts\t+",
 		1, "check 2 6 = 2 0\t=HMGET\t%0 hash\t=rev\t=attempt\nfields 3\t=status\ndo\t=HSET\t%0 hash\t=rev\t$2\t~\t#\n" +
-			"help\t=XADD\t@2\t=*\t~\nadd 1 4 1\nlast 1\nitem 5 1 1\n",
+			"help\t=XADD\t@2\t=*\t~\nadd 1 4 1\nlast 1\nitem 5 1 1 0\n",
 		1, "a", "1", "on", "7", 1, "b", "2", "off", "7",
 	}
 	if diff := cmp.Diff(want, b.Args("now", 5)); diff != "" {

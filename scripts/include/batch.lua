@@ -1,17 +1,17 @@
--- Batch: its instant, and which of its keys are of another type.
+-- Batch: its instant, which of its keys are of another type, and which are not there.
 local instant, now = ARGV[1], tonumber(ARGV[2])
 local day = 86400
-local types, stops = {}, {}
+local places, unfit = 0, {}
+local is_unfit, absent = {}, {} -- by key
 for must, kind in string.gmatch(ARGV[3], '(!?)(%a+)') do
-  table.insert(types, kind)
-  stops[#types] = must == '!'
-end
-local _, unfit = wrong_type(types)
-local is_unfit = {} -- by key
-for place in ipairs(types) do
-  if stops[place] and unfit[place] then
-    return redis.error_reply('WRONGTYPE ' .. unfit[place])
+  places = places + 1
+  local key = KEYS[places]
+  local found = redis.pcall('TYPE', key).ok
+  absent[key] = found == 'none'
+  unfit[places] = found ~= kind and not absent[key] and misfit(places, kind) or nil
+  if must == '!' and unfit[places] then
+    return redis.error_reply('WRONGTYPE ' .. unfit[places])
   end
-  is_unfit[KEYS[place]] = unfit[place]
+  is_unfit[key] = unfit[places]
 end
 local wakes = false -- a dispatcher is called

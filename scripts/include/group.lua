@@ -9,16 +9,4 @@ local function write_groups()
       list[i] = nil
     end
   end
-  seen = {}
-end
-
--- find_idle finds groups that take members out of a set which is not there, and to which the batch adds none.
-local function find_idle()
-  local adds = {}
-  for _, group in ipairs(groups) do
-    adds[group.args[2]] = adds[group.args[2]] or group.args[1] ~= 'ZREM'
-  end
-  for _, group in ipairs(groups) do
-    group.idle = not adds[group.args[2]] and redis.pcall('TYPE', group.args[2]).ok == 'none'
-  end
 end

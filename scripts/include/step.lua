@@ -9,7 +9,7 @@
 --   fields 4: names, whose values are those from 4 on
 --   last 5: this line runs last, once, if any item with it is applied
 local ARGV, KEYS, type, unpack = ARGV, KEYS, type, unpack -- a local is read faster, and these are read most
-local at, next_key, end_at = 4, #types + 1, #ARGV
+local at, next_key, end_at = 4, places + 1, #ARGV
 local from, first, subject = 0, 1, '' -- of the item in hand: its values, its keys
 local fault, drawn, replies = nil, '', {} -- its key of another type, what was drawn, what the last = was compared with
 local verbs, finishes = {}, {} -- by name; what verbs have to write at the end
@@ -35,11 +35,10 @@ local function read_step(words, command, t)
       t.key_places[#t.key_places + 1] = place
       t.keys[#t.keys + 1] = tonumber(number)
     elseif mark == '~' then
-      t.second, t.second_place = t.first, t.first_place
-      t.first, t.first_place = step.args, place - 1
+      t.set, t.entry, t.further = t.set or step.args, t.set and step.args or t.entry, place + 1 - (t.place or place + 1)
+      t.place, t.last_place = t.place or place + 1, t.last_place or place + 2 * #t.names - 1
       for i, name in ipairs(t.names) do
         step.args[place + 2 * i - 2] = name
-        step.args[place + 2 * i - 1] = ''
       end
       place = place + 2 * #t.names - 1
     elseif mark == '#' then

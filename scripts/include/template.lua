@@ -27,8 +27,9 @@ local function read_line(t, what, head, words)
     t.finals[#t.finals + 1] = finals[numbers[1]]
   elseif what == 'add' or what == 'try' then
     local group = groups[numbers[1]]
+    local idle = absent[group.args[2]] and not joined[group.args[2]] -- nobody is in it
     needed = what == 'add' and group.unfit
-    for i = 2, not (group.unfit or group.idle) and #numbers or 0 do
+    for i = 2, not (group.unfit or idle) and #numbers or 0 do
       t.adds[#t.adds + 1] = group.list
       t.added[#t.added + 1] = numbers[i]
     end
@@ -46,16 +47,18 @@ local function read_template(text)
   local t = {
     applied = 0, checks = {}, steps = {}, adds = {}, added = {}, finals = {},
     fills = {}, places = {}, values = {}, key_fills = {}, key_places = {}, keys = {},
-    names = {}, value = 0, first = {}, first_place = 0, second = {}, second_place = 0,
+    names = {}, value = 0, entry = {},
   }
   for line in string.gmatch(text, '(.-)\n') do
     local what, head, words = string.match(line, '^(%a+) ?(%C*)(.*)$')
     if what == 'item' then
-      local size, keys, changes = unpack(numbers_of(head), 1, 3)
-      t.size, t.count, t.changes = math.max(1, size), keys, changes == 1
+      local size, keys, changes, again = unpack(numbers_of(head), 1, 4)
+      t.size, t.count, t.changes, t.again = math.max(1, size), keys, changes == 1, again == 1
     else
       read_line(t, what, head, words)
     end
   end
+  t.place, t.last_place, t.further = t.place or 1, t.last_place or 0, t.further or 0
+  t.checks = t.blocked and {} or t.checks -- one may ask the key of another type
   return t
 end

@@ -1,11 +1,4 @@
--- misfit says of one of KEYS that it holds another type than expected. A user who may not ask is believed to have the
--- right one.
-local function misfit(place, expected)
-  local found = redis.pcall('TYPE', KEYS[place]).ok
-  if found and found ~= 'none' and found ~= expected then
-    return KEYS[place] .. ' holds a ' .. found .. ', expected a ' .. expected
-  end
-end
+-- include: misfit
 -- wrong_type returns an error about the first of KEYS that holds another type than expected, or nothing; and what is to
 -- be said of all that do, by their places.
 local function wrong_type(expected)

@@ -34,8 +34,8 @@ type bug struct {
 // bugs are the planted bugs that the simulation must find.
 var bugs = slices.Concat([]bug{
 	{name: "rev is not compared", mark: "compare",
-		line: "if differs and not second or second and (is[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
-	{name: "rev and uid are not compared", mark: "compare", line: "if differs and not second then"},
+		line: "if (reply[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
+	{name: "rev and uid are not compared", mark: "compare", line: "if not reply then"},
 	{name: "the claimed entry is not looked for", first: 4, mark: "check", line: unchecked("gone", "t.changes")},
 	{name: "the claimed entry is removed before the checks", mark: "check",
 		line: checks + " if checks[i].run == verbs.gone and not refusal then verbs.settle(checks[i].args[1]) end"},
@@ -62,7 +62,7 @@ var bugs = slices.Concat([]bug{
 	{name: "removed models stay without their payload", mark: "step", line: removed("args[3], args[4]")},
 	{name: "removed models leave their payload alone behind", mark: "step", line: removed("args[2], args[3]")},
 	{name: "what is shared is written for the first of a batch only", mark: "collect",
-		line: "list[#list + 1] = not next(seen) and ARGV[from + added[i]] or nil"},
+		line: "list[#list + 1] = t.applied == 0 and ARGV[from + added[i]] or nil"},
 	{name: "policies are not stored with their models", mark: "step", line: without(does("HSETNX", ":policies$"))},
 
 	{name: "a command id is not looked for", mark: "below", line: "return check.args[1] ~= 'ZSCORE' and " + below},
@@ -225,8 +225,8 @@ var steeredBugs = []bug{
 		line: "return check.args[1] ~= 'ZCARD' and " + below, lie: knowsNothingRunning},
 	{name: "what is past its deadline holds no slot", first: 4, steers: true, keyed: singlePolicy, mark: "below",
 		line: "if check.args[1] == 'ZCARD' then reply = redis.call('ZCOUNT', check.args[2], now, '+inf') end return " + below, lie: knowsNothingRunning},
-	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "compare",
-		line: "if differs and check.args[1] ~= 'GET' or second and (is[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
+	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "slot",
+		line: "if not reply and check.args[1] ~= 'GET' then"},
 	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, store: bursting},
 	{name: "who is told to wait loses his place", first: 345, steers: true, keyed: ratedPolicy, mark: "close the key",
 		line: "redis.call('SET', key, string.format('%.0f %.0f', till, till) .. paced .. by, 'PX', lasts)"},
