@@ -25,7 +25,7 @@ var (
 // givenPattern is what the header of a script says whose commands come from Go, and decidedPattern is where Go names one.
 var (
 	givenPattern   = regexp.MustCompile(`\bcommands\s+that Go has decided\b`)
-	decidedPattern = regexp.MustCompile(`\b(?:Do|Help|Group|Text|Equal|Below)\([^\n"]*"([A-Z]+)"`)
+	decidedPattern = regexp.MustCompile(`\b(?:Do|Help|Add|Try|Last|Equal|Below)\([^\n"]*"([A-Z]+)"`)
 )
 
 // decided are the commands that Go gives to scripts.

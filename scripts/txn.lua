@@ -20,42 +20,17 @@
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
 -- ARGV[3] the types of the keys of the batch, which are the first ones; behind "!": nothing is done if it is another
--- ARGV[4..] lines that run first, groups, lines that run last, and templates, each behind how many there are; and the
---   items. A template is lines, see step.lua, and "item", behind which are how many values and keys an item has,
---   whether its subject changes, and whether an earlier item is about it. An item is the number of its template, its
---   subject and its other values
+-- ARGV[4] templates, which are lines, see step.lua
+-- ARGV[5..] the items, of each the number of its template, its subject and its other values
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the command queue), 4 taken (the entry that must be queued is not), 5 full (input),
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
 --   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind
 --   a space stands which key was of another type; and behind the codes a list of those that only help
 -- include: misfit, misfits, chunks, batch, step
-local groups, finals, templates = {}, {}, {}
-local joined = {} -- keys to which groups add
 local refused = {} -- subjects of refused items
 -- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
--- include: template, group, item
-
--- take_lines reads lines behind their number.
-local function take_lines(read)
-  local count = math.min(tonumber(ARGV[at]), end_at - at)
-  for i = at + 1, at + count do
-    read(ARGV[i])
-  end
-  at = at + 1 + math.max(0, count)
-end
-take_lines(function(line) run(read_step(line, redis.call)) end)
-take_lines(function(line)
-  local group = read_step(line, redis.call)
-  group.list = {}
-  groups[#groups + 1] = group
-  joined[group.args[2]] = joined[group.args[2]] or group.args[1] ~= 'ZREM'
-end)
-take_lines(function(line)
-  finals[#finals + 1] = read_step(line, redis.pcall)
-  finals[#finals].applied = 0
-end)
-take_lines(function(text) templates[#templates + 1] = read_template(text) end)
+-- include: template, item
 
 local codes, items = {}, 0
 while at <= end_at do
@@ -84,5 +59,5 @@ for _, step in ipairs(finals) do
   end
 end
 call_dispatcher()
-codes[#codes + 1] = list_of(unfit)
+codes[items + 1] = list_of(unfit)
 return codes

@@ -17,9 +17,6 @@ type encoder struct {
 	keys        *Keys
 	instant, ms string // of the batch
 	tellsCreate bool   // the journal is told of creates
-
-	// What of the queue is needed by the first item that has it.
-	claims, input, tickets, streams, wake, errors, holds bool
 }
 
 func newEncoder(s *Store, batch *Batch) *encoder {
@@ -48,42 +45,22 @@ func (e *encoder) probe() {
 	}
 }
 
-// once runs a verb before all items, unless that is asked for already.
-func (e *encoder) once(done *bool, verb string, words func(*txn.Words)) {
-	if *done {
-		return
-	}
-	*done = true
-	w := new(txn.Words).Text(verb)
-	words(w)
-	e.txn.First(w)
-}
-
-func (e *encoder) openInput() txn.Key {
+// opensInput lets verbs use the input list.
+func (e *encoder) opensInput(i *txn.Item) txn.Key {
 	input := e.txn.Key(e.keys.Input, txn.List)
-	e.once(&e.input, "input", func(w *txn.Words) { w.Key(input).Text(strconv.Itoa(e.batch.MaxQueued)) })
+	i.First("input").Key(input).Text(strconv.Itoa(e.batch.MaxQueued))
 	return input
 }
 
-func (e *encoder) openClaimed() txn.Key {
-	claimed := e.txn.Key(e.keys.Claimed(e.batch.Owner), txn.List)
-	e.once(&e.claims, "claim", func(w *txn.Words) {
-		w.Key(claimed, e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)).Text(e.batch.Owner)
-	})
-	return claimed
-}
-
-func (e *encoder) openStreams() (outbox txn.Key) {
-	outbox = e.txn.Key(e.keys.Outbox, txn.Stream)
-	e.once(&e.streams, "streams", func(w *txn.Words) {
-		w.Key(e.txn.Key(e.keys.Journal, txn.Stream), outbox, e.txn.Key(e.keys.Stats, txn.Hash)).Text(strconv.Itoa(max(0, e.config.JournalCap)))
-	})
+// opensStreams lets verbs tell of what is about no model.
+func (e *encoder) opensStreams(i *txn.Item) txn.Key {
+	outbox := e.txn.Key(e.keys.Outbox, txn.Stream)
+	i.First("streams").Key(e.txn.Key(e.keys.Journal, txn.Stream), outbox, e.txn.Key(e.keys.Stats, txn.Hash)).Text(strconv.Itoa(max(0, e.config.JournalCap)))
 	return outbox
 }
 
-func (e *encoder) openWake() {
-	e.once(&e.wake, "wake", func(w *txn.Words) { w.Key(e.txn.Key(e.keys.Wake, txn.List)) })
-}
+// opensWake lets verbs call a dispatcher.
+func (e *encoder) opensWake(i *txn.Item) { i.First("wake").Key(e.txn.Key(e.keys.Wake, txn.List)) }
 
 func (e *encoder) indexKey(index *ScoreIndex) txn.Key {
 	if index.written == required {
@@ -103,8 +80,8 @@ func (e *encoder) add(item *Item) {
 	i.Unrefused(int(CodeConflict))
 	if reason := item.rejected(e.batch.Now); reason != "" {
 		rejected := e.txn.Key(e.keys.Rejected, txn.List)
-		i.Add(e.txn.Group("RPUSH", rejected), i.Put(reason))
-		i.Last(new(txn.Words).Text("LTRIM").Key(rejected).Text(strconv.Itoa(-e.config.RejectedCap), "-1"))
+		i.Add("RPUSH", rejected, i.Put(reason))
+		i.Last("LTRIM").Key(rejected).Text(strconv.Itoa(-e.config.RejectedCap), "-1")
 	}
 	e.writeMessage(i, item, message)
 	e.count(i, item.Counter)
@@ -117,9 +94,11 @@ type messageValues struct{ entry, id int }
 // checkMessage refuses the item unless its message is claimed, and is no command that was handled before.
 func (e *encoder) checkMessage(i *txn.Item, item *Item) (m messageValues) {
 	if item.Message.Entry != "" {
-		i.Need(e.openClaimed())
+		claimed := e.txn.Key(e.keys.Claimed(e.batch.Owner), txn.List)
+		commands, leader := e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)
 		m.entry = i.Put(item.Message.Entry)
-		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry)
+		i.First("claim").Key(claimed, commands, leader).Text(e.batch.Owner)
+		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry).Key(claimed)
 	}
 	if item.CommandID != "" {
 		m.id = i.Put(item.CommandID)
@@ -135,7 +114,7 @@ func (e *encoder) writeMessage(i *txn.Item, item *Item, m messageValues) {
 	if m.id != 0 {
 		commands := e.txn.Key(e.keys.Commands, txn.ZSet)
 		i.Do("ZADD").Key(commands).Text(e.ms).Value(m.id)
-		i.Last(new(txn.Words).Text("forget").Key(commands))
+		i.Last("forget").Key(commands)
 	}
 	if item.Reply.Text != "" {
 		reply := i.Own(e.keys.Reply(item.Reply.Name), txn.List)
@@ -150,7 +129,7 @@ func (e *encoder) writeMessage(i *txn.Item, item *Item, m messageValues) {
 func (e *encoder) count(i *txn.Item, counters ...string) {
 	for _, name := range counters {
 		if name != "" {
-			i.Last(new(txn.Words).Text("HINCRBY").Key(e.txn.Key(e.keys.Stats, txn.Hash)).Text(name).Count())
+			i.Last("HINCRBY").Key(e.txn.Key(e.keys.Stats, txn.Hash)).Text(name).Count()
 		}
 	}
 }

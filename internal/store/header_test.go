@@ -223,10 +223,9 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	}{
 		"a list that is taken from itself":            {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
 		"a list that is requeued into itself":         {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
-		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, 1, "item 0 0 0", 1, "m"}},
-		"lines without number":                        {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "\t=call"}},
-		"templates without number":                    {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, 0, 0, endless, "item 1 1 0", 1, "m"}},
-		"a negative number of lines":                  {applyItems, []string{k.Due}, []any{1, 1, "zset", -5, -5, -5, 1, "item 0 -1 0", 1, "m"}},
+		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", "item 0 0 0\n", 1, "m"}},
+		"a template whose items are behind others":    {applyItems, []string{k.Due}, []any{1, 1, "zset", "item -5 -1 0\n", 1, "m"}},
+		"a template of many fields":                   {applyItems, []string{k.Due}, []any{1, 1, "zset", "fields " + endless + "\t=a\ndo\t=call\t~\nitem " + endless + " 0 0\n", 1, "m"}},
 	} {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -289,7 +288,7 @@ const mostUnpacked = 1000
 
 var (
 	unpackPattern = regexp.MustCompile(`\bunpack\(`)
-	chunksLoop    = regexp.MustCompile(`\bfor (\w+), (\w+) in chunks\((\w+)\) do\s+(?:redis\.call\([^\n]*)?$`)
+	chunksLoop    = regexp.MustCompile(`\bfor (\w+), (\w+) in chunks\((\w+)(?:, [\w.]+)?\) do\s+(?:redis\.call\([^\n]*)?$`)
 	chunkSize     = regexp.MustCompile(`\blocal size = (\d+)\n`)
 	endPattern    = regexp.MustCompile(`^math\.min\(#(\w+), (\d+)\)$`)
 )

@@ -55,8 +55,8 @@ func (e *encoder) change(item *Item) {
 	s.writeInput()
 	s.writeJournal()
 	if t.decision.NotifiesDispatcher(e.batch.Now) {
-		e.openWake()
-		s.Last(new(txn.Words).Text("call"))
+		e.opensWake(s.Item)
+		s.Last("call")
 	}
 	e.count(s.Item, t.decision.Counters(t.queueCircuit, e.batch.Now)...)
 	s.End()
@@ -80,18 +80,14 @@ func (s *steps) compare() {
 	}
 	if event := s.t.decision.Event; event == model.EventStart || event == model.EventParked {
 		holds := s.txn.Key(s.keys.Holds, txn.Hash)
-		s.once(&s.holds, "watch", func(w *txn.Words) { w.Key(holds).Text(HoldChanges, s.batch.HoldChanges) })
-		s.Need(holds)
-		s.Never(int(CodeConflict), "moved").Text("1")
+		s.First("watch").Key(holds).Text(HoldChanges, s.batch.HoldChanges)
+		s.Unless(int(CodeConflict), int(CodeBlocked), "moved").Key(holds)
 	}
 }
 
 // checkInput refuses the transition if the entry that must be queued is not, or if there is no room for one.
 func (s *steps) checkInput() {
 	push, back := s.t.decision.Message != "", s.t.TakeBack != ""
-	if push || back {
-		s.Need(s.openInput())
-	}
 	if back && (s.t.decision.Event == model.EventWithdrawn || s.t.decision.MustBeQueued) {
 		s.Unless(int(CodeTaken), int(CodeBlocked), "taken").Value(s.Put(s.t.TakeBack))
 	}
@@ -102,20 +98,25 @@ func (s *steps) checkInput() {
 
 // writeInput pushes an entry, takes one back, or lets it take the place of another.
 func (s *steps) writeInput() {
-	switch push, back := s.t.decision.Message, s.t.TakeBack; {
-	case push != "" && back != "":
-		s.Do("replace").Value(s.Put(back), s.Put(push))
-	case push != "":
-		s.Do("push").Value(s.Put(push))
-	case back != "":
-		s.Do("take_back").Value(s.Put(back))
+	push, back := s.t.decision.Message, s.t.TakeBack
+	if push == "" && back == "" {
+		return
+	}
+	input := s.opensInput(s.Item)
+	switch {
+	case back == "":
+		s.Do("push").Value(s.Put(push)).Key(input)
+	case push == "":
+		s.Do("take_back").Value(s.Put(back)).Key(input)
+	default:
+		s.Do("replace").Value(s.Put(back), s.Put(push)).Key(input)
 	}
 }
 
 // draw draws the ticket of a start, or counts by which fingerprint the model fails.
 func (s *steps) draw() {
 	if s.t.decision.Event == model.EventStart {
-		s.once(&s.tickets, "tickets", func(w *txn.Words) { w.Key(s.txn.Key(s.keys.Stats, txn.Hash)) })
+		s.First("tickets").Key(s.txn.Key(s.keys.Stats, txn.Hash))
 		s.Do("ticket")
 		s.set.Text(fieldTicket).Drawn()
 		return
@@ -124,22 +125,20 @@ func (s *steps) draw() {
 	if !fails && !recovers {
 		return
 	}
-	s.once(&s.errors, "errors", func(w *txn.Words) {
-		w.Key(s.txn.Key(s.keys.Errors, txn.ZSet), s.txn.Key(s.keys.PastErrors, txn.ZSet))
-	})
+	s.First("errors").Key(s.txn.Key(s.keys.Errors, txn.ZSet), s.txn.Key(s.keys.PastErrors, txn.ZSet))
 	was := s.Own(s.keys.Error(s.was.errorID), txn.Hash)
 	if recovers {
 		s.Do("recover").Key(was)
 		return
 	}
-	s.Need(s.openStreams())
+	outbox := s.opensStreams(s.Item)
 	reason, errorType := "", ""
 	if ended := s.t.decision.Ended; ended != nil {
 		reason, errorType = ended.Reason, ended.ErrorType
 	}
 	is, other := s.Own(s.keys.Error(s.is.errorID), txn.Hash), s.Own(s.keys.Error(fingerprint.Other), txn.Hash)
 	s.Do("fail").Key(was, is, other).Value(s.Put(s.is.errorID)).Text(strconv.Itoa(s.config.NewErrorAbove)).
-		Value(s.Put(string(s.t.decision.Fingerprint)), s.Put(reason), s.Put(errorType))
+		Value(s.Put(string(s.t.decision.Fingerprint)), s.Put(reason), s.Put(errorType)).Key(outbox)
 	s.set.Text(FieldError).Drawn()
 }
 
@@ -257,7 +256,7 @@ func (s *steps) writeJournal() {
 	w := s.Help("XADD").Key(journal).Text("*", "event", string(entry.Event), "uid").Value(txn.Subject).Text("at", s.instant)
 	w.Add(notes)
 	w.Add(s.entry)
-	s.Last(new(txn.Words).Text("XTRIM").Key(journal).Text("MAXLEN", "~", strconv.Itoa(s.config.JournalCap)))
+	s.Last("XTRIM").Key(journal).Text("MAXLEN", "~", strconv.Itoa(s.config.JournalCap))
 }
 
 // writeIndexes writes in which sorted sets the model is a member from now on.
@@ -271,11 +270,11 @@ func (s *steps) writeIndexes() {
 		set := s.indexKey(index)
 		switch {
 		case score == 0:
-			s.Try(s.txn.Group("ZREM", set), txn.Subject)
+			s.Try("ZREM", set, txn.Subject)
 		case index.written >= always:
-			s.Add(s.txn.Group("ZADD", set), s.Put(strconv.FormatInt(score, 10)), txn.Subject)
+			s.Add("ZADD", set, s.Put(strconv.FormatInt(score, 10)), txn.Subject)
 		default:
-			s.Try(s.txn.Group("ZADD", set), s.Put(strconv.FormatInt(score, 10)), txn.Subject)
+			s.Try("ZADD", set, s.Put(strconv.FormatInt(score, 10)), txn.Subject)
 		}
 	}
 }

@@ -64,39 +64,22 @@ func (w *Words) Add(others Words) { *w = append(*w, others...) }
 type Batch struct {
 	keys   []string // of the batch
 	places map[string]Key
-	seen   map[string]bool // subjects
 	types  []byte
+	seen   map[string]bool // subjects
 
-	first, groups, last lines
-	templates           lines
-	items               []any
-	itemKeys            []string
-	item                Item
-}
-
-// lines are lines, each once.
-type lines struct {
-	numbers map[string]int // from 1 on
-	args    []any
-}
-
-// add returns the number of a line.
-func (l *lines) add(line []byte) int {
-	number, known := l.numbers[string(line)]
-	if !known {
-		if l.numbers == nil {
-			l.numbers = map[string]int{}
-		}
-		number = len(l.numbers) + 1
-		text := string(line)
-		l.numbers[text], l.args = number, append(l.args, text)
-	}
-	return number
+	templates map[string]int // their numbers, from 1 on
+	text      []byte         // of them all
+	items     []any
+	itemKeys  []string
+	item      Item
 }
 
 // NewBatch returns an empty batch with room for so many items.
 func NewBatch(items int) *Batch {
-	return &Batch{places: map[string]Key{}, seen: make(map[string]bool, items), items: make([]any, 0, 20*items), itemKeys: make([]string, 0, 2*items)}
+	return &Batch{
+		places: map[string]Key{}, seen: make(map[string]bool, items), templates: map[string]int{},
+		items: make([]any, 0, 20*items), itemKeys: make([]string, 0, 2*items),
+	}
 }
 
 // Key returns the word for a key of the batch. Where it is of another type the items that need it are refused.
@@ -116,14 +99,6 @@ func (b *Batch) key(name, kind, must string) Key {
 	return key
 }
 
-// First runs a line before all items, once, and returns its number among them.
-func (b *Batch) First(words *Words) int { return b.first.add(*words) }
-
-// Group returns the number of the group that collects values for a command and its key, which is run once for the batch.
-func (b *Batch) Group(command string, key Key) int {
-	return b.groups.add(*new(Words).Text(command).Key(key))
-}
-
 // Item begins an item. When it is refused, so are later items about its subject that are Unrefused, if it has one; not where it changes nothing and its
 // message is gone.
 func (b *Batch) Item(subject string, changes bool) *Item {
@@ -131,6 +106,9 @@ func (b *Batch) Item(subject string, changes bool) *Item {
 	*i = Item{batch: b, changes: changes, again: b.seen[subject], words: i.words[:0], at: len(b.items)}
 	b.seen[subject] = subject != ""
 	b.items = append(b.items, nil, subject)
+	if i.again {
+		i.line("again")
+	}
 	return i
 }
 
@@ -174,7 +152,10 @@ func (i *Item) Own(name, kind string) Key {
 
 // line begins a line with a word and numbers.
 func (i *Item) line(what string, numbers ...int) *Words {
-	i.words = append(append(i.words, '\n'), what...)
+	if len(i.words) > 0 {
+		i.words = append(i.words, '\n')
+	}
+	i.words = append(i.words, what...)
 	for _, number := range numbers {
 		i.words = strconv.AppendInt(append(i.words, ' '), int64(number), 10)
 	}
@@ -190,17 +171,21 @@ func (i *Item) Do(name string) *Words { return i.line("do").Text(name) }
 // Help runs a command or a verb that is left out where a key is of another type.
 func (i *Item) Help(name string) *Words { return i.line("help").Text(name) }
 
-// Need refuses the item where a key of the batch is of another type.
-func (i *Item) Need(key Key) { i.line("need " + string(key[1:])) }
+// First runs a verb before all items, once, however many of them have it.
+func (i *Item) First(verb string) *Words { return i.line("first").Text(verb) }
 
-// Add adds values to a group.
-func (i *Item) Add(group int, values ...int) { i.line("add", append([]int{group}, values...)...) }
+// Add collects values for a command and its key, which is run once for the batch.
+func (i *Item) Add(command string, key Key, values ...int) {
+	i.line("add", values...).Text(command).Key(key)
+}
 
-// Try is Add to a group that only helps.
-func (i *Item) Try(group int, values ...int) { i.line("try", append([]int{group}, values...)...) }
+// Try is Add of what only helps.
+func (i *Item) Try(command string, key Key, values ...int) {
+	i.line("try", values...).Text(command).Key(key)
+}
 
-// Last runs a line behind all items, once, if any of those with it is applied.
-func (i *Item) Last(words *Words) { i.line("last", i.batch.last.add(*words)) }
+// Last runs a command or a verb behind all items, once, if any of those with it is applied.
+func (i *Item) Last(name string) *Words { return i.line("last").Text(name) }
 
 // Unrefused refuses if an earlier item about the subject was refused.
 func (i *Item) Unrefused(code int) {
@@ -224,9 +209,6 @@ func (i *Item) Unless(code, wrong int, verb string) *Words {
 	return i.check(code, wrong, '?', nil).Text(verb)
 }
 
-// Never refuses all items of the template if a verb without values says so.
-func (i *Item) Never(code int, verb string) *Words { return i.line("unless", code).Text(verb) }
-
 func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
 	w := i.line("check", code, wrong)
 	*w = append(*w, ' ', how)
@@ -238,9 +220,15 @@ func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
 
 // End ends the item.
 func (i *Item) End() {
-	number := map[bool]int{true: 1}
-	i.line("item", len(i.batch.items)-i.at, i.keys, number[i.changes], number[i.again])
-	i.batch.items[i.at] = i.batch.templates.add(append(i.words, '\n')[1:])
+	b, flag := i.batch, map[bool]int{true: 1}
+	i.line("item", len(b.items)-i.at, i.keys, flag[i.changes])
+	number, known := b.templates[string(i.words)]
+	if !known {
+		number = len(b.templates) + 1
+		b.templates[string(i.words)] = number
+		b.text = append(append(b.text, i.words...), '\n')
+	}
+	b.items[i.at] = number
 }
 
 // Keys are KEYS of the script.
@@ -248,9 +236,5 @@ func (b *Batch) Keys() []string { return append(b.keys, b.itemKeys...) }
 
 // Args are ARGV of the script, for the instant of the batch in RFC 3339 and Unix ms.
 func (b *Batch) Args(instant string, ms int64) []any {
-	args := []any{instant, ms, string(b.types)}
-	for _, l := range []*lines{&b.first, &b.groups, &b.last, &b.templates} {
-		args = append(append(args, len(l.numbers)), l.args...)
-	}
-	return append(args, b.items...)
+	return append([]any{instant, ms, string(b.types), string(b.text)}, b.items...)
 }

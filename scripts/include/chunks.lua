@@ -1,7 +1,8 @@
--- chunks walks over a list in pieces that unpack can hold. A piece has an even length, so that pairs stay together.
-local function chunks(list)
+-- chunks walks over a list, behind so many, in pieces that unpack can hold. A piece has an even length, so that pairs
+-- stay together.
+local function chunks(list, behind)
   local size = 1000
-  local first = 1 - size
+  local first = 1 - size + (behind or 0)
   return function()
     first = first + size
     if first <= #list then

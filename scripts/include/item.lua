@@ -22,26 +22,26 @@ end
 
 -- apply checks the item in hand, runs its steps, and returns its code, with the key that was of another type.
 local function apply(t)
-  local checks, steps, adds, added, code = t.checks, t.steps, t.adds, t.added, t.refuses
+  local checks, steps, adds, code = t.checks, t.steps, t.adds, t.blocked and 9
   fault = t.blocked
   if t.again then
     write_groups() -- the last score counts
   end
   -- The values and keys of the item become arguments. Fields are of two steps at most.
-  local item, fills, places_of, values = from, t.fills, t.places, t.values
-  for i = 1, #fills do
-    fills[i][places_of[i]] = ARGV[item + values[i]]
+  for i = 1, #t.values do
+    local fill = t.values[i]
+    fill.args[fill.place] = ARGV[from + fill.number]
   end
-  local set, entry, value, further = t.set, t.entry, item + t.value, t.further
+  for i = 1, #t.keys do
+    local fill = t.keys[i]
+    fill.args[fill.place] = KEYS[first + fill.number]
+  end
+  local set, entry, value, further = t.set, t.entry, from + t.value, t.further
   for place = t.place, t.last_place, 2 do
     local text = ARGV[value]
     value = value + 1
     set[place] = text
     entry[place + further] = text
-  end
-  fills, places_of, values, item = t.key_fills, t.key_places, t.keys, first
-  for i = 1, #fills do
-    fills[i][places_of[i]] = KEYS[item + values[i]]
   end
   for i = 1, #checks do
     local refusal = refuses(checks[i]) --@ check
@@ -61,13 +61,14 @@ local function apply(t)
       args[step.drawn] = drawn
     end
     local reply = step.run(unpack(args, 1, step.n)) --@ step
-    if step.soft and type(reply) == 'table' and reply.err then
+    if reply and step.soft and type(reply) == 'table' and reply.err then
       note_wrong(step, reply)
     end
   end
   for i = 1, #adds do
-    local list = adds[i]
-    list[#list + 1] = ARGV[from + added[i]] --@ collect
+    local add = adds[i]
+    local list = add.list
+    list[#list + 1] = ARGV[from + add.number] --@ collect
   end
   t.applied = t.applied + 1 --@ applied
   if fault then

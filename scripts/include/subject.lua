@@ -1,6 +1,6 @@
 -- Subjects: their tickets, what they depend on beside their own keys, what is left of them, and the call to a
 -- dispatcher.
-local tickets, wake, moved = 0, nil, {}
+local tickets, wake, moved = 0, nil, false
 function verbs.tickets(key)
   tickets = not is_unfit[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
 end
@@ -12,11 +12,11 @@ function verbs.ticket()
 end
 
 function verbs.watch(key, field, value)
-  moved[#moved + 1] = not is_unfit[key] and (redis.call('HGET', key, field) or '') ~= value --@ hold
+  moved = not is_unfit[key] and (redis.call('HGET', key, field) or '') ~= value --@ hold
 end
 
-function verbs.moved(number)
-  return moved[tonumber(number)]
+function verbs.moved()
+  return moved
 end
 
 function verbs.refused()

@@ -1,64 +1,83 @@
--- Templates: what items of one shape have in common.
-local function numbers_of(text)
-  local numbers = {}
-  for number in string.gmatch(text, '%d+') do
-    numbers[#numbers + 1] = tonumber(number)
+-- Templates: what items of one shape have in common. A line that several have stands for one step.
+local templates, firsts, groups, finals = {}, {}, {}, {}
+local function shared(steps, words, command)
+  local step = steps[words]
+  if not step then
+    step = read_step(words, command)
+    step.list, step.written, step.applied = {}, 0, 0
+    steps[words], steps[#steps + 1] = step, step
   end
-  return numbers
+  return step
 end
 
 local function read_line(t, what, head, words)
-  local numbers, needed = head ~= '' and numbers_of(head), nil
-  if what == 'check' then
-    local check = read_step(words, redis.pcall, t)
-    check.code, check.wrong, check.how = numbers[1], numbers[2], string.match(head, '%p')
-    check.want, check.second, needed = numbers[3], numbers[4], check.unfit
-    t.checks[#t.checks + 1] = check
+  local numbers, step = {}, nil
+  for number in string.gmatch(head, '%d+') do
+    numbers[#numbers + 1] = tonumber(number)
+  end
+  if what == 'again' then
+    t.again = true
+  elseif what == 'first' then
+    if not firsts[words] then
+      firsts[words] = true
+      run(read_step(words, redis.call))
+    end
+  elseif what == 'check' then
+    step = read_step(words, redis.pcall, t)
+    step.code, step.wrong, step.how = numbers[1], numbers[2], string.match(head, '%p')
+    step.want, step.second = numbers[3], numbers[4]
+    t.checks[#t.checks + 1] = step
   elseif what == 'fields' then
     t.value = numbers[1]
     for name in string.gmatch(words, '\t=(%C*)') do
       t.names[#t.names + 1] = name
     end
-  elseif what == 'unless' then
-    t.refuses = run(read_step(words)) and numbers[1] or t.refuses
-  elseif what == 'need' then
-    needed = unfit[numbers[1]]
-  elseif what == 'last' then
-    t.finals[#t.finals + 1] = finals[numbers[1]]
   elseif what == 'add' or what == 'try' then
-    local group = groups[numbers[1]]
-    local idle = absent[group.args[2]] and not joined[group.args[2]] -- nobody is in it
-    needed = what == 'add' and group.unfit
-    for i = 2, not (group.unfit or idle) and #numbers or 0 do
-      t.adds[#t.adds + 1] = group.list
-      t.added[#t.added + 1] = numbers[i]
+    local group = shared(groups, words, redis.call)
+    local alone = not t.again and absent[group.args[2]] -- nobody is in it yet
+    local idle = group.unfit or alone and group.args[1] == 'ZREM'
+    for i = 1, idle and 0 or #numbers do
+      t.adds[#t.adds + 1] = {list = group.list, number = numbers[i]}
     end
+    step = what == 'add' and group
+  elseif what == 'last' then
+    t.finals[#t.finals + 1] = shared(finals, words, redis.pcall)
+  elseif what == 'item' then
+    t.size, t.count, t.changes = math.max(1, numbers[1]), numbers[2], numbers[3] == 1
   else
-    local step = read_step(words, what == 'do' and redis.call or redis.pcall, t)
-    needed = what == 'do' and step.unfit
+    step = read_step(words, what == 'do' and redis.call or redis.pcall, t)
     step.soft = step.run ~= redis.call -- its reply may be an error
     t.steps[#t.steps + 1] = not step.unfit and step or nil
+    step = what == 'do' and step
   end
-  t.blocked = t.blocked or needed --@ blocked
-  t.refuses = t.blocked and 9 or t.refuses
+  t.blocked = t.blocked or step and step.unfit --@ blocked
 end
 
-local function read_template(text)
-  local t = {
-    applied = 0, checks = {}, steps = {}, adds = {}, added = {}, finals = {},
-    fills = {}, places = {}, values = {}, key_fills = {}, key_places = {}, keys = {},
-    names = {}, value = 0, entry = {},
+local function new_template()
+  return {
+    applied = 0, checks = {}, steps = {}, adds = {}, finals = {},
+    values = {}, keys = {}, names = {}, value = 0, entry = {},
   }
-  for line in string.gmatch(text, '(.-)\n') do
-    local what, head, words = string.match(line, '^(%a+) ?(%C*)(.*)$')
-    if what == 'item' then
-      local size, keys, changes, again = unpack(numbers_of(head), 1, 4)
-      t.size, t.count, t.changes, t.again = math.max(1, size), keys, changes == 1, again == 1
-    else
-      read_line(t, what, head, words)
-    end
+end
+
+local template = new_template()
+for what, head, words in string.gmatch(ARGV[4], '(%l+) ?(%C*)(.-)\n') do
+  read_line(template, what, head, words)
+  if what == 'item' then
+    template.checks = template.blocked and {} or template.checks -- one may ask the key of another type
+    template.place, template.last_place = template.place or 1, template.last_place or 0
+    templates[#templates + 1] = template
+    template = new_template()
   end
-  t.place, t.last_place, t.further = t.place or 1, t.last_place or 0, t.further or 0
-  t.checks = t.blocked and {} or t.checks -- one may ask the key of another type
-  return t
+end
+
+-- write_groups writes what the items of the batch have added.
+local function write_groups()
+  for _, group in ipairs(groups) do
+    local list = group.list
+    for first_of, last_of in chunks(list, group.written) do
+      redis.call(group.args[1], group.args[2], unpack(list, first_of, last_of)) --@ group
+    end
+    group.written = #list
+  end
 end

@@ -51,7 +51,7 @@ var bugs = slices.Concat([]bug{
 	{name: "mend is missing", mark: "collect",
 		line: "local told = not t.changes" +
 			" for _, step in ipairs(steps) do told = told or step.args[1] == 'HSET' or step.args[1] == 'HDEL' end" +
-			" list[#list + 1] = told and ARGV[from + added[i]] or nil"},
+			" list[#list + 1] = told and ARGV[from + add.number] or nil"},
 	{name: "a start is pushed twice", mark: "push", line: "pushed[#pushed + 1] = entry pushed[#pushed + 1] = entry"},
 	{name: "changed fields stay as they were", mark: "step", line: without(does("HSET", ":model:"))},
 	{name: "deleted fields stay", mark: "step", line: without(does("HDEL", ":model:"))},
@@ -62,7 +62,7 @@ var bugs = slices.Concat([]bug{
 	{name: "removed models stay without their payload", mark: "step", line: removed("args[3], args[4]")},
 	{name: "removed models leave their payload alone behind", mark: "step", line: removed("args[2], args[3]")},
 	{name: "what is shared is written for the first of a batch only", mark: "collect",
-		line: "list[#list + 1] = t.applied == 0 and ARGV[from + added[i]] or nil"},
+		line: "list[#list + 1] = t.applied == 0 and ARGV[from + add.number] or nil"},
 	{name: "policies are not stored with their models", mark: "step", line: without(does("HSETNX", ":policies$"))},
 
 	{name: "a command id is not looked for", mark: "below", line: "return check.args[1] ~= 'ZSCORE' and " + below},

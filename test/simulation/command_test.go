@@ -168,12 +168,12 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	keys := all[:count(fmt.Sprint(args[2]))]
 	values := all[len(keys):]
 	switch {
-	case len(values) > 2 && typesOfBatch.MatchString(values[2]):
-		for _, line := range values[3:] {
-			switch words := strings.Split(line, "\t="); {
-			case strings.HasPrefix(line, "\t=input\t"):
+	case len(values) > 3 && typesOfBatch.MatchString(values[2]):
+		for line := range strings.Lines(values[3]) {
+			switch words := strings.Split(strings.TrimSpace(line), "\t="); {
+			case strings.HasPrefix(line, "first\t=input\t"):
 				d.window = count(words[len(words)-1])
-			case strings.HasPrefix(line, "\t=claim\t"):
+			case strings.HasPrefix(line, "first\t=claim\t"):
 				d.commits = words[len(words)-1]
 			}
 		}
