@@ -17,6 +17,7 @@ type encoder struct {
 	keys        *Keys
 	instant, ms string // of the batch
 	tellsCreate bool   // the journal is told of creates
+	steps       steps  // of the transition in hand
 }
 
 func newEncoder(s *Store, batch *Batch) *encoder {

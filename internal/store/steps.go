@@ -23,6 +23,7 @@ type steps struct {
 	all       bool // what does not change is written too: whatever is believed of the indexes
 	model     txn.Key
 	set, del  txn.Words // of its hash: fields and values, fields that go
+	drawn     txn.Words // what hash and journal get from a verb
 	entry     txn.Words // of the journal
 	fields    txn.Words // that both have, with values of the item from one on
 	first     int
@@ -32,7 +33,11 @@ type steps struct {
 // change encodes an item that changes a model.
 func (e *encoder) change(item *Item) {
 	t := item.Transition
-	s := steps{encoder: e, Item: e.txn.Item(t.uid, true), t: t, was: t.was, all: t.removes() || t.decision.Event == model.EventMend}
+	s := &e.steps
+	*s = steps{
+		encoder: e, Item: e.txn.Item(t.uid, true), t: t, was: t.was, all: t.removes() || t.decision.Event == model.EventMend,
+		set: s.set[:0], del: s.del[:0], drawn: s.drawn[:0], entry: s.entry[:0], fields: s.fields[:0], now: s.now[:0], gone: s.gone[:0],
+	}
 	if !t.removes() {
 		s.is = standingOf(&t.decision.Next)
 	}
@@ -118,7 +123,7 @@ func (s *steps) draw() {
 	if s.t.decision.Event == model.EventStart {
 		s.First("tickets").Key(s.txn.Key(s.keys.Stats, txn.Hash))
 		s.Do("ticket")
-		s.set.Text(fieldTicket).Drawn()
+		s.drawn.Text(fieldTicket).Drawn()
 		return
 	}
 	fails, recovers := s.sorts()
@@ -139,13 +144,11 @@ func (s *steps) draw() {
 	is, other := s.Own(s.keys.Error(s.is.errorID), txn.Hash), s.Own(s.keys.Error(fingerprint.Other), txn.Hash)
 	s.Do("fail").Key(was, is, other).Value(s.Put(s.is.errorID)).Text(strconv.Itoa(s.config.NewErrorAbove)).
 		Value(s.Put(string(s.t.decision.Fingerprint)), s.Put(reason), s.Put(errorType)).Key(outbox)
-	s.set.Text(FieldError).Drawn()
+	s.drawn.Text(FieldError).Drawn()
 }
 
 // compareFields collects what turns the hash that was read into the one that follows, and what the journal says of it.
 func (s *steps) compareFields() {
-	drawn := s.set
-	s.set = nil
 	if s.t.newRev != "" {
 		s.set.Text(fieldRev).Value(s.Put(s.t.newRev))
 	}
@@ -180,8 +183,8 @@ func (s *steps) compareFields() {
 	if len(s.gone) > 0 {
 		s.entry.Text("gone", strings.Join(s.gone, " "))
 	}
-	s.set.Add(drawn)
-	s.entry.Add(drawn)
+	s.set.Add(s.drawn)
+	s.entry.Add(s.drawn)
 }
 
 // writeHash writes the hash and the payload, or removes all keys of the model.
@@ -219,6 +222,9 @@ func (s *steps) field(name, value string) {
 // labelFields sets which fields of the hash hold other labels than before.
 func (s *steps) labelFields() {
 	before, after := s.t.wasLabels, s.t.isLabels
+	if maps.Equal(before, after) {
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if before[name] != after[name] {
 			s.field(labelPrefix+name, after[name])
@@ -238,10 +244,11 @@ func (s *steps) writeJournal() {
 	if !journaled || s.config.JournalCap <= 0 || !s.tellsCreate && s.t.creates() {
 		return
 	}
-	var notes txn.Words
+	journal := s.txn.Key(s.keys.Journal, txn.Stream)
+	w := s.Help("XADD").Key(journal).Text("*", "event", string(entry.Event), "uid").Value(txn.Subject).Text("at", s.instant)
 	note := func(name, value string) {
 		if value != "" {
-			notes.Text(name).Value(s.Put(value))
+			w.Text(name).Value(s.Put(value))
 		}
 	}
 	c := codec{set: note}
@@ -252,9 +259,6 @@ func (s *steps) writeJournal() {
 	if s.t.after != nil && s.t.after.of(fieldWhy) == s.t.before.of(fieldWhy) {
 		note(fieldWhy, s.t.after.of(fieldWhy))
 	}
-	journal := s.txn.Key(s.keys.Journal, txn.Stream)
-	w := s.Help("XADD").Key(journal).Text("*", "event", string(entry.Event), "uid").Value(txn.Subject).Text("at", s.instant)
-	w.Add(notes)
 	w.Add(s.entry)
 	s.Last("XTRIM").Key(journal).Text("MAXLEN", "~", strconv.Itoa(s.config.JournalCap))
 }
