@@ -290,7 +290,9 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	for range d.Ignored {
 		add(CounterIgnored, true)
 	}
-	add(circuit.Counter(success, now), no > 0 && circuit.On)
+	if no > 0 && circuit.On {
+		names = append(names, circuit.Counter(success, now))
+	}
 	return names
 }
 
