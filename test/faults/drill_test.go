@@ -19,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
@@ -140,7 +141,7 @@ func (d *drill) pool(config worker.Config) {
 	d.t.Helper()
 	_, store := d.connect(d.address)
 	config.Concurrency = 20
-	daemon, err := worker.New(counted{store.Pool(), d.record}, d.handle, config)
+	daemon, err := worker.New(counted{fixture.Whole(store), d.record}, d.handle, config)
 	d.check("open a worker pool", err)
 	d.workers.run(daemon.Run)
 }

@@ -235,12 +235,12 @@ func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
 
 // counted is a queue that notes what a pool pushes.
 type counted struct {
-	store.Pool
+	fixture.Part
 	record *workerRecord
 }
 
 func (c counted) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
-	codes, err := c.Store.Pool().Answer(ctx, owner, answers)
+	codes, err := c.Pool.Answer(ctx, owner, answers)
 	messages, ended := 0, []string{}
 	for i, answer := range answers {
 		if answer.Message == "" || err == nil && codes[i] != store.CodeApplied {

@@ -93,7 +93,7 @@ func (w *world) resume(a *actor, f fate) {
 	<-w.back
 }
 
-// queue is all that daemons need of Redis. *store.Store is one, and so is one with a planted bug.
+// queue is all that daemons need of Redis. fixture.Part is one, and so is one with a planted bug.
 type queue interface {
 	dispatcher.Store
 	poller.Store

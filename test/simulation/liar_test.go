@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
 // liar is a store that changes what Redis tells the daemons, or what they tell Redis. Where a function is nil it is honest.
 type liar struct {
-	store.Pool
+	fixture.Part
 	due      func(*store.Due)
 	claim    func(*store.Claim)
 	record   func(*store.Record) // that somebody decides about
@@ -24,12 +25,12 @@ type liar struct {
 }
 
 // wrap returns the store of a world: the liar of the bug, if any, on top of the honest one.
-func (b bug) wrap(s store.Pool) queue {
+func (b bug) wrap(s fixture.Part) queue {
 	if b.store != nil {
 		return b.store(s)
 	}
 	lie := b.lie
-	lie.Pool = s
+	lie.Part = s
 	if b.believed != nil {
 		lie.record = func(r *store.Record) { b.believed(&r.Model) }
 	}
@@ -116,9 +117,9 @@ var knowsNothingRunning = liar{limiters: func(l *model.Limiters) {
 }}
 
 // bursting starts who holds a slot though its key is closed.
-func bursting(s store.Pool) queue {
+func bursting(s fixture.Part) queue {
 	closed := map[string]time.Time{}
-	return liar{Pool: s, limiters: func(l *model.Limiters) {
+	return liar{Part: s, limiters: func(l *model.Limiters) {
 		for name, limiter := range l.Keys {
 			if limiter.Closed.After(time.Time{}) {
 				closed[name], limiter.Closed = limiter.Closed, time.Time{}
@@ -137,10 +138,10 @@ func bursting(s store.Pool) queue {
 }
 
 // hearsay decides about a model as the message about it says.
-func hearsay(believe func(*store.Record, model.Message)) func(store.Pool) queue {
-	return func(s store.Pool) queue {
+func hearsay(believe func(*store.Record, model.Message)) func(fixture.Part) queue {
+	return func(s fixture.Part) queue {
 		var messages []store.Claimed
-		return liar{Pool: s, claim: func(c *store.Claim) { messages = c.Messages }, read: func(r *store.Record, _ []*model.Command) {
+		return liar{Part: s, claim: func(c *store.Claim) { messages = c.Messages }, read: func(r *store.Record, _ []*model.Command) {
 			for _, claimed := range messages {
 				if message, err := (model.Wire{}).DecodeMessage([]byte(claimed.Raw())); err == nil && !claimed.FromControl() && message.UID == r.UID {
 					believe(r, message)
@@ -173,7 +174,7 @@ func delaysOutdated(r *store.Record, message model.Message) {
 }
 
 // hasty counts every message as unchanged as soon as it is claimed.
-type hasty struct{ store.Pool }
+type hasty struct{ fixture.Part }
 
 func (s hasty) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
 	claim, err := s.Store.Claim(ctx, owner, holds, limit, lease)
@@ -188,7 +189,7 @@ func (s hasty) Claim(ctx context.Context, owner string, holds store.Holding, lim
 }
 
 // hastyHeir takes pollers and worker pools for dead after half their lease.
-type hastyHeir struct{ store.Pool }
+type hastyHeir struct{ fixture.Part }
 
 func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	return s.Store.ExpiredPollers(ctx, now, lease/2)
@@ -203,7 +204,7 @@ func (s hastyHeir) RequeueExpired(ctx context.Context, now, judged time.Time, le
 }
 
 // impatient requeues what silent pools had taken without having seen the clock run evenly.
-type impatient struct{ store.Pool }
+type impatient struct{ fixture.Part }
 
 func (s impatient) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -230,7 +231,7 @@ func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 
 // sparing looks away when some models grow older.
 type sparing struct {
-	store.Pool
+	fixture.Part
 	spares func(*store.Record) bool
 }
 
@@ -245,7 +246,7 @@ func (s sparing) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due
 }
 
 // halfHearted looks at one model less than there are when a hold takes back what runs.
-type halfHearted struct{ store.Pool }
+type halfHearted struct{ fixture.Part }
 
 func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
 	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)
@@ -257,7 +258,7 @@ func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, fr
 
 // forgetful notes how far a walk is before it has committed.
 type forgetful struct {
-	store.Pool
+	fixture.Part
 	bulks []store.Bulk
 }
 
@@ -292,7 +293,7 @@ func (s relapsing) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time
 }
 
 // premature takes each attempt for taken when the front was seen last that stood before it.
-type premature struct{ store.Pool }
+type premature struct{ fixture.Part }
 
 func (s premature) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 	fronts, err := s.Store.HeadSamples(ctx)
@@ -306,7 +307,7 @@ func (s premature) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 }
 
 // hollow says of each list with a front that it is empty, too.
-type hollow struct{ store.Pool }
+type hollow struct{ fixture.Part }
 
 func (s hollow) SampleHead(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
 	return errors.Join(s.Store.SampleHead(ctx, ticket, since, patience), s.Store.SampleHead(ctx, 0, since, patience))
