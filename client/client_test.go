@@ -31,7 +31,7 @@ func serve(t *testing.T, queue *store.Queue) {
 	t.Helper()
 	var pollers []func(context.Context) error
 	for _, part := range queue.Parts {
-		p, err := poller.New(part, poller.Config{})
+		p, err := poller.New(poller.RoomsOf(part), poller.Config{})
 		must(t, err)
 		pollers = append(pollers, p.Run)
 	}

@@ -9,6 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -35,7 +36,7 @@ func newPair(t *testing.T, server *testkit.Server) *pair {
 	must(t, err)
 	p := &pair{t: t, redis: client, parts: queue.Parts}
 	for _, part := range queue.Parts {
-		poller, err := poller.New(part, poller.Config{Owner: "p"})
+		poller, err := poller.New(poller.RoomsOf(part), poller.Config{Owner: "p"})
 		must(t, err)
 		p.pollers = append(p.pollers, poller)
 	}
@@ -160,7 +161,7 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	must(t, err)
 	part := &hanging{Store: queue.Parts[0]}
 	const tick = 10 * time.Millisecond
-	poller, err := poller.New(part, poller.Config{Owner: "p", Tick: tick, Lease: time.Second})
+	poller, err := poller.New(poller.Rooms{Store: part, Flow: flow.Of(part.Store)}, poller.Config{Owner: "p", Tick: tick, Lease: time.Second})
 	must(t, err)
 	round := func() {
 		t.Helper()

@@ -75,7 +75,7 @@ func open(t testing.TB) *Queue {
 		return fmt.Sprintf("attempt-%019d", q.attempts)
 	}})
 	q.must(err, "open the dispatcher")
-	q.poller, err = poller.New(q.store, poller.Config{Batch: pollBatch})
+	q.poller, err = poller.New(poller.RoomsOf(q.store), poller.Config{Batch: pollBatch})
 	q.must(err, "open the poller")
 	handle := func(ctx context.Context, attempt *worker.Attempt) error { return q.handling()(ctx, attempt) }
 	config := worker.Config{Name: "refreshdtest", Concurrency: 1000, StatusEvery: time.Minute}

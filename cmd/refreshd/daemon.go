@@ -19,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/doctor"
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
@@ -123,7 +124,7 @@ func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*store
 		return forParts(a, queue, "poller", loop.tick, func(at place) (*poller.Poller, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
-			return poller.New(at.part, config)
+			return poller.New(poller.Rooms{Store: at.part, Flow: flow.Of(at.part.Store)}, config)
 		})
 	}, config.WithDefaults().Validate()
 }

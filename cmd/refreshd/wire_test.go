@@ -41,7 +41,7 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 		n.dispatcher, err = dispatcher.New(n.part, dispatcher.Config{})
 	}
 	if err == nil {
-		n.poller, err = poller.New(n.part, poller.Config{Owner: "p1"})
+		n.poller, err = poller.New(poller.RoomsOf(n.part), poller.Config{Owner: "p1"})
 	}
 	must(t, err)
 	return n

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
@@ -55,7 +56,7 @@ func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ store.HoldSum, bul
 		return store.HoldSum{}, "", remedy.For(err, remedy.EndHold, hold.ID)
 	}
 	if r.Cancel {
-		bulk, err = o.Queue.Fleet().CancelHeld(ctx, &hold)
+		bulk, err = flow.OfQueue(o.Queue).CancelHeld(ctx, &hold)
 	}
 	return store.HoldSum{Hold: hold}, bulk, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/attention"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -95,7 +96,7 @@ func (v Replan) String() string {
 
 func (o Operator) replans(ctx context.Context) (views []Replan, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
-		bulks, err := part.Bulks(ctx)
+		bulks, err := flow.Of(part).Bulks(ctx)
 		for i := range bulks {
 			bulk := &bulks[i]
 			policy := bulk.Policy()

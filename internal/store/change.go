@@ -20,62 +20,62 @@ var changeQueue = redis.LoadScript("change-queue.lua")
 // fieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
 const fieldChanges = "changes"
 
-// order is the place of a command about the queue among all that were claimed in the same part. The zero order is that of whoever asks directly.
-type order struct{ part, number string }
+// Order is the place of a command about the queue among all that were claimed in the same part. The zero Order is that of whoever asks directly.
+type Order struct{ part, number string }
 
-// change is what an operator sets in one part of a queue. The zero change changes nothing.
-type change struct {
-	fields  []string      // of the hash, each before its value; "": it goes
-	gate    model.Blocker // that it opens or closes; empty: none
-	recheck time.Time     // when a dispatcher looks at it
-	hold    bool          // also if no model waits for it; and holds are counted
-	bulk    *Bulk         // that begins, anew if there was one of its id; nil: none
+// Change is what an operator sets in one part of a queue. The zero Change changes nothing.
+type Change struct {
+	Fields  []string      // of the hash, each before its value; "": it goes
+	Gate    model.Blocker // that it opens or closes; empty: none
+	Recheck time.Time     // when a dispatcher looks at it
+	Hold    bool          // also if no model waits for it; and holds are counted
+	Bulk    *BulkWish     // that begins, anew if there was one of its id; nil: none
 }
 
 // The outcomes of scripts that change what operators set.
 const (
-	changeConflict = iota // something has changed since it was read
-	changeMade
-	changeNone // there was nothing to change
+	ChangeConflict = iota // something has changed since it was read
+	ChangeMade
+	ChangeNone // there was nothing to change
 )
 
-// compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
+// Compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
 // whether it has changed anything. The script that it writes with, in a context of its own, compares seen: so a request that Redis gets late, or
 // twice, changes nothing.
-func (s Fleet) compared(ctx context.Context, try func(writing context.Context, seen string) (code int, err error)) (bool, error) {
+func (s Fleet) Compared(ctx context.Context, try func(writing context.Context, seen string) (code int, err error)) (bool, error) {
 	writing, retried := redis.TrackRetry(ctx)
 	for range redis.MaxConflicts {
 		seen, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Forwarded, fieldChanges).Result()
 		if err = redis.IgnoreMissing(err); err != nil {
 			return false, fmt.Errorf("read how often the queue has changed: %w", err)
 		}
-		if code, err := try(writing, seen); err != nil || code != changeConflict {
-			return code == changeMade || *retried, err // there was something to change, and now there is not
+		if code, err := try(writing, seen); err != nil || code != ChangeConflict {
+			return code == ChangeMade || *retried, err // there was something to change, and now there is not
 		}
 	}
 	return false, redis.ErrConflicts
 }
 
-// change carries out what decide reads and decides about a hash of the queue, and reports whether there was something to change.
-func (s Fleet) change(ctx context.Context, key string, by order, decide func() (change, error)) (bool, error) {
-	return s.compared(ctx, func(writing context.Context, seen string) (int, error) {
+// Change carries out what decide reads and decides about a hash of the queue, and reports whether there was something to change.
+func (s Fleet) Change(ctx context.Context, key string, by Order, decide func() (Change, error)) (bool, error) {
+	return s.Compared(ctx, func(writing context.Context, seen string) (int, error) {
 		c, err := decide()
 		_, refused := errors.AsType[*document.Error](err)
-		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
-			return changeNone, err
+		if err != nil && !refused || len(c.Fields) == 0 && c.Bulk == nil && by == (Order{}) {
+			return ChangeNone, err
 		}
-		bulk, k, since, wish := cmp.Or(c.bulk, &Bulk{}), &s.store.Keys, "", map[string]string(nil)
-		if c.bulk != nil {
-			since, wish = redis.Millis(bulk.Since), bulk.wish()
+		bulk, k, since, wish := cmp.Or(c.Bulk, &BulkWish{}), &s.store.Keys, "", map[string]string(nil)
+		if c.Bulk != nil {
+			since, wish = redis.Millis(bulk.Since), bulk.fields()
 		}
-		args := []any{seen, by.part, by.number, string(c.gate), redis.Millis(c.recheck), redis.Flag(c.hold), bulk.ID, since, len(c.fields) / 2}
-		args = append(args, redis.Anys(c.fields)...)
+		args := []any{seen, by.part, by.number, string(c.Gate), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2}
+		args = append(args, redis.Anys(c.Fields)...)
 		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
 			args = append(args, name, wish[name])
 		}
 		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
 		code, failed := redis.RunScript(writing, s.store.Clients.Write, changeQueue, keys, args...).Int()
-		if failed != nil || code == changeMade { // a command that is refused now was carried out before
+		if failed != nil || code == ChangeMade { // a command that is refused now was carried out before
 			err = failed
 		}
 		return code, err
@@ -86,12 +86,12 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 // so before.
 func (s Fleet) changeBlocker(ctx context.Context, key string, gate model.Blocker, text string, now time.Time) (bool, error) {
 	_, name := gate.Split()
-	return s.change(ctx, key, order{}, func() (change, error) {
+	return s.Change(ctx, key, Order{}, func() (Change, error) {
 		was, err := s.store.Clients.Read.HGet(ctx, key, name).Result()
 		if err = redis.IgnoreMissing(err); err != nil || was == text {
-			return change{}, redis.Wrap(err, "read "+string(gate))
+			return Change{}, redis.Wrap(err, "read "+string(gate))
 		}
-		return change{fields: []string{name, text}, gate: gate, recheck: now}, nil
+		return Change{Fields: []string{name, text}, Gate: gate, Recheck: now}, nil
 	})
 }
 
@@ -104,9 +104,9 @@ func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed
 			return model.Duplicate, redis.Wrap(err, "look for the id of a command")
 		}
 	}
-	by := order{} // of one that an older release has claimed
+	by := Order{} // of one that an older release has claimed
 	if claimed.Numbered() {
-		by = order{"queue:" + strconv.Itoa(s.Place), claimed.number()}
+		by = Order{"queue:" + strconv.Itoa(s.Place), claimed.number()}
 	}
 	changed, failed := false, []error(nil)
 	for _, part := range s.AllParts() {
@@ -123,7 +123,7 @@ func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed
 }
 
 // applyQueueCommand carries out a command about the queue in one part; false: there was nothing to change.
-func (s *Store) applyQueueCommand(ctx context.Context, c *model.Command, by order, now time.Time) (bool, error) {
+func (s *Store) applyQueueCommand(ctx context.Context, c *model.Command, by Order, now time.Time) (bool, error) {
 	switch c.Type {
 	case model.CommandHold:
 		hold := c.HoldAt(now)

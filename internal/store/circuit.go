@@ -99,13 +99,13 @@ func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reaso
 		keep = ""
 	}
 	gate := string(model.NewBlocker(model.BlockerCircuit, key))
-	changed, err := s.compared(ctx, func(writing context.Context, seen string) (int, error) {
+	changed, err := s.Compared(ctx, func(writing context.Context, seen string) (int, error) {
 		opened, err := s.store.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = redis.IgnoreMissing(err); err != nil {
-			return changeNone, err
+			return ChangeNone, err
 		}
 		return redis.RunScript(writing, s.store.Clients.Write, turnCircuit, keys, string(to), key, gate, by, redis.Millis(now), model.FormatTime(now),
-			probeAt, keep, s.store.config.JournalCap, reason, seen, opened).Int()
+			probeAt, keep, s.store.Config.JournalCap, reason, seen, opened).Int()
 	})
 	return changed, redis.Wrap(err, "turn a circuit")
 }
@@ -115,7 +115,7 @@ func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reaso
 func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
 	read := func(part *Store) ([]KeyCircuit, error) { return part.Fleet().Circuits(ctx, keys...) }
 	return SumOf(q.queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
-		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(TrueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
 	})
 }
 
@@ -176,7 +176,7 @@ const (
 // MeasureCircuit opens or closes the circuit of the queue by what was counted within its window, and tells journal and outbox of it.
 func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
 	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox}
-	reply, err := redis.RunScript(ctx, s.Clients.Write, measureCircuit, keys, redis.Millis(now), model.FormatTime(now), s.config.JournalCap).Result()
+	reply, err := redis.RunScript(ctx, s.Clients.Write, measureCircuit, keys, redis.Millis(now), model.FormatTime(now), s.Config.JournalCap).Result()
 	changed, is := reply.(string)
 	if err == nil && !is {
 		err = fmt.Errorf("expected a text, found %v", reply)
@@ -223,12 +223,12 @@ func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 	if err := circuit.Validate(); err != nil {
 		return err
 	}
-	set := change{fields: []string{
+	set := Change{Fields: []string{
 		"on", cmp.Or(redis.Flag(circuit.On), "0"), "share", strconv.FormatFloat(circuit.Share, 'f', -1, 64),
 		"window_ms", strconv.FormatInt(circuit.Window.Milliseconds(), 10), "min", strconv.Itoa(circuit.Min),
 	}}
 	var was QueueCircuitStatus
-	_, err := s.change(ctx, s.store.Keys.QueueCircuit, order{}, func() (_ change, err error) {
+	_, err := s.Change(ctx, s.store.Keys.QueueCircuit, Order{}, func() (_ Change, err error) {
 		was, err = s.QueueCircuit(ctx)
 		return set, err
 	})
@@ -259,5 +259,5 @@ func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, e
 
 // SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
 func (q QueueFleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
-	return q.queue.write(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
+	return q.queue.ChangeEach(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
 }

@@ -50,7 +50,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
 		s.Keys.Heard, s.Keys.Output, s.Keys.Pollers}
 	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, readDue, 17, keys,
-		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.config.Grace).Milliseconds())
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.Config.Grace).Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}

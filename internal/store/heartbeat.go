@@ -125,13 +125,14 @@ func NewOwner(clock func() time.Time) string {
 	if clock != nil {
 		since = clock().UTC().Format(ownerTime) + "-"
 	}
-	return fmt.Sprintf("%.60s:%d-%s%s", host, os.Getpid(), since, letters())
+	return fmt.Sprintf("%.60s:%d-%s%s", host, os.Getpid(), since, Letters())
 }
 
-func letters() string { return strings.ToLower(rand.Text()[:8]) }
+// Letters are eight that nobody else has drawn.
+func Letters() string { return strings.ToLower(rand.Text()[:8]) }
 
 // NextOwner names a worker pool anew in a part of the queue in which its name was forgotten. It is the same pool.
-func NextOwner(owner string) string { return PoolName(owner) + "~" + letters() }
+func NextOwner(owner string) string { return PoolName(owner) + "~" + Letters() }
 
 // PoolName is the name of the worker pool that has this one, or had it first.
 func PoolName(owner string) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/redis"
@@ -72,21 +71,21 @@ func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, er
 // PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
 // looks at it when it ends. Another selector is refused, as models wait that it would not pick.
 func (s Fleet) PutHold(ctx context.Context, hold *model.Hold) error {
-	_, err := s.putHold(ctx, hold, order{})
+	_, err := s.putHold(ctx, hold, Order{})
 	return err
 }
 
-func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, error) {
+func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by Order) (bool, error) {
 	if err := hold.Validate(); err != nil {
 		return false, err
 	}
-	return s.change(ctx, s.store.Keys.Holds, by, func() (change, error) {
+	return s.Change(ctx, s.store.Keys.Holds, by, func() (Change, error) {
 		before, found, err := s.hold(ctx, hold.ID)
 		if err == nil && found && before.Selector.String() != hold.Selector.String() {
 			err = document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
 		}
 		if err != nil {
-			return change{}, err
+			return Change{}, err
 		}
 		return changeHold(hold), nil
 	})
@@ -103,7 +102,7 @@ func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool
 }
 
 // changeHold stores a hold, and lets a dispatcher look when it ends.
-func changeHold(hold *model.Hold) change {
+func changeHold(hold *model.Hold) Change {
 	recheck := hold.Until
 	if recheck.IsZero() {
 		recheck = model.Never
@@ -116,20 +115,20 @@ func changeHold(hold *model.Hold) change {
 		text.Within = document.FormatDuration(hold.Within)
 	}
 	raw, _ := json.Marshal(text) // texts only
-	return change{fields: []string{hold.ID, string(raw)}, gate: hold.Blocker(), recheck: recheck, hold: true}
+	return Change{Fields: []string{hold.ID, string(raw)}, Gate: hold.Blocker(), Recheck: recheck, Hold: true}
 }
 
 // ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
 func (s Fleet) ReleaseHold(ctx context.Context, id string, within time.Duration, now time.Time) (bool, error) {
-	return s.releaseHold(ctx, id, &within, now, order{})
+	return s.releaseHold(ctx, id, &within, now, Order{})
 }
 
 // releaseHold is ReleaseHold; without a time it is that of the hold.
-func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
-	return s.change(ctx, s.store.Keys.Holds, by, func() (change, error) {
+func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by Order) (bool, error) {
+	return s.Change(ctx, s.store.Keys.Holds, by, func() (Change, error) {
 		hold, found, err := s.hold(ctx, id)
 		if err != nil || !found || hold.Ended(now) {
-			return change{}, err
+			return Change{}, err
 		}
 		if hold.Until = now; within != nil {
 			hold.Within = *within
@@ -177,16 +176,5 @@ func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
 	return SumOf(q.queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
 }
 
-// CancelHeld begins a bulk that takes back what runs of the models which a hold picks.
-func (q QueueFleet) CancelHeld(ctx context.Context, hold *model.Hold) (id string, err error) {
-	runs := model.SelectStatus + "=" + string(model.StatusRunning)
-	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
-	if err != nil {
-		return "", err
-	}
-	id = "cancel-" + hold.ID
-	return id, q.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Since: hold.Since})
-}
-
 // NewHoldID is a name for a hold to which nobody has given one.
-func NewHoldID() string { return "h" + letters()[:6] }
+func NewHoldID() string { return "h" + Letters()[:6] }

@@ -107,7 +107,7 @@ func (s *Store) Claim(ctx context.Context, owner string, holds Holding, limit in
 	k := &s.Keys
 	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks, k.Heard}
 	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), redis.Flag(s.replyTo() != ""), holds.InHand, holds.Waiting)
+		s.clockArg(), owner, limit, s.Config.MessageCap, maxClaimed, lease.Milliseconds(), redis.Flag(s.replyTo() != ""), holds.InHand, holds.Waiting)
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}

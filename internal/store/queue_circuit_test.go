@@ -104,7 +104,7 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 		},
 		{
 			name: "without a journal the operators are told all the same", says: CircuitOpened,
-			call: func(b *bench) any { b.config.JournalCap = None; return b.measure() },
+			call: func(b *bench) any { b.Config.JournalCap = None; return b.measure() },
 			seed: keys{":circuit:queue": set, ":stats": counted("0", "4", 1)},
 			want: keys{":circuit:queue": opened, ":stats": but(counted("0", "4", 1), "circuit_opened", "1"), ":outbox": told("circuit_opened", "0", "4")},
 		},

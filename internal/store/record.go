@@ -185,7 +185,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 		if err != nil {
 			record.Exists, record.Broken, record.Fault = true, true, "hash: "+err.Error()
 		}
-		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces, record.KeepsLogs = circuit, s.replyTo(), s.Wire(), s.config.Traces, s.config.LogCap > 0
+		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces, record.KeepsLogs = circuit, s.replyTo(), s.Wire(), s.Config.Traces, s.Config.LogCap > 0
 		records[uid] = record
 	}
 	for i, uid := range whole {

@@ -124,7 +124,7 @@ func TestARejectedMessageOfUpTo16KiBKeepsEveryByteAndALargeOneItsSize(t *testing
 
 func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		q, err := newQueue(b.Clients, b.config, settings{parts: 2})
+		q, err := newQueue(b.Clients, b.Config, settings{parts: 2})
 		must(t, err)
 		for part, texts := range []list{
 			{`{"at":"2026-11-21T06:00:02Z","uid":"m","reason":"second"}`, `{"at":"2026-11-21T06:00:09Z","uid":"n"}`},

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // Bench is the fixture for tests in package store_test: those of rooms that import this package.
@@ -31,6 +33,42 @@ func (b *bench) Fail(uid string, at time.Time) {
 	b.fail(uid, at)
 }
 
+// Fresh empties the server and opens another store.
+func (b *bench) Fresh(t testing.TB) *Bench { return b.fresh(t) }
+
+// T is the test in hand.
+func (b *bench) T() testing.TB { return b.t }
+
+// Server is where the store lives.
+func (b *bench) Server() *testkit.Server { return b.server }
+
+// State is all that the server holds.
+func (b *bench) State() Seeds { return b.state() }
+
+// Expect compares all that the server holds.
+func (b *bench) Expect(want Seeds) {
+	b.t.Helper()
+	b.expect(want)
+}
+
+// One reads a model.
+func (b *bench) One(uid string) *Record { return b.load(uid) }
+
+// Put makes the transition that saves a one-shot, due at once.
+func (b *bench) Put(uid, payload string) *Transition { return b.put(uid, payload) }
+
+// Hand makes the transition that hands out an attempt.
+func (b *bench) Hand(uid, attemptUID string) *Transition { return b.start(uid, attemptUID) }
+
+// MustApply commits transitions.
+func (b *bench) MustApply(transitions ...*Transition) {
+	b.t.Helper()
+	b.mustApply(transitions...)
+}
+
+// Claims claims messages.
+func (b *bench) Claims(owner string, limit int) []string { return b.claim(owner, limit) }
+
 // Step moves the clock of the store.
 func (b *bench) Step(by time.Duration) { b.now = b.now.Add(by) }
 
@@ -50,10 +88,27 @@ func (b *bench) Unchanged(act func()) {
 }
 
 // SetOutboxCap changes how many entries the outbox keeps.
-func (b *bench) SetOutboxCap(n int) { b.config.OutboxCap = n }
+func (b *bench) SetOutboxCap(n int) { b.Config.OutboxCap = n }
 
 // ExpectEqual fails the test with the difference of two values.
 func ExpectEqual(t testing.TB, what string, want, got any) {
 	t.Helper()
 	expectEqual(t, what, want, got)
 }
+
+// What tests of rooms expect of the store.
+const (
+	SettingLayout = settingLayout
+	SettledAfter  = settledAfter
+	Six           = six
+)
+
+// Texts as values.
+var (
+	Picks     = picks
+	Named     = named
+	CommandOf = commandOf
+)
+
+// MendRate is how fast models are mended.
+var MendRate = mendRate

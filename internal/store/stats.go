@@ -228,10 +228,10 @@ func (s *Stats) Add(more *Stats) {
 	for role, count := range more.Living {
 		s.Living[role] = min(s.Living[role], count)
 	}
-	addUp(s.ParkedBy, more.ParkedBy)
-	addUp(s.Freshness, more.Freshness)
-	addUp(s.Errors, more.Errors)
-	addUp(s.Counters, more.Counters)
+	AddUp(s.ParkedBy, more.ParkedBy)
+	AddUp(s.Freshness, more.Freshness)
+	AddUp(s.Errors, more.Errors)
+	AddUp(s.Counters, more.Counters)
 }
 
 // earlier is the first of two instants; a zero one is none.

@@ -19,7 +19,7 @@ func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
 		return 0, err
 	}
 	keys := []string{s.Keys.Outbox, s.Keys.Stats}
-	unread, err = redis.RunScript(ctx, s.Clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
+	unread, err = redis.RunScript(ctx, s.Clients.Write, trimOutbox, keys, first, s.Config.OutboxKeep.Milliseconds(), s.Config.OutboxCap).Int()
 	return unread, redis.Wrap(err, "trim the outbox")
 }
 

@@ -44,7 +44,7 @@ func newKitchen(t *testing.T) *kitchen {
 		attempts++
 		return fmt.Sprintf("attempt%019d", attempts)
 	}}))(t)
-	k.poller = testkit.Got(poller.New(k.Store, poller.Config{Owner: "p1"}))(t)
+	k.poller = testkit.Got(poller.New(poller.RoomsOf(k.Store), poller.Config{Owner: "p1"}))(t)
 	cli := testkit.Got(exec.LookPath("redis-cli"))(t)
 	_, port, _ := net.SplitHostPort(k.Server.Addr)
 	k.tty = k.path + "/out"

@@ -131,7 +131,7 @@ func (d *drill) dispatch() {
 func (d *drill) poll(config poller.Config) {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := poller.New(store, config)
+	daemon, err := poller.New(poller.RoomsOf(store), config)
 	d.check("open a poller", err)
 	d.workers.run(daemon.Run)
 }

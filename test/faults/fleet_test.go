@@ -102,7 +102,7 @@ func (f *fleet) runDaemons(config dispatcher.Config) {
 	f.t.Helper()
 	d, err := dispatcher.New(f.Store, config)
 	must(f.t, err)
-	p, err := poller.New(f.Store, poller.Config{})
+	p, err := poller.New(poller.RoomsOf(f.Store), poller.Config{})
 	must(f.t, err)
 	f.run(d.Run)
 	f.run(p.Run)

@@ -5,15 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/redis/go-redis/v9"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -67,10 +67,10 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 	}
 	bulk := func(reason string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if _, err := q.Fleet().CancelBulk(ctx, "late"); err != nil {
+			if _, err := flow.OfQueue(q).CancelBulk(ctx, "late"); err != nil {
 				return err
 			}
-			return q.Fleet().BeginBulk(ctx, "late", model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, Reason: reason})
+			return flow.OfQueue(q).BeginBulk(ctx, "late", model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, Reason: reason})
 		}
 	}
 	verbs := []lateVerb{
@@ -109,7 +109,7 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 			return status.On, err
 		}},
 		{"bulk", bulk("done"), bulk("undone"), func(part *store.Store) (bool, error) {
-			b, _, err := part.Fleet().ReadBulk(d.ctx, "late")
+			b, _, err := flow.Of(part).ReadBulk(d.ctx, "late")
 			if b.Cancelled {
 				err = errors.New("the bulk that was begun last was cancelled")
 			}
@@ -190,7 +190,7 @@ func (d *drill) lateQueues() (queues []lateQueue) {
 				clients, _ := d.connect(d.address)
 				q, err := store.Open(d.ctx, clients, store.Config{Queue: name})
 				d.check("open a queue", err)
-				daemon, err := poller.New(q.Parts[i], poller.Config{})
+				daemon, err := poller.New(poller.RoomsOf(q.Parts[i]), poller.Config{})
 				d.check("open a poller", err)
 				d.workers.run(daemon.Run)
 			}

@@ -77,7 +77,7 @@ func newTraffic(t *testing.T, server *testkit.Server) *traffic {
 	if s.d, err = dispatcher.New(s.Store, dispatcher.Config{Owner: "d", Log: &log, NewUID: func() string { n++; return fmt.Sprint("attempt-", n) }}); err != nil {
 		t.Fatal(err)
 	}
-	if s.p, err = poller.New(s.Store, poller.Config{Owner: "p", Log: &log}); err != nil {
+	if s.p, err = poller.New(poller.RoomsOf(s.Store), poller.Config{Owner: "p", Log: &log}); err != nil {
 		t.Fatal(err)
 	}
 	selector, err := model.ParseSelector("held=yes")

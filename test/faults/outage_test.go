@@ -71,7 +71,7 @@ func TestAnOutageOfRedisIsNobodysTimeout(t *testing.T) {
 					f.command = func(url string) *exec.Cmd { return slowly(f.commandIn(language)(url)) }
 				}
 				d := testkit.Got(dispatcher.New(f.Store, dispatcher.Config{}))(t)
-				p := testkit.Got(poller.New(f.Store, poller.Config{}))(t)
+				p := testkit.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
 				f.run(d.Run)
 				f.run(p.Run)
 				f.loadBrief(8)

@@ -97,6 +97,7 @@ func (w *world) resume(a *actor, f fate) {
 type queue interface {
 	dispatcher.Store
 	poller.Store
+	poller.Flow
 	worker.Queue
 }
 
@@ -152,7 +153,7 @@ func newDispatcher(q queue, config dispatcher.Config) (role, error) {
 const lease = 10 * time.Second
 
 func newPoller(q queue, owner string, batch int) (role, error) {
-	p, err := poller.New(noSamples{q}, poller.Config{Owner: owner, Batch: batch, Lease: lease})
+	p, err := poller.New(poller.Rooms{Store: noSamples{q}, Flow: q}, poller.Config{Owner: owner, Batch: batch, Lease: lease})
 	return pollerRole{p, q, owner}, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -184,7 +185,7 @@ var bugs = slices.Concat([]bug{
 	{name: "messages are settled before they are decided", store: func(s fixture.Part) queue { return hasty{s} }},
 	{name: "a walk forgets its step when it is killed", rules: true, store: func(s fixture.Part) queue { return &forgetful{Part: s} }},
 	{name: "a bulk starts twice after a kill", first: 109, rules: true, store: func(s fixture.Part) queue {
-		return relapsing{liar{Part: s, bulk: func(b *store.Bulk) { b.Ticket = math.MaxInt }}, new(int)} // what was started before a step was repeated is over
+		return relapsing{liar{Part: s, bulk: func(b *flow.Bulk) { b.Ticket = math.MaxInt }}, new(int)} // what was started before a step was repeated is over
 	}},
 	{name: "a model that waits for a retry is planned anew", first: 494, rules: true, lie: liar{read: func(r *store.Record, commands []*model.Command) {
 		if commands == nil && r.Trigger == model.TriggerRetry && !r.Running() {
@@ -275,7 +276,7 @@ var steeredBugs = []bug{
 	{name: "a command is carried out behind a later one", first: 59, steers: true, deeds: sending, mark: "in order", line: "if false then"},
 	{name: "a command is carried out twice", steers: true, deeds: sending, file: "change-queue.lua", mark: "once", line: "if false then"},
 	{name: "a change of what is set is not counted", steers: true, deeds: holding, mark: "change"},
-	{name: "a bulk that steers starts twice after a kill", first: 4, steers: true, lie: liar{bulk: func(b *store.Bulk) { b.Since, b.Ticket = model.Never, 1<<40 }}},
+	{name: "a bulk that steers starts twice after a kill", first: 4, steers: true, lie: liar{bulk: func(b *flow.Bulk) { b.Since, b.Ticket = model.Never, 1<<40 }}},
 	{name: "two pollers move a bulk", first: 32, steers: true, deeds: walking, mark: "another step", line: "if is[1] ~= since or is[3] then"},
 	{name: "a bulk is never over", steers: true, file: "move-bulk.lua", mark: "end"},
 }
@@ -327,7 +328,7 @@ var fleetBugs = []bug{
 		}
 	}}},
 	{name: "the late result of a cancelled attempt is applied", steers: true, store: hearsay(believesAnyResult)},
-	{name: "a hold takes back what was started since", first: 31, steers: true, lie: liar{bulk: func(b *store.Bulk) {
+	{name: "a hold takes back what was started since", first: 31, steers: true, lie: liar{bulk: func(b *flow.Bulk) {
 		if b.Action == model.BulkCancel {
 			b.Ticket = 1 << 40
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -18,7 +19,7 @@ type liar struct {
 	claim    func(*store.Claim)
 	record   func(*store.Record) // that somebody decides about
 	read     func(*store.Record, []*model.Command)
-	bulk     func(*store.Bulk)
+	bulk     func(*flow.Bulk)
 	limiters func(*model.Limiters)
 	export   func(*store.Record)
 	commit   func(*store.Item) // with a transition
@@ -78,8 +79,8 @@ func (s liar) Read(ctx context.Context, uids []string, commands []*model.Command
 	return snapshot, nil
 }
 
-func (s liar) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
+func (s liar) Bulks(ctx context.Context) ([]flow.Bulk, error) {
+	bulks, err := s.Flow.Bulks(ctx)
 	for i := range bulks {
 		also(s.bulk, &bulks[i], err)
 	}
@@ -259,11 +260,11 @@ func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, fr
 // forgetful notes how far a walk is before it has committed.
 type forgetful struct {
 	fixture.Part
-	bulks []store.Bulk
+	bulks []flow.Bulk
 }
 
-func (s *forgetful) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
+func (s *forgetful) Bulks(ctx context.Context) ([]flow.Bulk, error) {
+	bulks, err := s.Flow.Bulks(ctx)
 	s.bulks = slices.Clone(bulks)
 	return bulks, err
 }
@@ -285,11 +286,11 @@ type relapsing struct {
 	moves *int
 }
 
-func (s relapsing) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
+func (s relapsing) MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error) {
 	if *s.moves++; *s.moves%4 != 0 {
 		return false, errors.New("the connection is lost")
 	}
-	return s.Store.MoveBulk(ctx, bulk, now)
+	return s.Flow.MoveBulk(ctx, bulk, now)
 }
 
 // premature takes each attempt for taken when the front was seen last that stood before it.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -127,7 +128,7 @@ func (o *operatorRole) steer(ctx context.Context) error {
 	case 8:
 		return o.steerBulk(ctx)
 	default:
-		_, err = store.Fleet().CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(o.bulks+1)))
+		_, err = flow.Of(store).CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(o.bulks+1)))
 	}
 	return err
 }
@@ -180,7 +181,7 @@ func (o *operatorRole) steerBulk(ctx context.Context) error {
 	if o.rng.IntN(3) == 0 {
 		b.Rate = policy.Rate{Count: 1, Per: 2 * time.Second}
 	}
-	_, err := o.server.store.Fleet().BeginBulk(ctx, id, b)
+	_, err := flow.Of(o.server.store).BeginBulk(ctx, id, b)
 	return err
 }
 
@@ -301,7 +302,7 @@ func (o *operatorRole) cancelHeld(ctx context.Context, hold *model.Hold) error {
 	}
 	o.bulks++
 	id := "b" + strconv.Itoa(o.bulks)
-	_, err = o.server.store.Fleet().BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: id, Since: hold.Since})
+	_, err = flow.Of(o.server.store).BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: id, Since: hold.Since})
 	return err
 }
 

@@ -46,7 +46,7 @@ func startDoubtful(t *testing.T, then policy.OnSuspect) *doubtful {
 	fetch := testkit.Got(Fetch(g.dir, FetchOptions{Client: ownClient(t)}))(t)
 	pool := testkit.Got(worker.New(g.Store.Pool(), fetch, worker.Config{}))(t)
 	d := testkit.Got(dispatcher.New(g.Store, dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(g.Store, poller.Config{}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(g.Store), poller.Config{}))(t)
 	testkit.Run(t, d.Run, p.Run, pool.Run)
 	g.set(twoRows)
 	g.Command(fmt.Sprintf(`{"type":"put","uid":"m","payload":{"input_url":%q},"policy":{"retries":["0s","0s"],"guard":[{"rows":{"min":2}}],"on_suspect":%q}}`, address+"/feed", then))

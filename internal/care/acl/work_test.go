@@ -10,6 +10,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
@@ -40,20 +41,20 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note := func(err error) { failed = append(failed, err) }
 		selector, err := model.ParseSelector(text)
 		note(err)
-		_, err = operator.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
+		_, err = flow.Of(operator).BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
 		note(err)
-		open, err := daemon.Bulks(t.Context())
+		open, err := flow.Of(daemon).Bulks(t.Context())
 		note(err)
 		_, _, err = daemon.WalkModels(t.Context(), selector, store.WalkBegins, 1)
 		note(err)
 		_, err = daemon.Queued(t.Context())
 		note(err)
 		stopIf(t, len(open) != 1, "%q: expected one bulk, found %v, %v", text, open, errors.Join(failed...))
-		_, err = daemon.MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
+		_, err = flow.Of(daemon).MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
 		note(err)
-		_, err = operator.Fleet().CancelBulk(t.Context(), id)
+		_, err = flow.Of(operator).CancelBulk(t.Context(), id)
 		note(err)
-		_, err = viewer.Fleet().EndedBulks(t.Context())
+		_, err = flow.Of(viewer).EndedBulks(t.Context())
 		note(err)
 		note(viewer.Report().EachSelected(t.Context(), selector, func([]string) error { return nil }))
 		_, err = viewer.Report().Behind(t.Context(), viewer.Keys.Failing, store.Scored{}, 1)

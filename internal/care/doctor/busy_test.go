@@ -73,7 +73,7 @@ func (q *busy) keepBusy() (stop func()) {
 	}
 	d, err := dispatcher.New(q.Store, dispatcher.Config{})
 	q.ok(err)
-	p, err := poller.New(q.Store, poller.Config{})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{})
 	q.ok(err)
 	w, err := worker.New(q.Store.Pool(), func(context.Context, *worker.Attempt) error { return errors.New("failed") }, worker.Config{Grace: -1})
 	q.ok(err)

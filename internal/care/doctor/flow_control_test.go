@@ -49,7 +49,7 @@ func (q *queue) save(uid, tenant, host string) {
 // answer lets a worker answer, and a poller apply it.
 func (q *queue) answer(result, uid, more string) {
 	q.t.Helper()
-	p, err := poller.New(q.Store, poller.Config{Owner: "answerer"})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "answerer"})
 	q.ok(err)
 	q.Take()
 	q.Say(strings.TrimSuffix(fixture.Result(result, uid, q.Attempt(uid)), "}") + more + "}")

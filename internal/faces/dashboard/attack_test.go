@@ -3,14 +3,14 @@ package dashboard
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/redis/go-redis/v9"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -106,7 +106,7 @@ func (f *fleet) hostile() {
 	}
 	_, err = f.queue.Fleet().OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour)
 	stopIf(f.t, err != nil, "%v", err)
-	_, err = f.queue.Fleet().BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")})
+	_, err = flow.OfQueue(f.queue).BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")})
 	stopIf(f.t, err != nil, "%v", err)
 	// What only somebody could write who may write to Redis as he likes.
 	f.Redis.HSet(ctx, f.Store.Keys.Policies, attack("policy name"), attack("policy text"))

@@ -28,7 +28,7 @@ func TestNoSecretThatWorkSaysIsStoredLoggedOrShown(t *testing.T) {
 	var logged bytes.Buffer
 	log := zerolog.New(&logged)
 	var err error
-	d.poller, err = poller.New(d.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
+	d.poller, err = poller.New(poller.RoomsOf(d.Store), poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
 	must(t, err)
 	for _, uid := range []string{"retried", "final", "well", "postponed", "interrupted"} {
 		d.put(`"uid":"` + uid + `","labels":{"owner":"ann"},"refresh":"now","policy":{"timeout":"1h","retries":["1h"]}`)
@@ -65,7 +65,7 @@ func TestNoSecretStandsInTheReasonOfARejectedMessageNorOnItsPage(t *testing.T) {
 	var logged bytes.Buffer
 	log := zerolog.New(&logged)
 	var err error
-	d.poller, err = poller.New(d.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
+	d.poller, err = poller.New(poller.RoomsOf(d.Store), poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
 	must(t, err)
 	d.put(`"uid":"a"`)
 	unread := []string{

@@ -20,6 +20,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -70,7 +71,7 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	attempts := 0
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
 	s.dispatcher = testkit.Got(dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
-	s.poller = testkit.Got(poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}))(t)
+	s.poller = testkit.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p"}))(t)
 	return s
 }
 

@@ -40,7 +40,7 @@ func gated(t *testing.T, server *testkit.Server) *fixture.Queue {
 	}
 	d, err := dispatcher.New(q.Store, dispatcher.Config{Clock: q.Clock.Now})
 	ok(err)
-	p, err := poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1", Clock: q.Clock.Now})
 	ok(err)
 	shut, err := schedule.ParseCalendar(map[string]any{"name": "shut", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": "3h"})
 	ok(err)

@@ -112,7 +112,7 @@ func TestAWorkerWithoutARedisSaysWhereItLooksAndEndsWhenItIsAsked(t *testing.T) 
 func startDaemons(t *testing.T, users *fixture.Users) {
 	t.Helper()
 	d := testkit.Got(dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(users.Store(t, acl.Poller), poller.Config{}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(users.Store(t, acl.Poller)), poller.Config{}))(t)
 	testkit.Run(t, d.Run, p.Run)
 }
 

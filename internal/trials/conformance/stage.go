@@ -119,7 +119,7 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 		if err != nil {
 			return wait, err
 		}
-		p, err := poller.New(part, poller.Config{Log: s.config.Log})
+		p, err := poller.New(poller.RoomsOf(part), poller.Config{Log: s.config.Log})
 		if err != nil {
 			return wait, err
 		}

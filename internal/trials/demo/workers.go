@@ -19,7 +19,7 @@ func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := poller.New(s.daemon, poller.Config{Log: log})
+	p, err := poller.New(poller.RoomsOf(s.daemon), poller.Config{Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
