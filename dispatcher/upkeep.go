@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
@@ -15,15 +16,15 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.measured, due.Now, time.Second) {
 		return nil
 	}
-	change, err := d.store.MeasureCircuit(ctx, due.Now)
+	change, err := d.flow.MeasureCircuit(ctx, due.Now)
 	if err != nil {
 		return err
 	}
 	d.measured = due.Now
 	switch change {
-	case store.CircuitOpened:
+	case flow.CircuitOpened:
 		d.config.Log.Error().Msg("dispatcher: the circuit of the queue is open: too many attempts fail, final failures are held back")
-	case store.CircuitClosed:
+	case flow.CircuitClosed:
 		d.config.Log.Info().Msg("dispatcher: the circuit of the queue is closed: attempts succeed again")
 	}
 	return nil

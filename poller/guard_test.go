@@ -3,6 +3,7 @@ package poller_test
 import (
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -51,7 +52,7 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		failIf(t, last("fail").ErrorType != "suspect" || last("fail").Reason != reason || b.record("fail").AttemptNo != 1, "fail: %+v", last("fail"))
 		held := b.record("hold")
 		failIf(t, !held.Held() || held.AttemptNo != 0 || last("hold").Suspect != reason || last("hold").Outcome != model.EventSuspect, "hold: %+v", held.State)
-		parked, err := b.Store.ParkedBy(t.Context(), []model.Blocker{model.BySuspect}, func(model.Blocker) int { return 10 })
+		parked, err := flow.Of(b.Store).ParkedBy(t.Context(), []model.Blocker{model.BySuspect}, func(model.Blocker) int { return 10 })
 		must(t, err)
 		equal(t, [][]string{{"hold"}}, parked)
 

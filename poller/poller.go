@@ -31,7 +31,6 @@ type Store interface {
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []store.Forwarded) (map[*store.Keys]bool, error)
-	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
 	WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) (uids []string, to store.Place, err error)
 	Queued(ctx context.Context) (map[string]string, error)
 	WaitOutput(ctx context.Context) (bool, error)
@@ -40,6 +39,7 @@ type Store interface {
 
 // Flow is what a poller needs to steer many models. flow.Flow is one.
 type Flow interface {
+	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
 	Bulks(ctx context.Context) ([]flow.Bulk, error)
 	MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error)
 }

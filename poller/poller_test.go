@@ -93,7 +93,7 @@ func put(uid string, fields ...string) string {
 
 func (b *bundle) dispatch() {
 	b.t.Helper()
-	d, err := dispatcher.New(b.Store, dispatcher.Config{Owner: "d"})
+	d, err := dispatcher.New(dispatcher.RoomsOf(b.Store), dispatcher.Config{Owner: "d"})
 	must(b.t, err)
 	must(b.t, testkit.Only(d.RunOnce(context.Background())))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
@@ -70,7 +71,7 @@ func open(t testing.TB) *Queue {
 	q.store, err = store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000, Grace: store.None})
 	q.must(err, "open the queue")
 	q.due = &watched{Store: q.store}
-	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: func() string {
+	q.dispatcher, err = dispatcher.New(dispatcher.Rooms{Store: q.due, Flow: flow.Of(q.store)}, dispatcher.Config{NewUID: func() string {
 		q.attempts++ // the uid of an attempt is the same in each run, and so is the jitter that follows from it
 		return fmt.Sprintf("attempt-%019d", q.attempts)
 	}})

@@ -96,7 +96,7 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 		return forParts(a, queue, "dispatcher", loop.tick, func(at place) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
-			return dispatcher.New(at.part, config)
+			return dispatcher.New(dispatcher.Rooms{Store: at.part, Flow: flow.Of(at.part.Store)}, config)
 		})
 	}, config.WithDefaults().Validate()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/zonedata"
@@ -21,8 +22,8 @@ import (
 type Queue struct {
 	store.Stats
 
-	Holds    []store.HoldSum
-	Circuits []store.KeyCircuit // that are open
+	Holds    []flow.HoldSum
+	Circuits []flow.KeyCircuit // that are open
 	Gone     []Gone
 	Zones    []string // what is planned by different zone data
 	Parts    int
@@ -40,10 +41,10 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	if q.Stats, err = queue.Report().Stats(ctx); err != nil {
 		return q, err
 	}
-	if q.Holds, err = queue.Fleet().Holds(ctx); err != nil {
+	if q.Holds, err = flow.OfQueue(queue).Holds(ctx); err != nil {
 		return q, err
 	}
-	if q.Circuits, err = queue.Fleet().OpenCircuits(ctx); err != nil {
+	if q.Circuits, err = flow.OfQueue(queue).OpenCircuits(ctx); err != nil {
 		return q, err
 	}
 	parts := map[model.Role][]model.Missing{}

@@ -249,14 +249,3 @@ func (f Flow) ListBulk(ctx context.Context, b Bulk) error {
 	err := f.store.Clients.Write.ZAddNX(ctx, f.store.Keys.Bulks, goredis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
 	return redis.Wrap(err, "list a bulk again")
 }
-
-// CancelHeld begins a bulk that takes back what runs of the models which a hold picks.
-func (q Queue) CancelHeld(ctx context.Context, hold *model.Hold) (id string, err error) {
-	runs := model.SelectStatus + "=" + string(model.StatusRunning)
-	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
-	if err != nil {
-		return "", err
-	}
-	id = "cancel-" + hold.ID
-	return id, q.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Since: hold.Since})
-}

@@ -1,4 +1,4 @@
-// Package flow keeps models from starting, and changes many of them: bulks.
+// Package flow steers many models at once: holds, limits, circuits and calendars keep them from starting, bulks change them.
 package flow
 
 import "github.com/refreshd/refreshd/internal/store"
@@ -9,7 +9,8 @@ type Flow struct{ store *store.Store }
 // Of steers the models of a part of a queue.
 func Of(part *store.Store) Flow { return Flow{part} }
 
-// Queue is Flow of all parts of a queue.
+// Queue is Flow of all parts of a queue. What keeps models from starting is set in each of them; if that ends halfway, to repeat it brings it to the
+// others.
 type Queue struct{ queue *store.Queue }
 
 // OfQueue steers the models of a queue.

@@ -130,7 +130,7 @@ var patientCommands = []patientCommand{
 // idleCommands run no script.
 var idleCommands = []patientCommand{
 	{"limit rm of one that is not set", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
-		return o.Queue.Fleet().RemoveLimit(ctx, "host:nobody")
+		return flow.OfQueue(o.Queue).RemoveLimit(ctx, "host:nobody")
 	}, nil},
 	{"what a bulk asks before it waits", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
 		var told []any

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/redis"
@@ -21,7 +20,7 @@ var changeQueue = redis.LoadScript("change-queue.lua")
 const fieldChanges = "changes"
 
 // Order is the place of a command about the queue among all that were claimed in the same part. The zero Order is that of whoever asks directly.
-type Order struct{ part, number string }
+type Order struct{ Part, Number string }
 
 // Change is what an operator sets in one part of a queue. The zero Change changes nothing.
 type Change struct {
@@ -68,7 +67,7 @@ func (s Fleet) Change(ctx context.Context, key string, by Order, decide func() (
 		if c.Bulk != nil {
 			since, wish = redis.Millis(bulk.Since), bulk.fields()
 		}
-		args := []any{seen, by.part, by.number, string(c.Gate), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2}
+		args := []any{seen, by.Part, by.Number, string(c.Gate), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2}
 		args = append(args, redis.Anys(c.Fields)...)
 		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
 			args = append(args, name, wish[name])
@@ -80,79 +79,4 @@ func (s Fleet) Change(ctx context.Context, key string, by Order, decide func() (
 		}
 		return code, err
 	})
-}
-
-// changeBlocker stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
-// so before.
-func (s Fleet) changeBlocker(ctx context.Context, key string, gate model.Blocker, text string, now time.Time) (bool, error) {
-	_, name := gate.Split()
-	return s.Change(ctx, key, Order{}, func() (Change, error) {
-		was, err := s.store.Clients.Read.HGet(ctx, key, name).Result()
-		if err = redis.IgnoreMissing(err); err != nil || was == text {
-			return Change{}, redis.Wrap(err, "read "+string(gate))
-		}
-		return Change{Fields: []string{name, text}, Gate: gate, Recheck: now}, nil
-	})
-}
-
-// ApplyQueueCommand carries out a command about the queue in each of its parts, and tells what became of it. A refusal is a *document.Error; after any
-// other error the command is to be repeated, which changes nothing twice. Nor does one that comes behind a later one, from a former leader.
-func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed Claimed, now time.Time) (model.Outcome, error) {
-	if c.ID != "" { // it may have been handled within a day
-		at, err := s.Clients.Read.ZScore(ctx, s.Keys.Commands, c.ID).Result()
-		if !redis.Missing(err) && (err != nil || now.Add(-24*time.Hour).UnixMilli() < int64(at)) {
-			return model.Duplicate, redis.Wrap(err, "look for the id of a command")
-		}
-	}
-	by := Order{} // of one that an older release has claimed
-	if claimed.Numbered() {
-		by = Order{"queue:" + strconv.Itoa(s.Place), claimed.number()}
-	}
-	changed, failed := false, []error(nil)
-	for _, part := range s.AllParts() {
-		is, err := part.applyQueueCommand(ctx, c, by, claimed.at(now))
-		if refused, is := errors.AsType[*document.Error](err); is {
-			return model.Unchanged, refused
-		}
-		changed, failed = changed || is, append(failed, err)
-	}
-	if err := errors.Join(failed...); err != nil || changed {
-		return model.Applied, err
-	}
-	return model.Unchanged, nil
-}
-
-// applyQueueCommand carries out a command about the queue in one part; false: there was nothing to change.
-func (s *Store) applyQueueCommand(ctx context.Context, c *model.Command, by Order, now time.Time) (bool, error) {
-	switch c.Type {
-	case model.CommandHold:
-		hold := c.HoldAt(now)
-		return s.Fleet().putHold(ctx, &hold, by)
-	case model.CommandRelease:
-		within := &c.Hold.Within
-		if !c.Spread {
-			within = nil
-		}
-		return s.Fleet().releaseHold(ctx, c.Hold.ID, within, now, by)
-	case model.CommandOpen:
-		return s.Fleet().OpenLimit(ctx, c.Key, now)
-	case model.CommandRequeue:
-		return s.requeueAbout(ctx, c.UID)
-	default:
-		return false, fmt.Errorf("expected a command about the queue, found %s", c.Type)
-	}
-}
-
-// requeueAbout requeues the rejected messages about a model, or all if uid is empty. One of which only the beginning is kept stays.
-func (s *Store) requeueAbout(ctx context.Context, uid string) (bool, error) {
-	entries, err := s.Fleet().Rejected(ctx)
-	if err != nil {
-		return false, err
-	}
-	entries = slices.DeleteFunc(entries, func(r Rejected) bool {
-		_, cut := r.Message()
-		return cut != nil || uid != "" && r.UID != uid
-	})
-	moved, err := s.Fleet().RequeueRejected(ctx, entries)
-	return moved > 0, err
 }

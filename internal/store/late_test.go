@@ -18,29 +18,31 @@ type verb struct {
 
 func verbs(t *testing.T) []verb {
 	hold := func(b *bench) error {
-		return b.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: b.Clock(), Reason: "first"})
+		return flow.Of(b.Store).PutHold(t.Context(), &model.Hold{ID: "h1", Since: b.Clock(), Reason: "first"})
 	}
-	release := func(b *bench) error { return only(b.Fleet().ReleaseHold(t.Context(), "h1", 0, b.Clock())) }
+	release := func(b *bench) error { return only(flow.Of(b.Store).ReleaseHold(t.Context(), "h1", 0, b.Clock())) }
 	limit := func(b *bench) error {
-		return b.Fleet().PutLimit(t.Context(), &model.Limit{Name: "host=h", Running: 1}, b.Clock())
+		return flow.Of(b.Store).PutLimit(t.Context(), &model.Limit{Name: "host=h", Running: 1}, b.Clock())
 	}
-	noLimit := func(b *bench) error { return only(b.Fleet().RemoveLimit(t.Context(), "host=h", b.Clock())) }
+	noLimit := func(b *bench) error { return only(flow.Of(b.Store).RemoveLimit(t.Context(), "host=h", b.Clock())) }
 	closed, err := schedule.ParseCalendar(map[string]any{"name": "c1", "rrule": "FREQ=DAILY", "dtstart": "2026-01-01", "for": "1h"})
 	must(t, err)
-	calendar := func(b *bench) error { return b.Fleet().PutCalendar(t.Context(), closed, b.Clock()) }
-	noCalendar := func(b *bench) error { return only(b.Fleet().RemoveCalendar(t.Context(), "c1", b.Clock())) }
+	calendar := func(b *bench) error { return flow.Of(b.Store).PutCalendar(t.Context(), closed, b.Clock()) }
+	noCalendar := func(b *bench) error { return only(flow.Of(b.Store).RemoveCalendar(t.Context(), "c1", b.Clock())) }
 	nightly := store.Named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","rrule":"FREQ=DAILY"}`)
 	put := func(b *bench) error { return b.Fleet().PutPolicy(t.Context(), nightly) }
 	remove := func(b *bench) error { return only(b.Fleet().RemovePolicy(t.Context(), "nightly")) }
 	openKey := func(b *bench) error {
-		return only(b.Fleet().OpenCircuit(t.Context(), "host=h", "ann", "", b.Clock().Add(time.Hour), b.Clock()))
+		return only(flow.Of(b.Store).OpenCircuit(t.Context(), "host=h", "ann", "", b.Clock().Add(time.Hour), b.Clock()))
 	}
-	closeKey := func(b *bench) error { return only(b.Fleet().CloseCircuit(t.Context(), "host=h", "ann", b.Clock())) }
+	closeKey := func(b *bench) error {
+		return only(flow.Of(b.Store).CloseCircuit(t.Context(), "host=h", "ann", b.Clock()))
+	}
 	on := func(b *bench) error {
-		return b.Fleet().SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Minute, Min: 10}, "ann")
+		return flow.Of(b.Store).SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Minute, Min: 10}, "ann")
 	}
 	off := func(b *bench) error {
-		return b.Fleet().SetQueueCircuit(t.Context(), model.QueueCircuit{Share: 0.5, Window: time.Minute, Min: 10}, "ann")
+		return flow.Of(b.Store).SetQueueCircuit(t.Context(), model.QueueCircuit{Share: 0.5, Window: time.Minute, Min: 10}, "ann")
 	}
 	begin := func(b *bench) error {
 		_, err := flow.Of(b.Store).BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
@@ -110,13 +112,13 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 		steer := func(i int, want model.Outcome) {
 			t.Helper()
 			b.Step(time.Second)
-			outcome, err := b.ApplyQueueCommand(t.Context(), store.CommandOf(t, texts[i]), store.Claimed{claimed[i]}, b.Clock())
+			outcome, err := flow.Of(b.Store).ApplyQueueCommand(t.Context(), store.CommandOf(t, texts[i]), store.Claimed{claimed[i]}, b.Clock())
 			failIf(t, err != nil || outcome != want, "%s: want %s, got %s, %v", texts[i], want, outcome, err)
 		}
 		for i, want := range []model.Outcome{model.Applied, model.Applied, model.Applied, model.Unchanged} {
 			l := store.WithLateness(b)
 			l.Keep(t, func() error {
-				return only(b.ApplyQueueCommand(t.Context(), store.CommandOf(t, texts[i]), store.Claimed{claimed[i]}, b.Clock()))
+				return only(flow.Of(b.Store).ApplyQueueCommand(t.Context(), store.CommandOf(t, texts[i]), store.Claimed{claimed[i]}, b.Clock()))
 			})
 			steer(i, want)
 			b.Unchanged(func() {
@@ -127,7 +129,7 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 				}
 			})
 		}
-		must(t, only(b.Fleet().ReleaseHold(t.Context(), "h1", 0, b.Clock())))
+		must(t, only(flow.Of(b.Store).ReleaseHold(t.Context(), "h1", 0, b.Clock())))
 		b.Unchanged(func() { steer(2, model.Unchanged) })
 	})
 }

@@ -123,7 +123,7 @@ func TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince(t *testing.T) {
 		b.seed(keys{":model:m1": "a text", ":due": scores{"m1": six}, ":limit:host=h": scores{"m1": six}})
 		l := WithLateness(b)
 		l.Keep(t, func() error { return b.Forget(t.Context(), "m1", "") })
-		l.Keep(t, func() error { return b.forget(t.Context(), "m1", b.Keys.Limit("host=h")) })
+		l.Keep(t, func() error { return TakeOut(t.Context(), b.Store, "m1", b.Keys.Limit("host=h")) })
 		must(t, b.redis.Del(t.Context(), b.Keys.Model("m1")).Err())
 		b.mustApply(b.put("m1", "{}"))
 		b.unchanged(func() { l.Deliver(t) })

@@ -86,12 +86,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HKEYS", "", "list policies: ", func() error { return only(b.Report().PolicyNames(ctx)) }},
 		{"HSCAN", k.PolicyUses, "walk over the uses of policies: ", func() error { return only(b.Fleet().PolicyUses(ctx)) }},
 		{"WATCH", "", "forget a policy: ", func() error { return only(b.Fleet().ForgetPolicy(ctx, PolicyUse{Name: "p"})) }},
-		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { return only(b.MeasureCircuit(ctx, b.now)) }},
-		{"HGETALL", k.QueueCircuit, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},
-		{"HGETALL", k.Stats, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},
-		{"HGETALL", k.Stats, "set the circuit of the queue: read the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
-		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
-		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
 	} {
 		b.answerTo(test.command, test.key, loading)
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !goredis.HasErrorPrefix(err, "LOADING") {
@@ -114,11 +108,10 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	ctx := t.Context()
 	calls := map[string]func() error{
-		"read due models: ":                  func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) },
-		"claim messages: ":                   func() error { return only(b.Claim(ctx, "p1", Holding{}, 1, testLease)) },
-		"give a heartbeat: ":                 func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
-		"take entries of the input list: ":   func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) },
-		"measure the circuit of the queue: ": func() error { return only(b.MeasureCircuit(ctx, b.now)) },
+		"read due models: ":                func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) },
+		"claim messages: ":                 func() error { return only(b.Claim(ctx, "p1", Holding{}, 1, testLease)) },
+		"give a heartbeat: ":               func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
+		"take entries of the input list: ": func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})
 			return err

@@ -178,7 +178,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	circuit := decodeQueueCircuit(NamedValues(queueCircuitFields, settings.Val()))
+	circuit := ReadQueueCircuit(NamedValues(queueCircuitFields, settings.Val()))
 	for i, uid := range uids {
 		hash, err := hashes[i].Result()
 		record := NewRecord(uid, hash)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	miniredis "github.com/alicebob/miniredis/v2/server"
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -20,6 +21,28 @@ var NewBench = newBench
 
 // Seeds is what a queue holds, by key without the queue's name.
 type Seeds = keys
+
+// Events are entries of a stream, without their ids.
+type Events = events
+
+// CallCase is one call, with everything that Redis holds before and after.
+type CallCase struct {
+	Name string
+	Seed Seeds
+	Call func(b *Bench) any
+	Says any   // what the call returns
+	Want Seeds // nil: as before
+}
+
+// EachCall makes each of these calls.
+func EachCall(t *testing.T, cases []CallCase) {
+	t.Helper()
+	var all []callCase
+	for _, c := range cases {
+		all = append(all, callCase{c.Name, c.Seed, c.Call, c.Says, c.Want})
+	}
+	eachCall(t, all)
+}
 
 // Seed writes keys as a test is to find them.
 func (b *bench) Seed(all Seeds) {
@@ -72,8 +95,13 @@ func (b *bench) Claims(owner string, limit int) []string { return b.claim(owner,
 // Step moves the clock of the store.
 func (b *bench) Step(by time.Duration) { b.now = b.now.Add(by) }
 
-// Loading makes the fake server answer every command of this name that it is loading.
-func (b *bench) Loading(command string) { b.answerTo(command, "", loading) }
+// Loading makes the fake server answer every command of this name, about this key, that it is loading. An empty key means each.
+func (b *bench) Loading(command, key string) { b.answerTo(command, key, loading) }
+
+// AnswerTo makes the fake server answer every command of this name in another way.
+func (b *bench) AnswerTo(command string, reply func(peer *miniredis.Peer)) {
+	b.answerTo(command, "", reply)
+}
 
 // Redis is the client of the test itself.
 func (b *bench) Redis() goredis.UniversalClient { return b.redis }
@@ -101,6 +129,7 @@ const (
 	SettingLayout = settingLayout
 	SettledAfter  = settledAfter
 	Six           = six
+	Minute        = minute
 )
 
 // Texts as values.
@@ -108,6 +137,9 @@ var (
 	Picks     = picks
 	Named     = named
 	CommandOf = commandOf
+	But       = but
+	OnEach    = onEach
+	TwoParts  = twoParts
 )
 
 // MendRate is how fast models are mended.

@@ -89,7 +89,7 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 	counted := s.askCounts(ctx, pipe, &stats)
 	oldestDue, circuit := s.askOldestDue(ctx, pipe), pipe.HMGet(ctx, s.store.Keys.QueueCircuit, "opened_at")
 	groups, counters := pipe.ZRangeWithScores(ctx, s.store.Keys.Errors, 0, -1), pipe.HGetAll(ctx, s.store.Keys.Stats)
-	gates, pollers := pipe.ZRange(ctx, s.store.Keys.Gates, 0, maxBlockers-1), pipe.ZRange(ctx, s.store.Keys.Pollers, 0, -1)
+	gates, pollers := pipe.ZRange(ctx, s.store.Keys.Gates, 0, MaxBlockers-1), pipe.ZRange(ctx, s.store.Keys.Pollers, 0, -1)
 	recipients := pipe.HKeys(ctx, s.store.Keys.Deliveries)
 	journal := pipe.XLen(ctx, s.store.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
 	misfit, err := redis.ExecTyped(ctx, pipe)

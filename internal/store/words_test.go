@@ -14,6 +14,7 @@ type (
 	list   = []string
 	hash   = map[string]string
 	scores = map[string]float64
+	events = store.Events
 )
 
 const six = store.Six

@@ -40,7 +40,7 @@ func newKitchen(t *testing.T) *kitchen {
 	testkit.RequireProgram(t, "bash", "bash")
 	k := &kitchen{Queue: fixture.New(t, testkit.Redis(t)), t: t, path: t.TempDir()}
 	attempts := 0
-	k.dispatcher = testkit.Got(dispatcher.New(k.Store, dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
+	k.dispatcher = testkit.Got(dispatcher.New(dispatcher.RoomsOf(k.Store), dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
 		attempts++
 		return fmt.Sprintf("attempt%019d", attempts)
 	}}))(t)

@@ -123,7 +123,7 @@ func (d *drill) check(doing string, err error) {
 func (d *drill) dispatch() {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := dispatcher.New(store, dispatcher.Config{})
+	daemon, err := dispatcher.New(dispatcher.RoomsOf(store), dispatcher.Config{})
 	d.check("open a dispatcher", err)
 	d.dispatchers.run(daemon.Run)
 }

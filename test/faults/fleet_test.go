@@ -100,7 +100,7 @@ func (f *fleet) save(p policy.Policy, url string, uids []string) {
 // runDaemons starts a dispatcher and a poller in this process.
 func (f *fleet) runDaemons(config dispatcher.Config) {
 	f.t.Helper()
-	d, err := dispatcher.New(f.Store, config)
+	d, err := dispatcher.New(dispatcher.RoomsOf(f.Store), config)
 	must(f.t, err)
 	p, err := poller.New(poller.RoomsOf(f.Store), poller.Config{})
 	must(f.t, err)

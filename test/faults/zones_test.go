@@ -87,7 +87,7 @@ func (w *zoneWorld) start(name string) {
 		p := testkit.Got(poller.New(poller.RoomsOf(part), poller.Config{Owner: d.owner}))(w.t)
 		d.round = func(ctx context.Context) error { return testkit.Only(p.RunOnce(ctx)) }
 	} else {
-		p := testkit.Got(dispatcher.New(part, dispatcher.Config{Owner: d.owner}))(w.t)
+		p := testkit.Got(dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Owner: d.owner}))(w.t)
 		d.round = func(ctx context.Context) error { return testkit.Only(p.RunOnce(ctx)) }
 	}
 	w.daemons[name] = d

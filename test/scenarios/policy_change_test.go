@@ -33,7 +33,7 @@ func onQueue(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 
 func (q *policyQueue) redispatch(config dispatcher.Config) {
 	q.t.Helper()
-	q.dispatcher = testkit.Got(dispatcher.New(q.Store, config))(q.t)
+	q.dispatcher = testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), config))(q.t)
 }
 
 // put stores the policy `shared`, as `refreshd policy put` does.

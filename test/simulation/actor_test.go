@@ -96,6 +96,7 @@ func (w *world) resume(a *actor, f fate) {
 // queue is all that daemons need of Redis. fixture.Part is one, and so is one with a planted bug.
 type queue interface {
 	dispatcher.Store
+	dispatcher.Flow
 	poller.Store
 	poller.Flow
 	worker.Queue
@@ -145,7 +146,7 @@ func (noSamples) NoteZones(context.Context, string) (time.Time, error) { return 
 func (noSamples) NoteSample(context.Context, time.Time) error { return nil }
 
 func newDispatcher(q queue, config dispatcher.Config) (role, error) {
-	d, err := dispatcher.New(noSamples{q}, config)
+	d, err := dispatcher.New(dispatcher.Rooms{Store: noSamples{q}, Flow: q}, config)
 	return dispatcherRole{d}, err
 }
 

@@ -88,7 +88,7 @@ func (s liar) Bulks(ctx context.Context) ([]flow.Bulk, error) {
 }
 
 func (s liar) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	limiters, err := s.Store.Limiters(ctx, limits, circuits, now)
+	limiters, err := s.Flow.Limiters(ctx, limits, circuits, now)
 	also(s.limiters, &limiters, err)
 	return limiters, err
 }

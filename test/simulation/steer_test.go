@@ -111,20 +111,20 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		if length := o.rng.IntN(4); length > 0 {
 			h.Until = now.Add(time.Duration(length*length) * 10 * time.Second)
 		}
-		if err := store.Fleet().PutHold(ctx, &h); err != nil || o.rng.IntN(2) == 0 {
+		if err := flow.Of(store).PutHold(ctx, &h); err != nil || o.rng.IntN(2) == 0 {
 			return err
 		}
 		return o.cancelHeld(ctx, &h)
 	case 2, 3:
-		_, err = store.Fleet().ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
+		_, err = flow.Of(store).ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
 	case 4:
-		return store.Fleet().PutLimit(ctx, o.newLimit(key, now), now)
+		return flow.Of(store).PutLimit(ctx, o.newLimit(key, now), now)
 	case 5:
-		_, err = store.Fleet().RemoveLimit(ctx, key, now)
+		_, err = flow.Of(store).RemoveLimit(ctx, key, now)
 	case 6:
-		return store.Fleet().PutCalendar(ctx, nightly(1+o.rng.IntN(3)), now)
+		return flow.Of(store).PutCalendar(ctx, nightly(1+o.rng.IntN(3)), now)
 	case 7:
-		_, err = store.Fleet().RemoveCalendar(ctx, calendarName, now)
+		_, err = flow.Of(store).RemoveCalendar(ctx, calendarName, now)
 	case 8:
 		return o.steerBulk(ctx)
 	default:
@@ -192,9 +192,9 @@ func (w *world) letGo() {
 	}
 	ctx, store := context.Background(), w.server.store
 	for _, id := range holdNames {
-		must(only(store.Fleet().ReleaseHold(ctx, id, 0, w.now)))
+		must(only(flow.Of(store).ReleaseHold(ctx, id, 0, w.now)))
 	}
-	must(only(store.Fleet().RemoveCalendar(ctx, calendarName, w.now)))
+	must(only(flow.Of(store).RemoveCalendar(ctx, calendarName, w.now)))
 	w.enter(&deed{now: w.now})
 	w.judge()
 }

@@ -45,7 +45,7 @@ func startDoubtful(t *testing.T, then policy.OnSuspect) *doubtful {
 	})
 	fetch := testkit.Got(Fetch(g.dir, FetchOptions{Client: ownClient(t)}))(t)
 	pool := testkit.Got(worker.New(g.Store.Pool(), fetch, worker.Config{}))(t)
-	d := testkit.Got(dispatcher.New(g.Store, dispatcher.Config{}))(t)
+	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(g.Store), dispatcher.Config{}))(t)
 	p := testkit.Got(poller.New(poller.RoomsOf(g.Store), poller.Config{}))(t)
 	testkit.Run(t, d.Run, p.Run, pool.Run)
 	g.set(twoRows)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
@@ -51,7 +52,7 @@ func (c *checker) backlog(ctx context.Context) error {
 	if !c.queueCircuitReadable() {
 		return nil
 	}
-	circuit, err := c.store.Fleet().QueueCircuit(ctx)
+	circuit, err := flow.Of(c.store).QueueCircuit(ctx)
 	if err == nil && circuit.Open {
 		c.note(circuitOpen, k.QueueCircuit, "one that is open since "+circuit.OpenedAt+": final failures are held back")
 	}

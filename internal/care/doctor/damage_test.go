@@ -201,7 +201,7 @@ func (q *queue) prepare() {
 	q.t.Helper()
 	q.put(`{"type":"put","uid":"idle","rrule":"FREQ=HOURLY","payload":{"input_url":"http://x"}}`,
 		`{"type":"put","uid":"busy","policy":{"timeout":"1d","retries":[]}}`, `{"type":"put","uid":"off","rrule":"FREQ=HOURLY"}`, `{"type":"disable","uid":"off"}`)
-	d, err := dispatcher.New(q.Store, dispatcher.Config{})
+	d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{})
 	q.ok(err)
 	_, err = d.RunOnce(q.t.Context())
 	q.ok(err)

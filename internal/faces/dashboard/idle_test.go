@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -103,7 +104,7 @@ func TestAnOpenPageIsNotSentAgainAsTimeGoesBy(t *testing.T) {
 
 func TestEachChangeThatAPageShowsGivesTheQueueAnotherVersion(t *testing.T) {
 	d := sit(t, testkit.Redis(t), nil)
-	fleet, now := d.queue.Fleet(), d.Clock.Now()
+	fleet, now := flow.OfQueue(d.queue), d.Clock.Now()
 	d.put(failingModel)
 	version := func() string { return testkit.Got(d.queue.Report().Version(t.Context()))(t) }
 	for _, step := range []struct {

@@ -70,7 +70,7 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	s.rounds = [2]*metrics.Loop{s.Loop(name, "dispatcher"), s.Loop(name, "poller")}
 	attempts := 0
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
-	s.dispatcher = testkit.Got(dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
+	s.dispatcher = testkit.Got(dispatcher.New(dispatcher.Rooms{Store: measured{queue.Store, s.rounds[0]}, Flow: flow.Of(queue.Store)}, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
 	s.poller = testkit.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p"}))(t)
 	return s
 }
@@ -150,7 +150,7 @@ func (s *story) tell() {
 	}
 	picks, err := domain.ParseSelector("uid=m4")
 	if err == nil {
-		err = s.Store.Fleet().PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
+		err = flow.Of(s.Store).PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
 	}
 	must(s.t, err)
 	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context()))) // they are saved, and due
@@ -169,7 +169,7 @@ func (s *story) tell() {
 	s.work()
 	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
 	s.work()
-	must(s.t, testkit.Only(s.Store.Fleet().OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())))
+	must(s.t, testkit.Only(flow.Of(s.Store).OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())))
 	s.Clock.Turn(2 * time.Hour)
 	s.work()
 	s.Clock.Turn(7 * time.Second)

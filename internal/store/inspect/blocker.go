@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -85,4 +87,15 @@ func (s Part) OldestRecheck(ctx context.Context) (gate model.Blocker, at time.Ti
 	}
 	name, _ := first[0].Member.(string)
 	return model.Blocker(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil
+}
+
+// LacksCalendar reports whether a policy names a calendar that is not stored, at one instant.
+func (s Part) LacksCalendar(ctx context.Context, policyName, calendar string) (bool, error) {
+	pipe := s.Clients.Read.TxPipeline()
+	text, stored := pipe.HGet(ctx, s.Keys.Policies, policyName), pipe.HExists(ctx, s.Keys.Calendars, calendar)
+	if err := redis.ExecReads(ctx, pipe); err != nil {
+		return false, fmt.Errorf("read the calendars of a policy: %w", err)
+	}
+	p, err := s.Report().ParsePolicy(text.Val())
+	return err == nil && !stored.Val() && slices.Contains(p.Closed, calendar), nil
 }

@@ -35,7 +35,7 @@ func commandsBeside(b *testing.B, command string, beside int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := dispatcher.New(q.Store, dispatcher.Config{MaxQueued: beside + 2*commands})
+	d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{MaxQueued: beside + 2*commands})
 	if err != nil {
 		b.Fatal(err)
 	}

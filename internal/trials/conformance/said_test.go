@@ -184,7 +184,7 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 	inLanguages(t, []string{"python", "node", "php", "bash"}, func(t *testing.T, language string) {
 		onEachAndACluster(t, func(t *testing.T, s *testkit.Server) {
 			q := fixture.Live(t, s)
-			d := testkit.Got(dispatcher.New(q.Store, dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
+			d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
 			p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 			testkit.Run(t, d.Run, p.Run)
 			app := testkit.Got(client.New(fixture.Open(t, s.URL, store.Config{Queue: q.Store.Keys.Queue}), client.Config{}))(t)

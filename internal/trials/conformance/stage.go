@@ -115,7 +115,7 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 	var running sync.WaitGroup
 	wait = func() { cancel(); running.Wait() }
 	for _, part := range s.queue.Parts {
-		d, err := dispatcher.New(part, dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: s.lease})
+		d, err := dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: s.lease})
 		if err != nil {
 			return wait, err
 		}

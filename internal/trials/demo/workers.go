@@ -15,7 +15,7 @@ import (
 type daemons map[string]func(context.Context) error
 
 func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
-	d, err := dispatcher.New(s.daemon, dispatcher.Config{Log: log})
+	d, err := dispatcher.New(dispatcher.RoomsOf(s.daemon), dispatcher.Config{Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
