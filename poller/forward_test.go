@@ -10,6 +10,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -133,7 +134,7 @@ func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
 		there := p.in(1, 1)[0]
 		p.push(p.parts[0].Keys.Output, fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"a"}`, there))
 		p.round(0)
-		reason, err := p.parts[0].Report().LastRejected(t.Context())
+		reason, err := outbox.Of(p.parts[0]).LastRejected(t.Context())
 		want := `big_table_uid: expected in {q:1}-output, as reply_to said, found "` + there + `"`
 		failIf(t, err != nil || reason != want, "want %s, got %s, %v", want, reason, err)
 	})
@@ -210,7 +211,7 @@ func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *t
 		p.push(p.parts[0].Keys.ClaimedCommands, "c"+put(there), "c"+put(here))
 		p.round(0)
 		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
-		reason, err := p.parts[0].Report().LastRejected(t.Context())
+		reason, err := outbox.Of(p.parts[0]).LastRejected(t.Context())
 		failIf(t, err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}", "got %s, %v", reason, err)
 	})
 }

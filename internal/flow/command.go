@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -64,7 +65,7 @@ func (f Flow) applyQueueCommand(ctx context.Context, c *model.Command, by store.
 
 // requeueAbout requeues the rejected messages about a model, or all if uid is empty. One of which only the beginning is kept stays.
 func (f Flow) requeueAbout(ctx context.Context, uid string) (bool, error) {
-	entries, err := f.store.Fleet().Rejected(ctx)
+	entries, err := outbox.Of(f.store).Rejected(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -72,6 +73,6 @@ func (f Flow) requeueAbout(ctx context.Context, uid string) (bool, error) {
 		_, cut := r.Message()
 		return cut != nil || uid != "" && r.UID != uid
 	})
-	moved, err := f.store.Fleet().RequeueRejected(ctx, entries)
+	moved, err := outbox.Of(f.store).RequeueRejected(ctx, entries)
 	return moved > 0, err
 }

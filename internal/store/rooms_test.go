@@ -89,6 +89,12 @@ func (b *bench) MustApply(transitions ...*Transition) {
 	b.mustApply(transitions...)
 }
 
+// Settle settles messages.
+func (b *bench) Settle(owner string, settlements ...Item) []Code {
+	b.t.Helper()
+	return b.settle(owner, settlements...)
+}
+
 // Claims claims messages.
 func (b *bench) Claims(owner string, limit int) []string { return b.claim(owner, limit) }
 
@@ -140,6 +146,7 @@ var (
 	But       = but
 	OnEach    = onEach
 	TwoParts  = twoParts
+	Refusing  = refusing
 )
 
 // MendRate is how fast models are mended.

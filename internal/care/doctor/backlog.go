@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
 )
@@ -27,7 +28,7 @@ func (c *checker) backlog(ctx context.Context) error {
 		return err
 	}
 	if b.Outbox > 0 {
-		kind := outbox
+		kind := outboxWaits
 		if b.Outbox > manyNotices || !b.OldestNotice.IsZero() && c.now.Sub(b.OldestNotice) > noticeWaits {
 			kind = outboxLong
 		}
@@ -37,7 +38,7 @@ func (c *checker) backlog(ctx context.Context) error {
 		c.note(undelivered, k.Undelivered, fmt.Sprintf("%d that could not", lengths[0]))
 	}
 	if b.Rejected > 0 && !c.wrongType[k.Rejected] {
-		reason, err := c.store.Report().LastRejected(ctx)
+		reason, err := outbox.Of(c.store).LastRejected(ctx)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
@@ -74,7 +75,7 @@ func TestNoSecretStandsInTheReasonOfARejectedMessageNorOnItsPage(t *testing.T) {
 	}
 	d.Say(unread...)
 	d.apply()
-	entries := testkit.Got(d.Store.Fleet().Rejected(t.Context()))(t)
+	entries := testkit.Got(outbox.Of(d.Store).Rejected(t.Context()))(t)
 	failIf(t, len(entries) != len(unread), "expected %d rejected messages, found %d", len(unread), len(entries))
 	for i, entry := range entries {
 		raw, err := entry.Message()
