@@ -12,6 +12,8 @@ import (
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/outbox"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -29,8 +31,6 @@ type Store interface {
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, blocker model.Blocker) error
 	WaitWake(ctx context.Context) (bool, error)
-	TrimOutbox(ctx context.Context) (unread int, err error)
-	NoteSample(ctx context.Context, now time.Time) error
 	RequeueExpired(ctx context.Context, now, judged time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 }
 
@@ -43,19 +43,35 @@ type Flow interface {
 	MeasureCircuit(ctx context.Context, now time.Time) (flow.CircuitChange, error)
 }
 
+// Report is where a dispatcher notes what was counted. report.Report is one.
+type Report interface {
+	NoteSample(ctx context.Context, now time.Time) error
+}
+
+// Outbox is what a dispatcher keeps bounded. outbox.Outbox is one.
+type Outbox interface {
+	TrimOutbox(ctx context.Context) (unread int, err error)
+}
+
 // Rooms are what a dispatcher works on.
 type Rooms struct {
-	Store Store
-	Flow  Flow
+	Store  Store
+	Flow   Flow
+	Report Report
+	Outbox Outbox
 }
 
 // RoomsOf are those of a part of a queue.
-func RoomsOf(part *store.Store) Rooms { return Rooms{part, flow.Of(part)} }
+func RoomsOf(part *store.Store) Rooms {
+	return Rooms{part, flow.Of(part), report.Of(part), outbox.Of(part)}
+}
 
 // Dispatcher starts due models and ends expired attempts of one queue.
 type Dispatcher struct {
 	store    Store
 	flow     Flow
+	report   Report
+	outbox   Outbox
 	config   Config
 	measured time.Time       // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
 	trimmed  time.Time       // when the outbox was trimmed, likewise; run goroutine only
@@ -87,7 +103,7 @@ func New(rooms Rooms, config Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	return &Dispatcher{
-		store: rooms.Store, flow: rooms.Flow, config: config, window: newWindow(config.MaxQueued), limits: map[string]int{}, logbook: logbook.New("dispatcher", config.Log),
+		store: rooms.Store, flow: rooms.Flow, report: rooms.Report, outbox: rooms.Outbox, config: config, window: newWindow(config.MaxQueued), limits: map[string]int{}, logbook: logbook.New("dispatcher", config.Log),
 	}, nil
 }
 

@@ -36,7 +36,7 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 		return nil
 	}
 	d.trimmed = due.Now
-	unread, err := d.store.TrimOutbox(ctx)
+	unread, err := d.outbox.TrimOutbox(ctx)
 	if unread > 0 {
 		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")
 	}
@@ -52,7 +52,7 @@ func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 	if minute.Equal(d.noted) {
 		return nil
 	}
-	err := d.store.NoteSample(ctx, due.Now)
+	err := d.report.NoteSample(ctx, due.Now)
 	if _, misfit := redis.WrongType(err); err == nil || misfit || redis.Refused(err) { // else the next round tries again
 		d.noted = minute
 	}

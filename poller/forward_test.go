@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -86,7 +87,7 @@ func (p *pair) rounds(part int) {
 
 func (p *pair) expectStats(part int, want map[string]int64) {
 	p.t.Helper()
-	stats, err := p.parts[part].Report().Stats(p.t.Context())
+	stats, err := report.Of(p.parts[part]).Stats(p.t.Context())
 	must(p.t, err)
 	for name, count := range want {
 		failIf(p.t, stats.Counters[name] != count, "part %d: want %s counted %d times, got %v", part, name, count, stats.Counters)

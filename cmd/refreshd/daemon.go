@@ -96,7 +96,9 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 		return forParts(a, queue, "dispatcher", loop.tick, func(at place) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
-			return dispatcher.New(dispatcher.Rooms{Store: at.part, Flow: flow.Of(at.part.Store)}, config)
+			rooms := dispatcher.RoomsOf(at.part.Store)
+			rooms.Store = at.part
+			return dispatcher.New(rooms, config)
 		})
 	}, config.WithDefaults().Validate()
 }

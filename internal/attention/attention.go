@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
@@ -20,7 +21,7 @@ import (
 
 // Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
 type Queue struct {
-	store.Stats
+	report.Stats
 
 	Holds    []flow.HoldSum
 	Circuits []flow.KeyCircuit // that are open
@@ -38,7 +39,7 @@ type Gone struct {
 // Read reads a queue.
 func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	q.Parts = len(queue.Parts)
-	if q.Stats, err = queue.Report().Stats(ctx); err != nil {
+	if q.Stats, err = report.OfQueue(queue).Stats(ctx); err != nil {
 		return q, err
 	}
 	if q.Holds, err = flow.OfQueue(queue).Holds(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/flow"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
@@ -42,7 +42,7 @@ func situations(t *testing.T) map[string]Queue {
 		}
 		return all
 	}
-	stats := func(change func(*store.Stats)) Queue {
+	stats := func(change func(*report.Stats)) Queue {
 		q := Queue{Parts: 1}
 		q.At = now
 		change(&q.Stats)
@@ -54,8 +54,8 @@ func situations(t *testing.T) map[string]Queue {
 	}
 	return map[string]Queue{
 		"":                      with(Queue{}),
-		"due just now":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
-		"nothing due any more":  stats(func(g *store.Stats) { g.Due = 1 }), // it was started in between
+		"due just now":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
+		"nothing due any more":  stats(func(g *report.Stats) { g.Due = 1 }), // it was started in between
 		"a hold that has ended": with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", now, 3)}}),
 		"all models are held":   with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
 		"a tenant is held":      with(Queue{Holds: []flow.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
@@ -65,15 +65,15 @@ func situations(t *testing.T) map[string]Queue {
 		"no worker, no poller":  with(Queue{Gone: gone(1, model.RoleWorker, model.RolePoller)}),
 		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.RolePoller)}),
 		"other zone data":       with(Queue{Zones: []string{"daemons with zone data of 2025b of /usr/share/zoneinfo and 2026f of refreshd, which differ for America/Havana from 2026-11-01"}}),
-		"due for long":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 1, before }),
-		"disabled":              stats(func(g *store.Stats) { g.Disabled = 400 }),
-		"never succeeded": stats(func(g *store.Stats) {
-			g.Freshness = store.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
+		"due for long":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 1, before }),
+		"disabled":              stats(func(g *report.Stats) { g.Disabled = 400 }),
+		"never succeeded": stats(func(g *report.Stats) {
+			g.Freshness = report.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
 		}),
-		"parked by a calendar":   stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
-		"parked by a limit":      stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
-		"results are doubted":    stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerSuspect: 2} }),
-		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: store.Stats{Disabled: 1}}),
+		"parked by a calendar":   stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
+		"parked by a limit":      stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
+		"results are doubted":    stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerSuspect: 2} }),
+		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: report.Stats{Disabled: 1}}),
 	}
 }
 

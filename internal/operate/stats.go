@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/attention"
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -22,7 +23,7 @@ type Stats struct {
 
 	Queue string `json:"queue"`
 	Parts int    `json:"parts,omitempty"` // of a queue that has several
-	store.Stats
+	report.Stats
 	// Freshness is how many models keep what their policies promise.
 	Freshness FreshnessShare `json:"freshness"`
 	// Replanning are the policies whose models are being planned anew, as they have changed.

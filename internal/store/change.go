@@ -16,8 +16,8 @@ import (
 
 var changeQueue = redis.LoadScript("change-queue.lua")
 
-// fieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
-const fieldChanges = "changes"
+// FieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
+const FieldChanges = "changes"
 
 // Order is the place of a command about the queue among all that were claimed in the same part. The zero Order is that of whoever asks directly.
 type Order struct{ Part, Number string }
@@ -44,7 +44,7 @@ const (
 func (s Fleet) Compared(ctx context.Context, try func(writing context.Context, seen string) (code int, err error)) (bool, error) {
 	writing, retried := redis.TrackRetry(ctx)
 	for range redis.MaxConflicts {
-		seen, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Forwarded, fieldChanges).Result()
+		seen, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Forwarded, FieldChanges).Result()
 		if err = redis.IgnoreMissing(err); err != nil {
 			return false, fmt.Errorf("read how often the queue has changed: %w", err)
 		}

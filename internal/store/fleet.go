@@ -30,3 +30,15 @@ func (q QueueFleet) Change(ctx context.Context, do func(part *Store, now time.Ti
 	})
 	return changed, err
 }
+
+// Report is what people and programs read of a part: models, policies, heartbeats and histories. It changes nothing.
+type Report struct{ store *Store }
+
+// Report reads what is told of the part.
+func (s *Store) Report() Report { return Report{s} }
+
+// QueueReport is Report of all parts of a queue.
+type QueueReport struct{ queue *Queue }
+
+// Report reads what is told of the queue.
+func (q *Queue) Report() QueueReport { return QueueReport{q} }

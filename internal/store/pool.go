@@ -186,7 +186,7 @@ func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r 
 		return r, err
 	}
 	r.begun, r.now, r.heartbeat = map[string]string{}, now, time.UnixMilli(int64(heartbeat.Val())).UTC()
-	judged = earlier(judged, now)
+	judged = Earlier(judged, now)
 	for i, fence := range fences {
 		late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(judged)
 		if attempts[i] == "" || fence.Err == nil && (fence.AttemptUID != attempts[i] || late) {

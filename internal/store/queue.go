@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strconv"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -271,6 +272,14 @@ func (s *Store) replyTo() string {
 
 // TrueFirst orders what is so before what is not.
 func TrueFirst(a, b bool) int { return cmp.Compare(redis.Flag(b), redis.Flag(a)) }
+
+// Earlier is the first of two instants; a zero one is none.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
 
 // AddUp adds what another part has counted.
 func AddUp[K comparable](sums, more map[K]int64) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -208,7 +209,7 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 			expectEqual(t, name+": measured", flow.CircuitUnchanged, measure(b))
 			expectEqual(t, name, flow.QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, queueCircuit(b))
 			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, newest(b, b.Keys.Outbox))
-			stats, err := b.Report().Stats(t.Context())
+			stats, err := report.Of(b.Store).Stats(t.Context())
 			failIf(t, err != nil || stats.Counters["failure"] != 4, "%s: want the counters for people kept, got %v, %v", name, stats.Counters, err)
 		}
 	})
@@ -319,7 +320,7 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 			if fields := b.Redis().HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "" || fields["reason"] != "" {
 				t.Errorf("want neither name nor reason of a closed one, got %v", fields)
 			}
-			stats, err := b.Report().Stats(t.Context())
+			stats, err := report.Of(b.Store).Stats(t.Context())
 			expectEqual(t, "counters", map[string]int64{"circuit_opened": 1, "circuit_closed": 1}, stats.Counters)
 			ttl := b.Redis().TTL(t.Context(), b.Keys.Circuit(key)).Val()
 			failIf(t, err != nil || (ttl < 0) != (key == "queue"), "%s: kept for %s, %v", key, ttl, err)

@@ -8,12 +8,15 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // Between any two commands of a call of a room Redis may go away.
 func TestACallOfARoomThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
+	live := newBench(t, b.Server(), func(c *store.Config) { c.Clock = nil })
 	ctx, k := t.Context(), b.Keys
 	for _, test := range []struct {
 		command, key, want string
@@ -25,6 +28,9 @@ func TestACallOfARoomThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HGETALL", k.Stats, "set the circuit of the queue: read the circuit of the queue: ", func() error { return flow.Of(b.Store).SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return flow.Of(b.Store).SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "turn a circuit: ", func() error { return turn(b, flow.CircuitClosed, "queue", 0) }},
+		{"ZCARD", k.Running, "read stats: ", func() error { return only(report.Of(b.Store).Stats(ctx)) }},
+		{"TIME", "", "read the clock of redis: ", func() error { return only(report.Of(live.Store).Stats(ctx)) }},
+		{"LRANGE", "", "read history: ", func() error { return only(report.Of(b.Store).History(ctx, "m1")) }},
 	} {
 		b.Loading(test.command, test.key)
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !goredis.HasErrorPrefix(err, "LOADING") {

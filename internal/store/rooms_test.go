@@ -95,6 +95,18 @@ func (b *bench) Settle(owner string, settlements ...Item) []Code {
 	return b.settle(owner, settlements...)
 }
 
+// WithPolicy stores a policy under the name p and a one-shot m1 that uses it and is due.
+func (b *bench) WithPolicy(text string) {
+	b.t.Helper()
+	b.withPolicy(text)
+}
+
+// Run starts m1 and ends the attempt a second later, as the word says.
+func (b *bench) Run(ends ...string) {
+	b.t.Helper()
+	b.run(ends...)
+}
+
 // Claims claims messages.
 func (b *bench) Claims(owner string, limit int) []string { return b.claim(owner, limit) }
 
@@ -147,6 +159,7 @@ var (
 	OnEach    = onEach
 	TwoParts  = twoParts
 	Refusing  = refusing
+	SixOClock = sixOClock
 )
 
 // MendRate is how fast models are mended.

@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/doctor"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -188,7 +189,7 @@ func (d *drill) progress(count int) {
 
 func (d *drill) counter(name string) int64 {
 	d.t.Helper()
-	stats, err := d.store.Report().Stats(d.ctx)
+	stats, err := report.Of(d.store).Stats(d.ctx)
 	d.check("read the counters", err)
 	return stats.Counters[name]
 }
@@ -244,7 +245,7 @@ func (d *drill) unscheduled() policy.Policy {
 func (d *drill) drain() {
 	d.t.Helper()
 	d.until("an empty queue", func() (bool, error) {
-		stats, err := d.store.Report().Stats(d.ctx)
+		stats, err := report.Of(d.store).Stats(d.ctx)
 		return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
 	})
 }

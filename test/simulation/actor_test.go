@@ -97,6 +97,8 @@ func (w *world) resume(a *actor, f fate) {
 type queue interface {
 	dispatcher.Store
 	dispatcher.Flow
+	NoteSample(ctx context.Context, now time.Time) error
+	TrimOutbox(ctx context.Context) (unread int, err error)
 	poller.Store
 	poller.Flow
 	worker.Queue
@@ -146,7 +148,7 @@ func (noSamples) NoteZones(context.Context, string) (time.Time, error) { return 
 func (noSamples) NoteSample(context.Context, time.Time) error { return nil }
 
 func newDispatcher(q queue, config dispatcher.Config) (role, error) {
-	d, err := dispatcher.New(dispatcher.Rooms{Store: noSamples{q}, Flow: q}, config)
+	d, err := dispatcher.New(dispatcher.Rooms{Store: noSamples{q}, Flow: q, Report: noSamples{q}, Outbox: q}, config)
 	return dispatcherRole{d}, err
 }
 

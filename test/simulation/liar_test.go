@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -223,7 +224,7 @@ func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 	if err != nil {
 		return due, err
 	}
-	stale, err := s.Report().LongestStale(ctx, 0, 1)
+	stale, err := report.Of(s.Store).LongestStale(ctx, 0, 1)
 	for _, one := range stale {
 		due.Ages = append(due.Ages, one.UID)
 	}

@@ -76,7 +76,7 @@ func (l *loops) start(wrap func(fixture.Part) queue) (stop func(), err error) {
 		return nil, err
 	}
 	q := wrap(fixture.Whole(l.store))
-	d, failed := dispatcher.New(dispatcher.Rooms{Store: q, Flow: q}, dispatcher.Config{})
+	d, failed := dispatcher.New(dispatcher.Rooms{Store: q, Flow: q, Report: q, Outbox: q}, dispatcher.Config{})
 	p, alsoFailed := poller.New(poller.Rooms{Store: q, Flow: q}, poller.Config{Owner: "p"})
 	w, failedToo := worker.New(q, l.refresh, worker.Config{Concurrency: 1})
 	if err := errors.Join(failed, alsoFailed, failedToo); err != nil {

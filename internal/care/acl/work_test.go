@@ -24,7 +24,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	users.Server.Client(t).ZAdd(t.Context(), "q:gates", goredis.Z{Score: 1, Member: "hold:h1"})
 	for _, role := range acl.Roles() {
-		_, err := users.Store(t, role).Report().Stats(t.Context())
+		_, err := report.Of(users.Store(t, role)).Stats(t.Context())
 		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
 		failIf(t, reads && err != nil || !reads && !redis.Refused(err), "%s: found %v", role, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -18,7 +19,7 @@ const (
 )
 
 func (c *checker) backlog(ctx context.Context) error {
-	b, err := c.store.Report().Stats(ctx)
+	b, err := report.Of(c.store).Stats(ctx)
 	if _, misfit := redis.WrongType(err); err != nil && !misfit { // the checks of keys tell of that
 		return err
 	}

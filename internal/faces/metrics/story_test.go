@@ -70,7 +70,9 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	s.rounds = [2]*metrics.Loop{s.Loop(name, "dispatcher"), s.Loop(name, "poller")}
 	attempts := 0
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
-	s.dispatcher = testkit.Got(dispatcher.New(dispatcher.Rooms{Store: measured{queue.Store, s.rounds[0]}, Flow: flow.Of(queue.Store)}, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
+	rooms := dispatcher.RoomsOf(queue.Store)
+	rooms.Store = measured{queue.Store, s.rounds[0]}
+	s.dispatcher = testkit.Got(dispatcher.New(rooms, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
 	s.poller = testkit.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p"}))(t)
 	return s
 }

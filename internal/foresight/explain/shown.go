@@ -107,7 +107,7 @@ func ReadPast(ctx context.Context, store *store.Store, uid string) (Shown, []mod
 	if err != nil {
 		return Shown{}, nil, err
 	}
-	attempts, err := store.Report().History(ctx, uid)
+	attempts, err := report.Of(store).History(ctx, uid)
 	return found, attempts, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -199,7 +200,7 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 				t.Helper()
 				var past []model.Attempt
 				testkit.Eventually(t, uid+" is over", func() bool {
-					past = testkit.Got(q.Store.Report().History(t.Context(), uid))(t)
+					past = testkit.Got(report.Of(q.Store).History(t.Context(), uid))(t)
 					return len(past) > 0
 				})
 				return past[0]

@@ -285,7 +285,7 @@ func (s *stage) inLine(ctx context.Context) map[string]int {
 
 func (s *stage) counter(ctx context.Context, names ...string) (sum int64) {
 	for _, part := range s.queue.Parts {
-		stats, err := part.Report().Stats(ctx)
+		stats, err := report.Of(part).Stats(ctx)
 		s.fail(err)
 		for _, name := range names {
 			sum += stats.Counters[name]
