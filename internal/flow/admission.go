@@ -21,13 +21,13 @@ type Admission struct {
 }
 
 // Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
-func (f Flow) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
-	if w.Gates, err = f.store.Fleet().Blockers(ctx); err != nil {
+func (in Inspection) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
+	if w.Gates, err = in.flow.store.Fleet().Blockers(ctx); err != nil {
 		return w, err
 	}
 	w.Limits = w.Gates.LimitsOf(m, now)
 	names := redis.Map(w.Limits, func(limit model.Limit) string { return limit.Name })
-	if w.Rooms, err = f.limiters(ctx, names, nil, now); err != nil {
+	if w.Rooms, err = in.flow.limiters(ctx, names, nil, now); err != nil {
 		return w, err
 	}
 	kind, key := m.ParkedBy.Split()
@@ -35,7 +35,7 @@ func (f Flow) Admission(ctx context.Context, m *model.Model, now time.Time) (w A
 		key = ""
 	}
 	if key = cmp.Or(key, m.CircuitKey()); key != "" {
-		fields, err := f.store.Clients.Read.HGetAll(ctx, f.store.Keys.Circuit(key)).Result()
+		fields, err := in.flow.store.Clients.Read.HGetAll(ctx, in.flow.store.Keys.Circuit(key)).Result()
 		if err != nil {
 			return w, fmt.Errorf("read a circuit: %w", err)
 		}
@@ -45,7 +45,7 @@ func (f Flow) Admission(ctx context.Context, m *model.Model, now time.Time) (w A
 	if !m.Parked() {
 		return w, nil
 	}
-	pipe, set := f.store.Clients.Read.Pipeline(), f.store.Keys.ParkedBy(string(m.ParkedBy))
+	pipe, set := in.flow.store.Clients.Read.Pipeline(), in.flow.store.Keys.ParkedBy(string(m.ParkedBy))
 	place, waiting := pipe.ZRank(ctx, set, m.UID), pipe.ZCard(ctx, set)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return w, fmt.Errorf("read what waits for a gate: %w", err)

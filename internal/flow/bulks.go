@@ -237,15 +237,15 @@ func (q Queue) CancelBulk(ctx context.Context, id string) (cancelled bool, err e
 }
 
 // FindBulk reads a bulk at one instant with whether it stands among those that are not over.
-func (f Flow) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
-	pipe := f.store.Clients.Read.TxPipeline()
-	hash, score := pipe.HGetAll(ctx, f.store.Keys.Bulk(id)), pipe.ZScore(ctx, f.store.Keys.Bulks, id)
+func (in Inspection) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
+	pipe := in.flow.store.Clients.Read.TxPipeline()
+	hash, score := pipe.HGetAll(ctx, in.flow.store.Keys.Bulk(id)), pipe.ZScore(ctx, in.flow.store.Keys.Bulks, id)
 	err = redis.ExecReads(ctx, pipe)
 	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, redis.Wrap(err, "look for a bulk")
 }
 
 // ListBulk makes a bulk known that nobody would carry out.
-func (f Flow) ListBulk(ctx context.Context, b Bulk) error {
-	err := f.store.Clients.Write.ZAddNX(ctx, f.store.Keys.Bulks, goredis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
+func (in Inspection) ListBulk(ctx context.Context, b Bulk) error {
+	err := in.flow.store.Clients.Write.ZAddNX(ctx, in.flow.store.Keys.Bulks, goredis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
 	return redis.Wrap(err, "list a bulk again")
 }

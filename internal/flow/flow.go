@@ -9,6 +9,12 @@ type Flow struct{ store *store.Store }
 // Of steers the models of a part of a queue.
 func Of(part *store.Store) Flow { return Flow{part} }
 
+// Inspection is what a doctor, and who explains a model, look at besides.
+type Inspection struct{ flow Flow }
+
+// Inspect inspects a part of a queue.
+func Inspect(part *store.Store) Inspection { return Inspection{Of(part)} }
+
 // Queue is Flow of all parts of a queue. What keeps models from starting is set in each of them; if that ends halfway, to repeat it brings it to the
 // others.
 type Queue struct{ queue *store.Queue }

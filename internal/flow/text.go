@@ -20,9 +20,9 @@ type Text struct {
 }
 
 // Texts reads holds, limits and calendars at now.
-func (f Flow) Texts(ctx context.Context, now time.Time) ([]Text, error) {
-	keys := []string{f.store.Keys.Holds, f.store.Keys.Limits, f.store.Keys.Calendars}
-	hashes, err := redis.ReadEach(ctx, f.store.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
+func (in Inspection) Texts(ctx context.Context, now time.Time) ([]Text, error) {
+	keys := []string{in.flow.store.Keys.Holds, in.flow.store.Keys.Limits, in.flow.store.Keys.Calendars}
+	hashes, err := redis.ReadEach(ctx, in.flow.store.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
 	if err != nil {
@@ -31,12 +31,12 @@ func (f Flow) Texts(ctx context.Context, now time.Time) ([]Text, error) {
 	var all []Text
 	for i, key := range keys {
 		fields := hashes[i]
-		if key == f.store.Keys.Holds {
+		if key == in.flow.store.Keys.Holds {
 			delete(fields, store.HoldChanges)
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			one := Text{Key: key, Name: name, Text: fields[name]}
-			if _, err := one.read(&f.store.Keys, now); err != nil {
+			if _, err := one.read(&in.flow.store.Keys, now); err != nil {
 				one.Problem = err.Error()
 			}
 			all = append(all, one)
@@ -66,10 +66,10 @@ func (one *Text) read(keys *store.Keys, now time.Time) (put func(ctx context.Con
 }
 
 // CopyText stores what another part of the queue has, and lets a dispatcher look at what waits for it.
-func (f Flow) CopyText(ctx context.Context, one Text, other *store.Store, now time.Time) error {
+func (in Inspection) CopyText(ctx context.Context, one Text, other *store.Store, now time.Time) error {
 	put, err := one.read(&other.Keys, now)
 	if err != nil {
 		return err
 	}
-	return put(ctx, f)
+	return put(ctx, in.flow)
 }

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -106,3 +110,107 @@ func ReadQueueCircuit(hash map[string]string) model.QueueCircuit {
 
 // queueCircuitFields are the fields of the hash <queue>:circuit:queue that a decision depends on.
 var queueCircuitFields = []string{"on", "opened_at", "share", "window_ms", "min"}
+
+// HoldChanges is the field of <queue>:holds that counts how often they have changed. No hold has its name.
+const HoldChanges = "changes"
+
+type holdText struct {
+	Selector string `json:"selector"`
+	Since    string `json:"since"`
+	Until    string `json:"until,omitempty"`
+	Within   string `json:"within,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	By       string `json:"by,omitempty"`
+}
+
+// ReadHold reads a stored hold. One of which a part cannot be read holds what can be read of it: to let models start is worse than to hold
+// too many.
+func ReadHold(id, raw string) (model.Hold, error) {
+	h := model.Hold{ID: id}
+	var text holdText
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return h, document.Refuse("holds."+id, "a JSON object", document.Found(raw))
+	}
+	h.Reason, h.By = text.Reason, text.By
+	var errs [4]error
+	h.Selector, errs[0] = model.ParseSelector(text.Selector)
+	h.Since, errs[1] = ReadStoredTime(text.Since)
+	h.Until, errs[2] = ReadStoredTime(text.Until)
+	if text.Within != "" {
+		h.Within, errs[3] = document.ParseDuration(text.Within)
+	}
+	return h, document.Place(cmp.Or(errs[0], errs[1], errs[2], errs[3]), "holds."+id)
+}
+
+// ReadStoredTime reads an instant as keys have it; empty: none.
+func ReadStoredTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	return at.UTC(), err
+}
+
+// CompareHolds orders holds by their age.
+func CompareHolds(a, b model.Hold) int {
+	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+}
+
+// WriteHold is the text of a hold as it is stored.
+func WriteHold(hold *model.Hold) string {
+	text := holdText{
+		Selector: hold.Selector.String(), Since: model.FormatTime(hold.Since), Until: model.FormatTime(hold.Until),
+		Reason: document.Shorten(hold.Reason, document.MaxText), By: document.Shorten(hold.By, model.MaxBy),
+	}
+	if hold.Within > 0 {
+		text.Within = document.FormatDuration(hold.Within)
+	}
+	raw, _ := json.Marshal(text) // texts only
+	return string(raw)
+}
+
+type limitText struct {
+	Running int    `json:"running,omitempty"`
+	Rate    string `json:"rate,omitempty"`
+	Since   string `json:"since,omitempty"`
+	Until   string `json:"until,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+// ReadLimit reads the JSON of a limit.
+func ReadLimit(name, raw string) (model.Limit, error) {
+	l := model.Limit{Name: name}
+	var text limitText
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return l, document.Refuse("limits."+name, "a JSON object", document.Found(raw))
+	}
+	l.Running, l.Reason, l.By = text.Running, text.Reason, text.By
+	var errs [3]error
+	l.Since, errs[0] = ReadStoredTime(text.Since)
+	l.Until, errs[1] = ReadStoredTime(text.Until)
+	if text.Rate != "" {
+		l.Rate, errs[2] = policy.ParseRate(text.Rate)
+	}
+	return l, document.Place(cmp.Or(errs[0], errs[1], errs[2]), "limits."+name)
+}
+
+// EndedLimit is a limit that was set at run time and has ended, as it is stored.
+type EndedLimit struct{ Name, Text string }
+
+// WriteLimit is the text of a limit as it is stored.
+func WriteLimit(l *model.Limit) string {
+	text, _ := json.Marshal(limitText{ // texts and a number
+		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
+	})
+	return string(text)
+}
+
+// ReadCalendar reads the JSON of a calendar.
+func ReadCalendar(text string) (schedule.Calendar, error) {
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return schedule.Calendar{}, fmt.Errorf("read stored calendar: %w", err)
+	}
+	return schedule.ParseCalendar(value)
+}

@@ -1,8 +1,17 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Fleet is what operators set for many models of a part: policies, orders to worker pools, and the messages that were rejected.
@@ -42,3 +51,70 @@ type QueueReport struct{ queue *Queue }
 
 // Report reads what is told of the queue.
 func (q *Queue) Report() QueueReport { return QueueReport{q} }
+
+var changeQueue = redis.LoadScript("change-queue.lua")
+
+// FieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
+const FieldChanges = "changes"
+
+// Order is the place of a command about the queue among all that were claimed in the same part. The zero Order is that of whoever asks directly.
+type Order struct{ Part, Number string }
+
+// Change is what an operator sets in one part of a queue. The zero Change changes nothing.
+type Change struct {
+	Fields  []string      // of the hash, each before its value; "": it goes
+	Gate    model.Blocker // that it opens or closes; empty: none
+	Recheck time.Time     // when a dispatcher looks at it
+	Hold    bool          // also if no model waits for it; and holds are counted
+	Bulk    *BulkWish     // that begins, anew if there was one of its id; nil: none
+}
+
+// The outcomes of scripts that change what operators set.
+const (
+	ChangeConflict = iota // something has changed since it was read
+	ChangeMade
+	ChangeNone // there was nothing to change
+)
+
+// Compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
+// whether it has changed anything. The script that it writes with, in a context of its own, compares seen: so a request that Redis gets late, or
+// twice, changes nothing.
+func (s Fleet) Compared(ctx context.Context, try func(writing context.Context, seen string) (code int, err error)) (bool, error) {
+	writing, retried := redis.TrackRetry(ctx)
+	for range redis.MaxConflicts {
+		seen, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Forwarded, FieldChanges).Result()
+		if err = redis.IgnoreMissing(err); err != nil {
+			return false, fmt.Errorf("read how often the queue has changed: %w", err)
+		}
+		if code, err := try(writing, seen); err != nil || code != ChangeConflict {
+			return code == ChangeMade || *retried, err // there was something to change, and now there is not
+		}
+	}
+	return false, redis.ErrConflicts
+}
+
+// Change carries out what decide reads and decides about a hash of the queue, and reports whether there was something to change.
+func (s Fleet) Change(ctx context.Context, key string, by Order, decide func() (Change, error)) (bool, error) {
+	return s.Compared(ctx, func(writing context.Context, seen string) (int, error) {
+		c, err := decide()
+		_, refused := errors.AsType[*document.Error](err)
+		if err != nil && !refused || len(c.Fields) == 0 && c.Bulk == nil && by == (Order{}) {
+			return ChangeNone, err
+		}
+		bulk, k, since, wish := cmp.Or(c.Bulk, &BulkWish{}), &s.store.Keys, "", map[string]string(nil)
+		if c.Bulk != nil {
+			since, wish = redis.Millis(bulk.Since), bulk.fields()
+		}
+		args := []any{seen, by.Part, by.Number, string(c.Gate), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2}
+		args = append(args, redis.Anys(c.Fields)...)
+		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
+			args = append(args, name, wish[name])
+		}
+		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
+		code, failed := redis.RunScript(writing, s.store.Clients.Write, changeQueue, keys, args...).Int()
+		if failed != nil || code == ChangeMade { // a command that is refused now was carried out before
+			err = failed
+		}
+		return code, err
+	})
+}

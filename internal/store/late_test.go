@@ -145,7 +145,7 @@ func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) 
 					if body != nil {
 						b.Seed(keys{":bulk:cancel-h1": body})
 					}
-					bulk, _, _, err := flow.Of(b.Store).FindBulk(t.Context(), "cancel-h1")
+					bulk, _, _, err := flow.Inspect(b.Store).FindBulk(t.Context(), "cancel-h1")
 					must(t, err)
 					bulk.ID, bulk.Cancelled = "cancel-h1", true
 					return bulk

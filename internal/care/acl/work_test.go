@@ -106,7 +106,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, rooms := flow.Of(s).Limiters(ctx, []string{"host=h"}, []string{"host=h"}, now)
 		_, parked := flow.Of(s).ParkedBy(ctx, []model.Blocker{gate}, func(model.Blocker) int { return 1 })
 		_, counted := flow.Of(s).CountParked(ctx, gate)
-		_, texts := flow.Of(s).Texts(ctx, now)
+		_, texts := flow.Inspect(s).Texts(ctx, now)
 		_, state := inspect.Of(s).BlockerState(ctx, gate, now)
 		return map[string]error{
 			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": errors.Join(circuits, queue), "calendar ls": calendars, "rooms": rooms,

@@ -35,7 +35,7 @@ func (c *checker) policy(name string) string { return c.setting(c.store.Keys.Pol
 
 // flowTexts checks that holds, limits and calendars can be read, and that no hold stops everything.
 func (c *checker) flowTexts(ctx context.Context) error {
-	texts, err := flow.Of(c.store).Texts(ctx, c.now)
+	texts, err := flow.Inspect(c.store).Texts(ctx, c.now)
 	for _, one := range texts {
 		if one.Problem != "" {
 			unreadable, _ := settingKinds(c.store.Keys, one.Key)
@@ -128,7 +128,7 @@ func (c *checker) differences(ctx context.Context) (differ []difference, err err
 
 // settings reads holds, limits and calendars, and the policies with these names. The text of a policy is its canonical one.
 func (c *checker) settings(ctx context.Context, names map[string]bool) ([]flow.Text, error) {
-	all, err := flow.Of(c.store).Texts(ctx, c.now)
+	all, err := flow.Inspect(c.store).Texts(ctx, c.now)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 		case d.there.Key == c.first.store.Keys.Policies:
 			return c.copyPolicy(ctx, d.there.Name)
 		default:
-			return "", flow.Of(c.store).CopyText(ctx, d.there, c.first.store, c.now)
+			return "", flow.Inspect(c.store).CopyText(ctx, d.there, c.first.store, c.now)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	texts, err := flow.Of(part).Texts(ctx, now)
+	texts, err := flow.Inspect(part).Texts(ctx, now)
 	if err != nil {
 		return err
 	}

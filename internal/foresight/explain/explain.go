@@ -45,7 +45,7 @@ func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, err
 	}
 	record := found.Record
 	s := &Explanation{Shown: found, Attempts: attempts, m: &record.Model, zone: ZoneOf(&record.Model)}
-	if s.admission, err = flow.Of(part).Admission(ctx, s.m, s.Now); err != nil {
+	if s.admission, err = flow.Inspect(part).Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
 	s.Forecast, s.Gate = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)
