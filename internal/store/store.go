@@ -94,7 +94,7 @@ type Store struct {
 	// Keys names the queue's keys, for messages to people.
 	Keys Keys
 
-	Config    Config
+	Config    Config // as it was opened; settings of the queue may change it
 	Clients   *redis.Clients
 	queue     *Queue // of which it is a part; it is the only one if it was opened by itself
 	Place     int    // its number among the parts
