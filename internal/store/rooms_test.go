@@ -150,7 +150,7 @@ const (
 	Minute        = minute
 )
 
-// Texts as values.
+// What tests of the store share with those of rooms.
 var (
 	Picks     = picks
 	Named     = named
