@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -137,7 +138,7 @@ func (d *daemons) walk(ctx context.Context) error {
 	for open := 1; err == nil && open > 0; time.Sleep(100 * time.Millisecond) {
 		open = 0
 		err = queue.Each(func(part *store.Store) error {
-			bulks, err := part.Bulks(ctx)
+			bulks, err := flow.Of(part).Bulks(ctx)
 			open += len(bulks)
 			return err
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -31,7 +32,7 @@ func serve(t *testing.T, queue *store.Queue) {
 	t.Helper()
 	var pollers []func(context.Context) error
 	for _, part := range queue.Parts {
-		p, err := poller.New(part, poller.Config{})
+		p, err := poller.New(poller.RoomsOf(part), poller.Config{})
 		must(t, err)
 		pollers = append(pollers, p.Run)
 	}
@@ -141,7 +142,7 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 		}
 	}
 	for _, part := range queue.Parts {
-		stats, err := part.Report().Stats(t.Context())
+		stats, err := report.Of(part).Stats(t.Context())
 		failIf(t, err != nil || stats.Counters["forwarded"] != 0, "expected nothing to be passed on, found %v, %v", stats.Counters, err)
 	}
 	part := fixture.Open(t, s.URL, store.Config{Queue: queue.Parts[0].Keys.Queue})
@@ -173,7 +174,7 @@ func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce
 	reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"})
 	stopIf(t, reply.Outcome != client.Applied || err != nil, "expected it applied, found %+v, %v", reply, err)
 	testkit.Eventually(t, "the second one is a duplicate", func() bool {
-		stats, err := queue.Parts[0].Report().Stats(t.Context())
+		stats, err := report.Of(queue.Parts[0]).Stats(t.Context())
 		return err == nil && stats.Counters["create"] == 1 && stats.Counters["duplicate"] == 1
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -22,16 +23,16 @@ func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) (err error) {
 			open, names[kind], again = append(open, blocker), append(names[kind], name), w.due.Now
 		}
 		w.places[blocker] = i
-		w.checks = append(w.checks, store.BlockerCheck{Blocker: blocker, Again: again, Closed: !opens})
+		w.checks = append(w.checks, flow.BlockerCheck{Blocker: blocker, Again: again, Closed: !opens})
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	if w.known, err = d.store.Limiters(ctx, names[model.BlockerLimit], names[model.BlockerCircuit], w.due.Now); err != nil {
+	if w.known, err = d.flow.Limiters(ctx, names[model.BlockerLimit], names[model.BlockerCircuit], w.due.Now); err != nil {
 		return err
 	}
 	w.limiters.Learn(w.known)
-	waiting, err := d.store.ParkedBy(ctx, open, func(blocker model.Blocker) int { return min(max(1, d.config.Batch/len(open)), d.room(blocker, w)) })
+	waiting, err := d.flow.ParkedBy(ctx, open, func(blocker model.Blocker) int { return min(max(1, d.config.Batch/len(open)), d.room(blocker, w)) })
 	for i, uids := range waiting {
 		check := &w.checks[w.places[open[i]]]
 		if kind, name := open[i].Split(); kind == model.BlockerCircuit && w.known.Circuits[name] != nil && w.known.Circuits[name].Open() {

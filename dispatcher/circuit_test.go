@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -110,7 +111,7 @@ func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.broken(d, 4)
-		must(t, testkit.Only(b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now())))
+		must(t, testkit.Only(flow.Of(b.Store).OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now())))
 		b.finish("t2/m00")
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)

@@ -12,8 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -211,11 +213,11 @@ func TestADeadlineThatWasMovedByHandIsKept(t *testing.T) {
 
 // changing is a store whose circuit of the queue changes as it is told, one measurement after the other.
 type changing struct {
-	*store.Store
-	changes []store.CircuitChange
+	fixture.Part
+	changes []flow.CircuitChange
 }
 
-func (s *changing) MeasureCircuit(context.Context, time.Time) (store.CircuitChange, error) {
+func (s *changing) MeasureCircuit(context.Context, time.Time) (flow.CircuitChange, error) {
 	change := s.changes[0]
 	s.changes = s.changes[1:]
 	return change, nil
@@ -225,7 +227,7 @@ func TestTheCircuitOfTheQueueIsMeasuredOnceASecondAndItsChangesAreTold(t *testin
 	b := setup(t, testkit.Miniredis(t))
 	var text bytes.Buffer
 	log := zerolog.New(&text)
-	store := &changing{b.Store, []store.CircuitChange{store.CircuitUnchanged, store.CircuitOpened, store.CircuitClosed}}
+	store := &changing{fixture.Whole(b.Store), []flow.CircuitChange{flow.CircuitUnchanged, flow.CircuitOpened, flow.CircuitClosed}}
 	d := b.dispatcher(store, dispatcher.Config{Log: &log})
 	for _, want := range []string{"", "error the circuit of the queue is open: too", "info the circuit of the queue is closed: attempts"} {
 		for range 2 { // the second is within the second

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/outbox"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -23,24 +26,52 @@ type Store interface {
 	InputPart(ctx context.Context, from, n int64) ([]store.InputEntry, error)
 	SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	HeadSamples(ctx context.Context) (model.HeadSamples, error)
-	ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error)
-	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
-	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
-	NoteBlockerChecks(ctx context.Context, checks []store.BlockerCheck, alone time.Time) error
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, blocker model.Blocker) error
 	WaitWake(ctx context.Context) (bool, error)
-	MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error)
-	TrimOutbox(ctx context.Context) (unread int, err error)
-	NoteSample(ctx context.Context, now time.Time) error
 	RequeueExpired(ctx context.Context, now, judged time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
+}
+
+// Flow is what a dispatcher needs to steer many models. flow.Flow is one.
+type Flow interface {
+	ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error)
+	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
+	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
+	NoteBlockerChecks(ctx context.Context, checks []flow.BlockerCheck, alone time.Time) error
+	MeasureCircuit(ctx context.Context, now time.Time) (flow.CircuitChange, error)
+}
+
+// Report is where a dispatcher notes what was counted. report.Report is one.
+type Report interface {
+	NoteSample(ctx context.Context, now time.Time) error
+}
+
+// Outbox is what a dispatcher keeps bounded. outbox.Outbox is one.
+type Outbox interface {
+	TrimOutbox(ctx context.Context) (unread int, err error)
+}
+
+// Rooms are what a dispatcher works on.
+type Rooms struct {
+	Store  Store
+	Flow   Flow
+	Report Report
+	Outbox Outbox
+}
+
+// RoomsOf are those of a part of a queue.
+func RoomsOf(part *store.Store) Rooms {
+	return Rooms{part, flow.Of(part), report.Of(part), outbox.Of(part)}
 }
 
 // Dispatcher starts due models and ends expired attempts of one queue.
 type Dispatcher struct {
 	store    Store
+	flow     Flow
+	report   Report
+	outbox   Outbox
 	config   Config
 	measured time.Time       // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
 	trimmed  time.Time       // when the outbox was trimmed, likewise; run goroutine only
@@ -62,16 +93,18 @@ type Dispatcher struct {
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.
 // Call stop when Run has returned: it ends the connections.
 func Open(ctx context.Context, address, queue string, config Config) (d *Dispatcher, stop func() error, err error) {
-	return store.DialPart(ctx, "dispatcher", address, queue, func(part *store.Store) (*Dispatcher, error) { return New(part, config) })
+	return store.DialPart(ctx, "dispatcher", address, queue, func(part *store.Store) (*Dispatcher, error) { return New(RoomsOf(part), config) })
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.
-func New(store Store, config Config) (*Dispatcher, error) {
+func New(rooms Rooms, config Config) (*Dispatcher, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Dispatcher{store: store, config: config, window: newWindow(config.MaxQueued), limits: map[string]int{}, logbook: logbook.New("dispatcher", config.Log)}, nil
+	return &Dispatcher{
+		store: rooms.Store, flow: rooms.Flow, report: rooms.Report, outbox: rooms.Outbox, config: config, window: newWindow(config.MaxQueued), limits: map[string]int{}, logbook: logbook.New("dispatcher", config.Log),
+	}, nil
 }
 
 // Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and

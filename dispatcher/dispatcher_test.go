@@ -38,14 +38,19 @@ func setup(t *testing.T, server *testkit.Server) *bundle {
 	return &bundle{fixture.New(t, server), t}
 }
 
-// dispatcher returns a dispatcher whose attempts are named by a word and a number.
+// dispatcher returns a dispatcher with another store, and with its flow if it has one, whose attempts are named by a word and a number.
 func (b *bundle) dispatcher(store dispatcher.Store, config dispatcher.Config) *dispatcher.Dispatcher {
 	b.t.Helper()
 	var count atomic.Int64
 	if config.NewUID == nil {
 		config.NewUID = func() string { return fmt.Sprintf("attempt-%d", count.Add(1)) }
 	}
-	d, err := dispatcher.New(store, config)
+	rooms := dispatcher.RoomsOf(b.Store)
+	rooms.Store = store
+	if flow, is := store.(dispatcher.Flow); is {
+		rooms.Flow = flow
+	}
+	d, err := dispatcher.New(rooms, config)
 	must(b.t, err)
 	return d
 }
@@ -259,7 +264,7 @@ func TestConfigIsRefusedWithTheFieldAndItsRange(t *testing.T) {
 		{dispatcher.Config{Backoff: -time.Second}, "backoff: expected 1ms to the tick of 1s, found -1s"},
 	}
 	for _, c := range cases {
-		_, err := dispatcher.New(nil, c.config)
+		_, err := dispatcher.New(dispatcher.Rooms{}, c.config)
 		got := fmt.Sprint(err)
 		failIf(t, got != c.want && (c.want != "" || err != nil), "%+v: want %q, got %q", c.config, c.want, got)
 	}
@@ -276,7 +281,7 @@ func TestEachAttemptIsNamedByRandomLettersOfItsOwn(t *testing.T) {
 		uids[i] = fmt.Sprint("m", i)
 	}
 	b.put(uids...)
-	d, err := dispatcher.New(b.Store, dispatcher.Config{})
+	d, err := dispatcher.New(dispatcher.RoomsOf(b.Store), dispatcher.Config{})
 	must(t, err)
 	round, err := d.RunOnce(context.Background())
 	stopIf(t, err != nil || round.Started != len(uids), "want %d started, got %+v, %v", len(uids), round, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -19,14 +20,14 @@ func (b *bundle) hold(id, selector string, until time.Time) {
 	b.t.Helper()
 	picks, err := model.ParseSelector(selector)
 	if err == nil {
-		err = b.Store.Fleet().PutHold(context.Background(), &model.Hold{ID: id, Selector: picks, Since: b.now(), Until: until, Reason: "maintenance"})
+		err = flow.Of(b.Store).PutHold(context.Background(), &model.Hold{ID: id, Selector: picks, Since: b.now(), Until: until, Reason: "maintenance"})
 	}
 	must(b.t, err)
 }
 
 func (b *bundle) release(id string, within time.Duration) {
 	b.t.Helper()
-	must(b.t, testkit.Only(b.Store.Fleet().ReleaseHold(context.Background(), id, within, b.now())))
+	must(b.t, testkit.Only(flow.Of(b.Store).ReleaseHold(context.Background(), id, within, b.now())))
 }
 
 func (b *bundle) sets(uid string) (in []string) {
@@ -63,7 +64,7 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 			left := b.Scores(key)
 			failIf(t, len(left) > 0, "%s holds %v after the hold", key, left)
 		}
-		holds, _, _ := b.Store.Fleet().Holds(context.Background())
+		holds, _, _ := flow.Of(b.Store).Holds(context.Background())
 		failIf(t, len(holds) > 0, "the hold is not forgotten: %v", holds)
 	})
 }
@@ -212,7 +213,7 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 			b.release("h1", 0)
 			due, err := b.Store.ReadDue(t.Context(), store.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
 			failIf(t, err != nil || len(due.Looks) != 1, "another dispatcher reads %+v, %v", due, err) // and finds that nobody waits for it
-			if err := b.Store.NoteBlockerChecks(t.Context(), []store.BlockerCheck{{Blocker: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
+			if err := flow.Of(b.Store).NoteBlockerChecks(t.Context(), []flow.BlockerCheck{{Blocker: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
 				t.Error(err)
 			}
 		}}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -96,7 +97,7 @@ func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T
 		round := b.round(d)
 		failIf(t, round.Taken != 1 || round.Started != 0, "want the late one told as taken and nothing started, got %+v", round)
 		b.settle(d)
-		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+		uses, err := flow.Of(b.Store).LimitUses(t.Context(), "host=t1")
 		failIf(t, err != nil || len(uses) != 1 || uses[0].Running != 1, "want one counted, got %+v, %v", uses, err)
 		equal(t, []string{"t1/late"}, b.runs()["t1"])
 		b.finish("t1/late")
@@ -130,7 +131,7 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 			if length > 0 {
 				limit.Until = b.now().Add(length)
 			}
-			must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
+			must(t, flow.Of(b.Store).PutLimit(b.t.Context(), limit, b.now()))
 		}
 		names := []string{"host=t1", "host=t2", "{label.tenant}", "host=t3"}
 		for i, name := range names {
@@ -153,7 +154,7 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 		due, err := b.Store.ReadDue(b.t.Context(), store.DueRequest{Limit: 1})
 		stopIf(t, err != nil || len(due.Ended) != 1, "want one that has ended, got %v, %v", due.Ended, err)
 		set("host=t1", time.Minute)
-		must(t, b.Store.ForgetLimits(b.t.Context(), due.Ended))
+		must(t, flow.Of(b.Store).ForgetLimits(b.t.Context(), due.Ended))
 		expect("host=t1", "host=t3")
 	})
 }
@@ -211,7 +212,7 @@ func closedFor(b *bundle, d *dispatcher.Dispatcher, wait time.Duration, limit st
 func TestAnAbsurdRetryAfterClosesItsKeyForAnHour(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		closedFor(b, d, 365*24*time.Hour, `"running":1`)
-		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+		uses, err := flow.Of(b.Store).LimitUses(t.Context(), "host=t1")
 		stopIf(t, err != nil || len(uses) != 1, "got %+v, %v", uses, err)
 		if until := b.now().Add(time.Hour); !uses[0].ClosedUntil.Equal(until) || uses[0].ClosedBy != "t1/m00 (http_429)" || uses[0].Parked != 2 {
 			t.Errorf("got %+v, want it closed until %s by t1/m00 (http_429), and the two others parked", uses[0], until)
@@ -219,7 +220,7 @@ func TestAnAbsurdRetryAfterClosesItsKeyForAnHour(t *testing.T) {
 		b.Clock.Turn(time.Hour)
 		b.settle(d)
 		b.running(1, "t1")
-		uses, err = b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+		uses, err = flow.Of(b.Store).LimitUses(t.Context(), "host=t1")
 		failIf(t, err != nil || !uses[0].ClosedUntil.IsZero() || uses[0].ClosedBy != "", "got %+v, %v, want it open", uses, err)
 	})
 }
@@ -230,7 +231,7 @@ func TestAKeyThatIsOpenedByHandLetsItsModelsStartAsItsLimitAllows(t *testing.T) 
 			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 				open := func(want bool) {
 					t.Helper()
-					got, err := b.Store.Fleet().OpenLimit(t.Context(), "host=t1", b.now())
+					got, err := flow.Of(b.Store).OpenLimit(t.Context(), "host=t1", b.now())
 					failIf(t, got != want || err != nil, "opened: got %t, %v, want %t", got, err, want)
 				}
 				b.fleet(fourAHost, "t1/m00")
@@ -255,7 +256,7 @@ func TestAKeyThatIsOpenedByHandLetsItsModelsStartAsItsLimitAllows(t *testing.T) 
 
 // opens opens host=t1, and fails the test if that was open.
 func opens(b *bundle) {
-	opened, err := b.Store.Fleet().OpenLimit(b.t.Context(), "host=t1", b.now())
+	opened, err := flow.Of(b.Store).OpenLimit(b.t.Context(), "host=t1", b.now())
 	stopIf(b.t, !opened || err != nil, "opened: got %t, %v, want true", opened, err)
 }
 
@@ -266,7 +267,7 @@ func TestOpeningAKeyKeepsThePaceOfItsRate(t *testing.T) {
 				limited := `{"timeout":"9h","retries":["0s"],"limits":[{"key":"{host(input_url)}","rate":"` + rate + `"}]}`
 				closedBy := func(want string) {
 					t.Helper()
-					uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+					uses, err := flow.Of(b.Store).LimitUses(t.Context(), "host=t1")
 					stopIf(t, err != nil || len(uses) != 1, "got %+v, %v", uses, err)
 					failIf(t, uses[0].ClosedBy != want, "got it closed by the answer to %q, want %q", uses[0].ClosedBy, want)
 				}
@@ -307,7 +308,7 @@ func TestAKeyThatAnOlderReleaseHasClosedForAYearIsShownAndOpened(t *testing.T) {
 		b.refreshAt("t1/old", until) // the slot that the older release has reserved for it
 		b.fleet(fourAHost, uidsOf("t1", 2)...)
 		b.settle(d)
-		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
+		uses, err := flow.Of(b.Store).LimitUses(t.Context(), "host=t1")
 		stopIf(t, err != nil || len(uses) != 1, "got %+v, %v", uses, err)
 		if by := "an unnamed model (an older release)"; !uses[0].ClosedUntil.Equal(until) || uses[0].ClosedBy != by || uses[0].Parked != 2 {
 			t.Errorf("got %+v, want it closed until %s by %s, and two parked", uses[0], until, by)
@@ -332,7 +333,7 @@ func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 				limit := &model.Limit{Name: name, Running: 1, Since: b.now(), Until: b.now().Add(30 * time.Second)}
-				must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
+				must(t, flow.Of(b.Store).PutLimit(b.t.Context(), limit, b.now()))
 				b.fleet(test.policy, append(uidsOf("t1", 9), uidsOf("t2", 9)...)...)
 				b.settle(d)
 				equal(t, test.during, counts(b.runs()))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -54,7 +55,7 @@ func TestALimitThatWasRaisedIsUsedAtOnce(t *testing.T) {
 		b.fleet(fourAHost, uidsOf("t1", 20)...)
 		b.settle(d)
 		limit := &model.Limit{Name: "host=t1", Running: 12, Since: b.now()}
-		must(t, b.Store.Fleet().PutLimit(t.Context(), limit, b.now()))
+		must(t, flow.Of(b.Store).PutLimit(t.Context(), limit, b.now()))
 		b.settle(d)
 		b.running(12, "t1")
 	})

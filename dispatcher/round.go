@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -44,7 +45,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		}
 	}
 	if len(due.Ended) > 0 {
-		if err := d.logbook.IgnoreMisfit(d.store.ForgetLimits(ctx, due.Ended), due.Now); err != nil {
+		if err := d.logbook.IgnoreMisfit(d.flow.ForgetLimits(ctx, due.Ended), due.Now); err != nil {
 			return Round{}, err
 		}
 	}
@@ -71,7 +72,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
-	return round, d.logbook.IgnoreMisfit(d.store.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
+	return round, d.logbook.IgnoreMisfit(d.flow.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
 
 type work struct {
@@ -79,7 +80,7 @@ type work struct {
 	left     int                      // how many attempts may still be started
 	waiting  []string                 // models whose blocker may have ended
 	blockers map[string]model.Blocker // by these uids
-	checks   []store.BlockerCheck     // what was found out about blockers
+	checks   []flow.BlockerCheck      // what was found out about blockers
 	places   map[model.Blocker]int    // of these
 	known    model.Limiters           // of the keys that blockers are of
 	limiters model.Limiters
@@ -292,7 +293,7 @@ func (d *Dispatcher) loadLimiters(ctx context.Context, p *part, w *work) (err er
 		}
 	}
 	if len(limits)+len(circuits) > 0 {
-		p.limiters, err = d.store.Limiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
+		p.limiters, err = d.flow.Limiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
 	}
 	p.limiters.Limits = limitsOf
 	return err

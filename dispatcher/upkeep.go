@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
@@ -15,15 +16,15 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.measured, due.Now, time.Second) {
 		return nil
 	}
-	change, err := d.store.MeasureCircuit(ctx, due.Now)
+	change, err := d.flow.MeasureCircuit(ctx, due.Now)
 	if err != nil {
 		return err
 	}
 	d.measured = due.Now
 	switch change {
-	case store.CircuitOpened:
+	case flow.CircuitOpened:
 		d.config.Log.Error().Msg("dispatcher: the circuit of the queue is open: too many attempts fail, final failures are held back")
-	case store.CircuitClosed:
+	case flow.CircuitClosed:
 		d.config.Log.Info().Msg("dispatcher: the circuit of the queue is closed: attempts succeed again")
 	}
 	return nil
@@ -35,7 +36,7 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 		return nil
 	}
 	d.trimmed = due.Now
-	unread, err := d.store.TrimOutbox(ctx)
+	unread, err := d.outbox.TrimOutbox(ctx)
 	if unread > 0 {
 		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")
 	}
@@ -51,7 +52,7 @@ func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 	if minute.Equal(d.noted) {
 		return nil
 	}
-	err := d.store.NoteSample(ctx, due.Now)
+	err := d.report.NoteSample(ctx, due.Now)
 	if _, misfit := redis.WrongType(err); err == nil || misfit || redis.Refused(err) { // else the next round tries again
 		d.noted = minute
 	}

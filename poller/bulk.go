@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -36,14 +37,14 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 
 // stepBulk takes a step of the bulk behind that of the last step. Policies that have changed together share their walk.
 func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err error) {
-	open, err := p.store.Bulks(ctx)
-	open = slices.DeleteFunc(open, func(b store.Bulk) bool { return !p.ready(&b, now) })
+	open, err := p.flow.Bulks(ctx)
+	open = slices.DeleteFunc(open, func(b flow.Bulk) bool { return !p.ready(&b, now) })
 	if err != nil || len(open) == 0 {
 		return false, err
 	}
-	next := 1 + slices.IndexFunc(open, func(b store.Bulk) bool { return b.ID == p.bulks.last })
+	next := 1 + slices.IndexFunc(open, func(b flow.Bulk) bool { return b.ID == p.bulks.last })
 	first := &open[next%len(open)]
-	turn := []*store.Bulk{first}
+	turn := []*flow.Bulk{first}
 	for i := range open {
 		b := &open[i]
 		if b != first && sharesWalk(b) && sharesWalk(first) && b.Place == first.Place {
@@ -54,7 +55,7 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 	if err := p.advance(ctx, turn, now); err != nil {
 		return false, err
 	}
-	again := slices.ContainsFunc(turn, func(b *store.Bulk) bool { return b.EndedAt.IsZero() && p.ready(b, now) })
+	again := slices.ContainsFunc(turn, func(b *flow.Bulk) bool { return b.EndedAt.IsZero() && p.ready(b, now) })
 	return again || len(open) > len(turn), nil
 }
 
@@ -63,7 +64,7 @@ const maxAfter = time.Hour
 
 // ready reports whether a step of a bulk may be taken now. Where a policy has changed, a batch that was read before is committed two ticks later:
 // what comes then is planned by the new one.
-func (p *Poller) ready(b *store.Bulk, now time.Time) bool {
+func (p *Poller) ready(b *flow.Bulk, now time.Time) bool {
 	early := b.Action == model.BulkReplan && backoff.Recent(b.Since, now, 2*p.config.Tick)
 	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: what it starts now would seem older than it is
 	early = early || len(b.After) > 0 && backoff.Recent(b.Since, now, maxAfter)
@@ -73,11 +74,11 @@ func (p *Poller) ready(b *store.Bulk, now time.Time) bool {
 // behind is how far back a rate reaches for what it has missed: over a pause between two steps.
 func (p *Poller) behind() time.Duration { return max(time.Second, 2*p.config.Tick) }
 
-func sharesWalk(b *store.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
+func sharesWalk(b *flow.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
 
 // advance carries bulks out on models that they meet at their place, and then notes how far they are. A crash before that repeats the step,
 // which changes nothing twice.
-func (p *Poller) advance(ctx context.Context, bulks []*store.Bulk, now time.Time) error {
+func (p *Poller) advance(ctx context.Context, bulks []*flow.Bulk, now time.Time) error {
 	first := bulks[0]
 	uids, place := first.Rest, first.Place
 	if len(uids) == 0 {
@@ -108,7 +109,7 @@ func (p *Poller) advance(ctx context.Context, bulks []*store.Bulk, now time.Time
 	rest := slices.Concat(left, uids)
 	for _, b := range bulks {
 		b.Place, b.Rest, b.Trying = place, rest, nil
-		moved, err := p.store.MoveBulk(ctx, b, now)
+		moved, err := p.flow.MoveBulk(ctx, b, now)
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ var errNotNow = errors.New("the rate of the bulk is spent")
 // bulkStep is a step of bulks over some models. It is the store for store.Execute.
 type bulkStep struct {
 	*Poller
-	bulks   []*store.Bulk
+	bulks   []*flow.Bulk
 	allowed int // most models that may be changed
 	now     time.Time
 
@@ -140,7 +141,7 @@ type bulkStep struct {
 }
 
 type pick struct {
-	bulk       *store.Bulk
+	bulk       *flow.Bulk
 	picked     bool
 	outcome    model.Outcome
 	transition *store.Transition // Applied
@@ -199,7 +200,7 @@ func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code,
 		if s.noted = true; b.Rate.Count > 0 {
 			b.Next = b.Rate.Spend(b.Next, s.now, s.behind(), len(batch.Items))
 		}
-		moved, err := s.store.MoveBulk(ctx, b, s.now)
+		moved, err := s.flow.MoveBulk(ctx, b, s.now)
 		if err == nil && !moved {
 			err = errMoved
 		}
@@ -228,7 +229,7 @@ func (s *bulkStep) decide(p *pick, record *store.Record, uid string) (*store.Tra
 	switch {
 	case p.transition == nil:
 		// Whoever tried it before has not heard that it was done. What this step has noted itself, it has heard of.
-		if p.picked && store.Harmless(p.outcome) && !s.noted && slices.Contains(s.bulks[0].Trying, uid) {
+		if p.picked && flow.Harmless(p.outcome) && !s.noted && slices.Contains(s.bulks[0].Trying, uid) {
 			p.outcome = model.Applied
 		}
 	case s.changes == s.allowed:

@@ -3,14 +3,15 @@ package poller_test
 import (
 	"context"
 	"fmt"
+	"github.com/redis/go-redis/v9"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -39,7 +40,7 @@ func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {
 		failIf(t, counted != 1+28, "want 29 runs counted, found %d", counted)
 		ttl := b.Redis.TTL(t.Context(), b.Store.Keys.Bulk("x")).Val()
 		failIf(t, ttl > 24*time.Hour || ttl < 24*time.Hour-time.Minute, "want it kept for a day, found %v", ttl)
-		if ended, err := b.Store.Fleet().EndedBulks(t.Context()); err != nil || len(ended) != 1 || ended[0].ID != "x" || ended[0].By != "ops" {
+		if ended, err := flow.Of(b.Store).EndedBulks(t.Context()); err != nil || len(ended) != 1 || ended[0].ID != "x" || ended[0].By != "ops" {
 			t.Errorf("want it among those that are over, found %+v, %v", ended, err)
 		}
 	})
@@ -89,7 +90,7 @@ func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
 		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
 		b.roundOf(p)
 		before := b.Stats()["run"]
-		cancelled, err := b.Store.Fleet().CancelBulk(t.Context(), "x")
+		cancelled, err := flow.Of(b.Store).CancelBulk(t.Context(), "x")
 		stopIf(t, err != nil || !cancelled, "want it cancelled, found %t, %v", cancelled, err)
 		for range 5 {
 			b.Clock.Turn(time.Second)
@@ -100,7 +101,7 @@ func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
 		failIf(t, after != before || before == 0, "want the %d runs of before, found %d", before, after)
 		bulk := b.bulk("x")
 		failIf(t, !bulk.Cancelled || bulk.EndedAt.IsZero() || bulk.Done != int64(before), "want it cancelled with %d done, found %+v", before, bulk)
-		again, err := b.Store.Fleet().CancelBulk(t.Context(), "x")
+		again, err := flow.Of(b.Store).CancelBulk(t.Context(), "x")
 		failIf(t, err != nil || again, "want nothing left to cancel, found %t, %v", again, err)
 	})
 }
@@ -144,7 +145,7 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 				b.apply(`{"type":"run","uid":"t1-0"}`)
 				b.work() // a ticket was drawn
 				b.begin("x", model.BulkRun, "tenant=t1", "")
-				b.roundOf(b.poller(&lossy{Store: b.Store, commits: 99}, poller.Config{Batch: 10}))
+				b.roundOf(b.poller(&lossy{Part: fixture.Whole(b.Store), commits: 99}, poller.Config{Batch: 10}))
 				bulk := b.bulk("x")
 				stopIf(t, bulk.Seen != 0, "want nothing noted, found %+v", bulk)
 				meanwhile(b)
@@ -194,7 +195,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 			p.round(1)
 		}
 		for _, store := range p.parts {
-			must(t, testkit.Only(store.Fleet().BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector})))
+			must(t, testkit.Only(flow.Of(store).BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector})))
 		}
 		for range 4 {
 			p.round(0)
@@ -202,7 +203,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 		}
 		for part, store := range p.parts {
 			p.expectStats(part, map[string]int64{"create": 10, "run": 10})
-			bulk, _, err := store.Fleet().ReadBulk(t.Context(), "x")
+			bulk, _, err := flow.Of(store).ReadBulk(t.Context(), "x")
 			diff := cmp.Diff(int64(10), bulk.Done)
 			failIf(t, err != nil || diff != "" || bulk.EndedAt.IsZero(), "part %d: %v %s %+v", part, err, diff, bulk)
 		}
@@ -211,7 +212,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 
 // unsteady loses its connection now and then: at each third call of one kind.
 type unsteady struct {
-	*store.Store
+	fixture.Part
 	calls *int
 	kind  string
 }
@@ -232,11 +233,11 @@ func (s unsteady) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 	return codes, err
 }
 
-func (s unsteady) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
+func (s unsteady) MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error) {
 	if s.fails("move") {
 		return false, errRedis
 	}
-	return s.Store.MoveBulk(ctx, bulk, now)
+	return s.Flow.MoveBulk(ctx, bulk, now)
 }
 
 func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
@@ -254,7 +255,7 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 					began, calls := b.Clock.Now(), 0
 					for i := 0; b.bulk("x").EndedAt.IsZero(); i++ {
 						stopIf(t, i > 20_000, "want it over, found %+v", b.bulk("x"))
-						p := b.poller(unsteady{b.Store, &calls, kind}, poller.Config{Owner: fmt.Sprint("p", i/50%2)})
+						p := b.poller(unsteady{fixture.Whole(b.Store), &calls, kind}, poller.Config{Owner: fmt.Sprint("p", i/50%2)})
 						b.roundOf(p)
 						elapsed := b.Clock.Now().Sub(began)
 						burst := 1 + int(2*time.Second*time.Duration(rate.count)/rate.per)
@@ -316,20 +317,20 @@ func (b *bundle) begin(id string, action model.BulkAction, selector, rate string
 		wish.Rate, err = policy.ReadRate(rate)
 	}
 	if err == nil {
-		_, err = b.Store.Fleet().BeginBulk(b.t.Context(), id, wish)
+		_, err = flow.Of(b.Store).BeginBulk(b.t.Context(), id, wish)
 	}
 	must(b.t, err)
 }
 
-func (b *bundle) bulk(id string) store.Bulk {
+func (b *bundle) bulk(id string) flow.Bulk {
 	b.t.Helper()
-	bulk, found, err := b.Store.Fleet().ReadBulk(b.t.Context(), id)
+	bulk, found, err := flow.Of(b.Store).ReadBulk(b.t.Context(), id)
 	stopIf(b.t, err != nil || !found, "want the bulk %s, found %t, %v", id, found, err)
 	return bulk
 }
 
 // finish lets a poller take steps until the bulk is over.
-func (b *bundle) finish(p *poller.Poller, id string) store.Bulk {
+func (b *bundle) finish(p *poller.Poller, id string) flow.Bulk {
 	b.t.Helper()
 	for range 1000 {
 		if bulk := b.bulk(id); !bulk.EndedAt.IsZero() {
@@ -340,10 +341,10 @@ func (b *bundle) finish(p *poller.Poller, id string) store.Bulk {
 		}
 	}
 	b.t.Fatalf("want the bulk over, found %+v", b.bulk(id))
-	return store.Bulk{}
+	return flow.Bulk{}
 }
 
-func (b *bundle) expectBulk(bulk store.Bulk, picked, done int64, others map[model.Outcome]int64) {
+func (b *bundle) expectBulk(bulk flow.Bulk, picked, done int64, others map[model.Outcome]int64) {
 	b.t.Helper()
 	got := fmt.Sprint(bulk.Picked, bulk.Done, bulk.Others)
 	want := fmt.Sprint(picked, done, others)
@@ -351,12 +352,12 @@ func (b *bundle) expectBulk(bulk store.Bulk, picked, done int64, others map[mode
 }
 
 // cancelling cancels the bulk when it has just been read for a step.
-type cancelling struct{ *store.Store }
+type cancelling struct{ fixture.Part }
 
-func (s cancelling) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
+func (s cancelling) Bulks(ctx context.Context) ([]flow.Bulk, error) {
+	bulks, err := s.Flow.Bulks(ctx)
 	for _, bulk := range bulks {
-		if _, err := s.Fleet().CancelBulk(ctx, bulk.ID); err != nil {
+		if _, err := s.Flow.CancelBulk(ctx, bulk.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -367,7 +368,7 @@ func TestABulkWithARateThatIsCancelledWhileAStepBeginsChangesNothing(t *testing.
 	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(5, "t1")
 		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
-		b.roundOf(b.poller(cancelling{b.Store}, poller.Config{}))
+		b.roundOf(b.poller(cancelling{fixture.Whole(b.Store)}, poller.Config{}))
 		runs := b.Stats()["run"]
 		failIf(t, runs != 0 || !b.bulk("x").Cancelled, "want nothing run, found %d and %+v", runs, b.bulk("x"))
 	})

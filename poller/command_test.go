@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -148,7 +149,7 @@ func TestARejectedMessageNamesItsModelInRedisAndInTheLog(t *testing.T) {
 		)
 		b.Command(`{"type":"put","uid":"mistyped","polcy":{}}`, `{"type":"jump","uid":"typed"}`, `{"type":"run","uid":"nobody"}`)
 		b.roundOf(p)
-		entries, err := b.Store.Fleet().Rejected(t.Context())
+		entries, err := outbox.Of(b.Store).Rejected(t.Context())
 		must(t, err)
 		var uids []string
 		for _, entry := range entries {

@@ -9,7 +9,10 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -35,7 +38,7 @@ func newPair(t *testing.T, server *testkit.Server) *pair {
 	must(t, err)
 	p := &pair{t: t, redis: client, parts: queue.Parts}
 	for _, part := range queue.Parts {
-		poller, err := poller.New(part, poller.Config{Owner: "p"})
+		poller, err := poller.New(poller.RoomsOf(part), poller.Config{Owner: "p"})
 		must(t, err)
 		p.pollers = append(p.pollers, poller)
 	}
@@ -84,7 +87,7 @@ func (p *pair) rounds(part int) {
 
 func (p *pair) expectStats(part int, want map[string]int64) {
 	p.t.Helper()
-	stats, err := p.parts[part].Report().Stats(p.t.Context())
+	stats, err := report.Of(p.parts[part]).Stats(p.t.Context())
 	must(p.t, err)
 	for name, count := range want {
 		failIf(p.t, stats.Counters[name] != count, "part %d: want %s counted %d times, got %v", part, name, count, stats.Counters)
@@ -132,7 +135,7 @@ func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
 		there := p.in(1, 1)[0]
 		p.push(p.parts[0].Keys.Output, fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"a"}`, there))
 		p.round(0)
-		reason, err := p.parts[0].Report().LastRejected(t.Context())
+		reason, err := outbox.Of(p.parts[0]).LastRejected(t.Context())
 		want := `big_table_uid: expected in {q:1}-output, as reply_to said, found "` + there + `"`
 		failIf(t, err != nil || reason != want, "want %s, got %s, %v", want, reason, err)
 	})
@@ -160,7 +163,7 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	must(t, err)
 	part := &hanging{Store: queue.Parts[0]}
 	const tick = 10 * time.Millisecond
-	poller, err := poller.New(part, poller.Config{Owner: "p", Tick: tick, Lease: time.Second})
+	poller, err := poller.New(poller.Rooms{Store: part, Flow: flow.Of(part.Store)}, poller.Config{Owner: "p", Tick: tick, Lease: time.Second})
 	must(t, err)
 	round := func() {
 		t.Helper()
@@ -209,7 +212,7 @@ func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *t
 		p.push(p.parts[0].Keys.ClaimedCommands, "c"+put(there), "c"+put(here))
 		p.round(0)
 		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
-		reason, err := p.parts[0].Report().LastRejected(t.Context())
+		reason, err := outbox.Of(p.parts[0]).LastRejected(t.Context())
 		failIf(t, err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}", "got %s, %v", reason, err)
 	})
 }

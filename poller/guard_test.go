@@ -3,6 +3,8 @@ package poller_test
 import (
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -33,7 +35,7 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		}
 		last := func(uid string) model.Attempt {
 			t.Helper()
-			past, err := b.Store.Report().History(t.Context(), uid)
+			past, err := report.Of(b.Store).History(t.Context(), uid)
 			must(t, err)
 			stopIf(t, len(past) == 0, "%s has no history", uid)
 			return past[0]
@@ -51,7 +53,7 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		failIf(t, last("fail").ErrorType != "suspect" || last("fail").Reason != reason || b.record("fail").AttemptNo != 1, "fail: %+v", last("fail"))
 		held := b.record("hold")
 		failIf(t, !held.Held() || held.AttemptNo != 0 || last("hold").Suspect != reason || last("hold").Outcome != model.EventSuspect, "hold: %+v", held.State)
-		parked, err := b.Store.ParkedBy(t.Context(), []model.Blocker{model.BySuspect}, func(model.Blocker) int { return 10 })
+		parked, err := flow.Of(b.Store).ParkedBy(t.Context(), []model.Blocker{model.BySuspect}, func(model.Blocker) int { return 10 })
 		must(t, err)
 		equal(t, [][]string{{"hold"}}, parked)
 
@@ -64,7 +66,7 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		failIf(t, rejected.Parked() || rejected.AttemptNo != 1 || rejected.Trigger != model.TriggerRetry || last("hold").ErrorType != "suspect", "reject: %+v", rejected.State)
 		b.obey(`{"type":"accept","uid":"tell"}`)
 		failIf(t, !last("tell").Accepted || !b.record("tell").LastSuccessAt.Equal(last("tell").EndedAt), "a told success is accepted: %+v", last("tell"))
-		past, err := b.Store.Report().History(t.Context(), "hold")
+		past, err := report.Of(b.Store).History(t.Context(), "hold")
 		must(t, err)
 		failIf(t, len(past) != 5, "a verdict adds to the history: %d entries, want 5", len(past))
 
@@ -116,7 +118,7 @@ func TestAWorkerThatAsksBeforeItPublishesGetsTheVerdictOnItsList(t *testing.T) {
 		b.dispatch()
 		attempt = b.record("a").AttemptUID
 		ask("0", `"hold"`+doubt)
-		past, err := b.Store.Report().History(t.Context(), "a")
+		past, err := report.Of(b.Store).History(t.Context(), "a")
 		must(t, err)
 		failIf(t, len(past) != 2 || !past[1].Good() || !past[1].Unpublished || past[0].Unpublished, "%+v", past)
 

@@ -20,7 +20,7 @@ import (
 // expired is how many attempts a dispatcher ends now by their deadline.
 func (b *bundle) expired() int {
 	b.t.Helper()
-	d := testkit.Got(dispatcher.New(b.Store, dispatcher.Config{Owner: "d"}))(b.t)
+	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(b.Store), dispatcher.Config{Owner: "d"}))(b.t)
 	round := testkit.Got(d.RunOnce(context.Background()))(b.t)
 	failIf(b.t, round.Sleep == 0 && round.TimedOut == 0, "the dispatcher spins: %+v", round)
 	return round.TimedOut + round.Withdrawn + round.Taken

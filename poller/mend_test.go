@@ -2,11 +2,10 @@ package poller_test
 
 import (
 	"fmt"
+	"github.com/redis/go-redis/v9"
 	"maps"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -30,18 +31,32 @@ type Store interface {
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []store.Forwarded) (map[*store.Keys]bool, error)
-	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
-	Bulks(ctx context.Context) ([]store.Bulk, error)
 	WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) (uids []string, to store.Place, err error)
-	MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error)
 	Queued(ctx context.Context) (map[string]string, error)
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)
 }
 
+// Flow is what a poller needs to steer many models. flow.Flow is one.
+type Flow interface {
+	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
+	Bulks(ctx context.Context) ([]flow.Bulk, error)
+	MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error)
+}
+
+// Rooms are what a poller works on.
+type Rooms struct {
+	Store Store
+	Flow  Flow
+}
+
+// RoomsOf are those of a part of a queue.
+func RoomsOf(part *store.Store) Rooms { return Rooms{part, flow.Of(part)} }
+
 // Poller applies the messages of one queue.
 type Poller struct {
 	store   Store
+	flow    Flow
 	config  Config
 	logbook *logbook.Logbook
 	zones   store.ZoneWatch // run goroutine only
@@ -65,16 +80,16 @@ type bulks struct {
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a poller of a queue of one part.
 // Call stop when Run has returned: it ends the connections.
 func Open(ctx context.Context, address, queue string, config Config) (d *Poller, stop func() error, err error) {
-	return store.DialPart(ctx, "poller", address, queue, func(part *store.Store) (*Poller, error) { return New(part, config) })
+	return store.DialPart(ctx, "poller", address, queue, func(part *store.Store) (*Poller, error) { return New(RoomsOf(part), config) })
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.
-func New(store Store, config Config) (*Poller, error) {
+func New(rooms Rooms, config Config) (*Poller, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Poller{store: store, config: config, logbook: logbook.New("poller", config.Log)}, nil
+	return &Poller{store: rooms.Store, flow: rooms.Flow, config: config, logbook: logbook.New("poller", config.Log)}, nil
 }
 
 // batches is how many make a round of Run at most.

@@ -39,12 +39,18 @@ func setup(t *testing.T, server *testkit.Server) *bundle {
 	return &bundle{fixture.New(t, server), t}
 }
 
+// poller is one with another store, and with its flow if it has one.
 func (b *bundle) poller(store poller.Store, config poller.Config) *poller.Poller {
 	b.t.Helper()
 	if config.Owner == "" {
 		config.Owner = "p1"
 	}
-	p, err := poller.New(store, config)
+	rooms := poller.RoomsOf(b.Store)
+	rooms.Store = store
+	if flow, is := store.(poller.Flow); is {
+		rooms.Flow = flow
+	}
+	p, err := poller.New(rooms, config)
 	must(b.t, err)
 	return p
 }
@@ -87,7 +93,7 @@ func put(uid string, fields ...string) string {
 
 func (b *bundle) dispatch() {
 	b.t.Helper()
-	d, err := dispatcher.New(b.Store, dispatcher.Config{Owner: "d"})
+	d, err := dispatcher.New(dispatcher.RoomsOf(b.Store), dispatcher.Config{Owner: "d"})
 	must(b.t, err)
 	must(b.t, testkit.Only(d.RunOnce(context.Background())))
 }

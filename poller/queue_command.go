@@ -38,7 +38,7 @@ func (p *Poller) applyQueueCommands(ctx context.Context, messages []*message, no
 // applyQueueCommand applies a command about the queue; false: not now.
 func (p *Poller) applyQueueCommand(ctx context.Context, m *message, now time.Time) bool {
 	return p.attempt(ctx, now, "a command about the queue waits", func(ctx context.Context) error {
-		outcome, err := p.store.ApplyQueueCommand(ctx, m.command, m.claimed, now)
+		outcome, err := p.flow.ApplyQueueCommand(ctx, m.command, m.claimed, now)
 		if refused, is := errors.AsType[*document.Error](err); is {
 			m.counter, m.reason = model.CounterMalformed, refused
 			return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -112,7 +113,7 @@ func TestACommandAboutTheQueueThatIsPushedAgainHoldsNothingAnew(t *testing.T) {
 }
 
 type refusing struct {
-	*store.Store
+	fixture.Part
 	err error
 }
 
@@ -120,12 +121,12 @@ func (r *refusing) ApplyQueueCommand(ctx context.Context, c *model.Command, clai
 	if r.err != nil {
 		return "", r.err
 	}
-	return r.Store.ApplyQueueCommand(ctx, c, claimed, now)
+	return r.Flow.ApplyQueueCommand(ctx, c, claimed, now)
 }
 
 func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResultWaiting(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		store := &refusing{b.Store, errors.New("a part does not answer")}
+		store := &refusing{fixture.Whole(b.Store), errors.New("a part does not answer")}
 		p := b.poller(store, poller.Config{})
 		b.running("a")
 		b.Command(holdAll, put("b"), `{"type":"release","id":"h1"}`)

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -45,7 +47,7 @@ func (b *bundle) walk(p *poller.Poller) {
 	b.Clock.Turn(2 * time.Second)
 	for b.roundOf(p).Bulks {
 	}
-	left, err := b.Store.Bulks(b.t.Context())
+	left, err := flow.Of(b.Store).Bulks(b.t.Context())
 	failIf(b.t, err != nil || len(left) > 0, "want the walk over, found %v, %v", left, err)
 }
 
@@ -135,7 +137,7 @@ func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
 			p.Name, p.Rule = "feeds", yearly
 			change(&p)
 			must(t, b.Store.Fleet().PutPolicy(t.Context(), p))
-			walks, err := b.Store.Bulks(t.Context())
+			walks, err := flow.Of(b.Store).Bulks(t.Context())
 			failIf(t, err != nil || len(walks) != 0, "want no walk, found %v, %v", walks, err)
 		}
 	})
@@ -162,7 +164,7 @@ func TestAWalkBeginsWhenWhatWasReadBeforeTheChangeIsCommitted(t *testing.T) {
 
 // lossy loses its connection after a commit, or where it would note how far a walk is.
 type lossy struct {
-	*store.Store
+	fixture.Part
 	commits, moves int // how many get through
 }
 
@@ -173,11 +175,11 @@ func (s *lossy) Commit(ctx context.Context, batch store.Batch) ([]store.Code, er
 	return s.Store.Commit(ctx, batch)
 }
 
-func (s *lossy) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
+func (s *lossy) MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error) {
 	if s.moves--; s.moves < 0 {
 		return false, errRedis
 	}
-	return s.Store.MoveBulk(ctx, bulk, now)
+	return s.Flow.MoveBulk(ctx, bulk, now)
 }
 
 func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
@@ -192,10 +194,10 @@ func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
 				}
 				b.rule(hourly)
 				b.Clock.Turn(2 * time.Second)
-				failing.Store = b.Store
+				failing.Part = fixture.Whole(b.Store)
 				killed := b.poller(&failing, poller.Config{Owner: "p1", Batch: 10})
 				b.roundOf(killed)
-				walks, err := b.Store.Bulks(t.Context())
+				walks, err := flow.Of(b.Store).Bulks(t.Context())
 				stopIf(t, err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins && failing.moves == 0,
 					"want the walk where it was, found %v, %v", walks, err)
 				b.Clock.Turn(time.Minute) // the lease of the killed one
@@ -243,7 +245,7 @@ func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 		p := b.poller(counting{b.Store, &steps}, poller.Config{})
 		b.Clock.Turn(2 * time.Second)
 		for range 20 {
-			if _, err := b.Store.Fleet().BeginBulk(t.Context(), "more", model.Bulk{Action: model.BulkEnable}); err != nil { // there is always more to do
+			if _, err := flow.Of(b.Store).BeginBulk(t.Context(), "more", model.Bulk{Action: model.BulkEnable}); err != nil { // there is always more to do
 				t.Fatal(err)
 			}
 			b.Say("garbage")
@@ -275,7 +277,7 @@ func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
 		// The policy changes when a batch has been decided, and before the walk is noted.
 		p := b.poller(&stored{Store: b.Store, meanwhile: func() { b.rule(hourly) }}, poller.Config{Batch: 10})
 		b.roundOf(p)
-		walks, err := b.Store.Bulks(t.Context())
+		walks, err := flow.Of(b.Store).Bulks(t.Context())
 		stopIf(t, err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins || walks[0].Seen != 0,
 			"want the walk begun anew, found %v, %v", walks, err)
 		b.walk(p)

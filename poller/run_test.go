@@ -19,7 +19,7 @@ import (
 // start runs a poller on the clock of Redis and returns what ends it.
 func (b *bundle) start(config poller.Config) (stop func()) {
 	b.t.Helper()
-	p, err := poller.New(b.Store, config)
+	p, err := poller.New(poller.RoomsOf(b.Store), config)
 	must(b.t, err)
 	return testkit.Background(b.t, p.Run)
 }
@@ -90,7 +90,7 @@ func TestConfigIsRefusedWithTheFieldAndItsRange(t *testing.T) {
 		{poller.Config{Backoff: time.Minute}, "backoff: expected 1ms to the tick of 1s, found 1m0s"},
 	}
 	for _, c := range cases {
-		_, err := poller.New(nil, c.config)
+		_, err := poller.New(poller.Rooms{}, c.config)
 		got := fmt.Sprint(err)
 		failIf(t, got != c.want, "%+v: want %q, got %q", c.config, c.want, got)
 	}

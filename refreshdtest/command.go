@@ -10,6 +10,7 @@ import (
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -115,14 +116,14 @@ func (q *Queue) Hold(name, selector string, length time.Duration) {
 	if length > 0 {
 		hold.Until = hold.Since.Add(length)
 	}
-	q.must(q.store.Fleet().PutHold(q.t.Context(), &hold), "hold")
+	q.must(flow.Of(q.store).PutHold(q.t.Context(), &hold), "hold")
 	q.settle()
 }
 
 // Release ends a hold. One that is not there ends the test.
 func (q *Queue) Release(name string) {
 	q.t.Helper()
-	found, err := q.store.Fleet().ReleaseHold(q.t.Context(), name, 0, q.Now())
+	found, err := flow.Of(q.store).ReleaseHold(q.t.Context(), name, 0, q.Now())
 	q.must(err, "release")
 	if !found {
 		q.t.Fatalf("release: expected a hold %s, found none", name)

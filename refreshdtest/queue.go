@@ -70,12 +70,14 @@ func open(t testing.TB) *Queue {
 	q.store, err = store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000, Grace: store.None})
 	q.must(err, "open the queue")
 	q.due = &watched{Store: q.store}
-	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: func() string {
+	rooms := dispatcher.RoomsOf(q.store)
+	rooms.Store = q.due
+	q.dispatcher, err = dispatcher.New(rooms, dispatcher.Config{NewUID: func() string {
 		q.attempts++ // the uid of an attempt is the same in each run, and so is the jitter that follows from it
 		return fmt.Sprintf("attempt-%019d", q.attempts)
 	}})
 	q.must(err, "open the dispatcher")
-	q.poller, err = poller.New(q.store, poller.Config{Batch: pollBatch})
+	q.poller, err = poller.New(poller.RoomsOf(q.store), poller.Config{Batch: pollBatch})
 	q.must(err, "open the poller")
 	handle := func(ctx context.Context, attempt *worker.Attempt) error { return q.handling()(ctx, attempt) }
 	config := worker.Config{Name: "refreshdtest", Concurrency: 1000, StatusEvery: time.Minute}
@@ -147,7 +149,7 @@ func (q *Queue) Status(uid string) model.Status {
 // Attempts are those of a model that have ended, the oldest first: the last 1,000.
 func (q *Queue) Attempts(uid string) []model.Attempt {
 	q.t.Helper()
-	attempts, err := q.store.Report().History(q.t.Context(), uid)
+	attempts, err := report.Of(q.store).History(q.t.Context(), uid)
 	q.must(err, "read the history")
 	slices.Reverse(attempts)
 	return attempts
@@ -169,7 +171,7 @@ func (q *Queue) Notices() (all []model.Notification) {
 // Counters are the counters of the queue, by their names in `refreshd stats`.
 func (q *Queue) Counters() map[string]int64 {
 	q.t.Helper()
-	stats, err := q.store.Report().Stats(q.t.Context())
+	stats, err := report.Of(q.store).Stats(q.t.Context())
 	q.must(err, "read the counters")
 	return stats.Counters
 }

@@ -38,7 +38,7 @@ var _ Queue = store.Pool{}
 var whole = cmp.AllowUnexported(policy.Failure{})
 
 type queueFixture struct {
-	store.Pool
+	fixture.Part
 	t     testing.TB
 	redis goredis.UniversalClient
 	block bool // whether waiting for entries blocks in the server, which makes stopping a pool take up to a second
@@ -58,7 +58,7 @@ func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
 	t.Helper()
 	store, err := store.New(fixture.Connect(t, server.URL), store.Config{})
 	must(t, err)
-	return &queueFixture{Pool: store.Pool(), t: t, redis: server.Client(t)}
+	return &queueFixture{Part: fixture.Whole(store), t: t, redis: server.Client(t)}
 }
 
 // onQueue runs a test on a queue of each server that is to be had, with a bench.

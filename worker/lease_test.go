@@ -55,7 +55,7 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	clock.Set(fixture.Start)
 	store, err := store.New(&redis.Clients{Read: r.redis, Write: r.redis, Block: r.redis}, store.Config{Clock: clock.Now})
 	r.must(err)
-	r.Store = store
+	r.Part = fixture.Whole(store)
 	return r, clock
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -76,7 +77,7 @@ func TestAnOrderReachesAllPartsWhetherTheyKnowThePoolOrHaveForgottenIt(t *testin
 	first, b := newFixture(t, server), newBench()
 	whole, err := store.New(&redis.Clients{Read: first.redis, Write: first.redis, Block: first.redis}, store.Config{Queue: "second"})
 	must(t, err)
-	second := &queueFixture{Pool: whole.Pool(), t: t, redis: first.redis}
+	second := &queueFixture{Part: fixture.Whole(whole), t: t, redis: first.redis}
 	config, queue := brief(), observe(first)
 	config.Concurrency = 1
 	// The second part does not answer until the first has heard of the order.

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -112,7 +113,7 @@ func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFi
 	for i := range count {
 		store, err := store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
 		must(t, err)
-		r := &queueFixture{Pool: store.Pool(), t: t, redis: client}
+		r := &queueFixture{Part: fixture.Whole(store), t: t, redis: client}
 		parts, queues = append(parts, r), append(queues, r)
 	}
 	return parts, queues

@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Queue is what a pool needs of Redis. *store.Store is one.
+// Queue is what a pool needs of Redis. store.Pool is one.
 type Queue interface {
 	// Take moves entries into the taken list of the pool; it may be repeated after an error.
 	Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error)

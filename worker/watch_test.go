@@ -228,7 +228,7 @@ func TestATimerThatWasReplacedWhileItFiredEndsNothing(t *testing.T) {
 func virtual(t *testing.T) (*queueFixture, *fixture.Queue) {
 	t.Helper()
 	q := fixture.Virtual(t)
-	return &queueFixture{Pool: q.Store.Pool(), t: t, redis: q.Redis, block: true}, q
+	return &queueFixture{Part: fixture.Whole(q.Store), t: t, redis: q.Redis, block: true}, q
 }
 
 func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/doctor"
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
@@ -95,7 +96,9 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 		return forParts(a, queue, "dispatcher", loop.tick, func(at place) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
-			return dispatcher.New(at.part, config)
+			rooms := dispatcher.RoomsOf(at.part.Store)
+			rooms.Store = at.part
+			return dispatcher.New(rooms, config)
 		})
 	}, config.WithDefaults().Validate()
 }
@@ -123,7 +126,7 @@ func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*store
 		return forParts(a, queue, "poller", loop.tick, func(at place) (*poller.Poller, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
-			return poller.New(at.part, config)
+			return poller.New(poller.Rooms{Store: at.part, Flow: flow.Of(at.part.Store)}, config)
 		})
 	}, config.WithDefaults().Validate()
 }

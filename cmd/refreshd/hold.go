@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -34,7 +34,7 @@ func holdCommand(a *app) *cobra.Command {
 			if err == nil && bulk != "" {
 				err = a.follow(ctx, o, bulk)
 			}
-			return table(a, holdHeader, holdRow)([]store.HoldSum{hold}, err)
+			return table(a, holdHeader, holdRow)([]flow.HoldSum{hold}, err)
 		})
 	command.Long = `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
 What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
@@ -73,7 +73,7 @@ func releaseCommand(a *app) *cobra.Command {
 
 var holdHeader = []any{"HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON"}
 
-func holdRow(h *store.HoldSum) []any {
+func holdRow(h *flow.HoldSum) []any {
 	var until any = h.Until
 	switch {
 	case h.Released:
@@ -243,7 +243,7 @@ In a queue of several parts each part has its share, and at least one.`
 
 var limitHeader = []any{"KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON", "CLOSED UNTIL", "CLOSED BY"}
 
-func limitRow(l *store.LimitUse) []any {
+func limitRow(l *flow.LimitUse) []any {
 	set := l.Rate.String()
 	if l.Max > 0 {
 		set = fmt.Sprintf("%d running %s", l.Max, set)

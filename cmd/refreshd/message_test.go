@@ -13,7 +13,7 @@ import (
 
 // poll lets a poller handle what was said.
 func poll(q *fixture.Queue) {
-	p, err := poller.New(q.Store, poller.Config{Owner: "p1"})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1"})
 	if err == nil {
 		_, err = p.RunOnce(context.Background())
 	}

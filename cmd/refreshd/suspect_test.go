@@ -29,8 +29,8 @@ func onEachAndACluster(t *testing.T, test func(t *testing.T, c *console, server 
 func TestADoubtedResultWaitsInTheListUntilSomebodyAcceptsOrRejectsIt(t *testing.T) {
 	onEachAndACluster(t, func(t *testing.T, c *console, server *testkit.Server) {
 		queue := fixture.Live(t, server)
-		dispatches := testkit.Got(dispatcher.New(queue.Store, dispatcher.Config{}))(t)
-		polls := testkit.Got(poller.New(queue.Store, poller.Config{Owner: "p1"}))(t)
+		dispatches := testkit.Got(dispatcher.New(dispatcher.RoomsOf(queue.Store), dispatcher.Config{}))(t)
+		polls := testkit.Got(poller.New(poller.RoomsOf(queue.Store), poller.Config{Owner: "p1"}))(t)
 		refresh := func(uid, metrics string) {
 			t.Helper()
 			must(t, testkit.Only(dispatches.RunOnce(t.Context())))

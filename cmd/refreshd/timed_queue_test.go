@@ -23,8 +23,8 @@ func newTimedQueue(t *testing.T, clock string) *timedQueue {
 	server := testkit.Miniredis(t)
 	s := &timedQueue{console: at(t, server), queue: fixture.Live(t, server)}
 	s.env["REFRESHD_HISTORY_CAP"] = "100"
-	s.dispatcher = testkit.Got(dispatcher.New(s.queue.Store, dispatcher.Config{}))(t)
-	s.poller = testkit.Got(poller.New(s.queue.Store, poller.Config{Owner: "p1"}))(t)
+	s.dispatcher = testkit.Got(dispatcher.New(dispatcher.RoomsOf(s.queue.Store), dispatcher.Config{}))(t)
+	s.poller = testkit.Got(poller.New(poller.RoomsOf(s.queue.Store), poller.Config{Owner: "p1"}))(t)
 	s.set(clock)
 	return s
 }

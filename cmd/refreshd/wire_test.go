@@ -38,10 +38,10 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 	queue, err := store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{Clock: n.queue.Clock.Now})
 	if err == nil {
 		n.part = queue.Parts[0]
-		n.dispatcher, err = dispatcher.New(n.part, dispatcher.Config{})
+		n.dispatcher, err = dispatcher.New(dispatcher.RoomsOf(n.part), dispatcher.Config{})
 	}
 	if err == nil {
-		n.poller, err = poller.New(n.part, poller.Config{Owner: "p1"})
+		n.poller, err = poller.New(poller.RoomsOf(n.part), poller.Config{Owner: "p1"})
 	}
 	must(t, err)
 	return n

@@ -128,8 +128,8 @@ func TestTravel(t *testing.T) {
 	}
 	q := fixture.New(t, testkit.Miniredis(t))
 	q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
-	p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
-	d := testkit.Got(dispatcher.New(q.Store, dispatcher.Config{}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
+	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{}))(t)
 	dispatch := func() error { _, err := d.RunOnce(t.Context()); return err }
 	poll := func() error { _, err := p.RunOnce(t.Context()); return err }
 	const moment = 900 * time.Millisecond // less than it takes until a loop does again what it does now and then

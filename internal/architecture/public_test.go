@@ -14,7 +14,7 @@ func TestAllThatIsPublicCanBeUsedFromOutside(t *testing.T) {
 }
 
 // forUs are what a program of ours makes from a queue that it has opened, with the interfaces that they take. Others use Open.
-var forUs = []string{"New", "NewForParts", "NewManualPool", "Queue", "Store"}
+var forUs = []string{"New", "NewForParts", "NewManualPool", "RoomsOf", "Queue", "Store", "Flow", "Report", "Outbox"}
 
 // unusable returns one line for each exported declaration of a public package that needs a type of an internal one, unless it is for us and the
 // package has an Open.

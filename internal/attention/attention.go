@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
@@ -19,10 +21,10 @@ import (
 
 // Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
 type Queue struct {
-	store.Stats
+	report.Stats
 
-	Holds    []store.HoldSum
-	Circuits []store.KeyCircuit // that are open
+	Holds    []flow.HoldSum
+	Circuits []flow.KeyCircuit // that are open
 	Gone     []Gone
 	Zones    []string // what is planned by different zone data
 	Parts    int
@@ -37,13 +39,13 @@ type Gone struct {
 // Read reads a queue.
 func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	q.Parts = len(queue.Parts)
-	if q.Stats, err = queue.Report().Stats(ctx); err != nil {
+	if q.Stats, err = report.OfQueue(queue).Stats(ctx); err != nil {
 		return q, err
 	}
-	if q.Holds, err = queue.Fleet().Holds(ctx); err != nil {
+	if q.Holds, err = flow.OfQueue(queue).Holds(ctx); err != nil {
 		return q, err
 	}
-	if q.Circuits, err = queue.Fleet().OpenCircuits(ctx); err != nil {
+	if q.Circuits, err = flow.OfQueue(queue).OpenCircuits(ctx); err != nil {
 		return q, err
 	}
 	parts := map[model.Role][]model.Missing{}

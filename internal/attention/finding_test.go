@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
@@ -23,14 +24,14 @@ var (
 	before = now.Add(-2 * time.Hour)
 )
 
-func hold(t *testing.T, id, selector string, until time.Time, parked int64) store.HoldSum {
+func hold(t *testing.T, id, selector string, until time.Time, parked int64) flow.HoldSum {
 	t.Helper()
 	picks := testkit.Got(model.ParseSelector(selector))(t)
-	return store.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
+	return flow.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
 }
 
-func circuit(key, by string, parked int64) store.KeyCircuit {
-	return store.KeyCircuit{Key: key, CircuitState: model.CircuitState{OpenedAt: before}, By: by, Parked: parked}
+func circuit(key, by string, parked int64) flow.KeyCircuit {
+	return flow.KeyCircuit{Key: key, CircuitState: model.CircuitState{OpenedAt: before}, By: by, Parked: parked}
 }
 
 // situations are queues in which one thing is stopped or wrong.
@@ -41,7 +42,7 @@ func situations(t *testing.T) map[string]Queue {
 		}
 		return all
 	}
-	stats := func(change func(*store.Stats)) Queue {
+	stats := func(change func(*report.Stats)) Queue {
 		q := Queue{Parts: 1}
 		q.At = now
 		change(&q.Stats)
@@ -53,26 +54,26 @@ func situations(t *testing.T) map[string]Queue {
 	}
 	return map[string]Queue{
 		"":                      with(Queue{}),
-		"due just now":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
-		"nothing due any more":  stats(func(g *store.Stats) { g.Due = 1 }), // it was started in between
-		"a hold that has ended": with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", now, 3)}}),
-		"all models are held":   with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
-		"a tenant is held":      with(Queue{Holds: []store.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
-		"a circuit is open":     with(Queue{Circuits: []store.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
-		"that of the queue":     with(Queue{Circuits: []store.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
+		"due just now":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
+		"nothing due any more":  stats(func(g *report.Stats) { g.Due = 1 }), // it was started in between
+		"a hold that has ended": with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", now, 3)}}),
+		"all models are held":   with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
+		"a tenant is held":      with(Queue{Holds: []flow.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
+		"a circuit is open":     with(Queue{Circuits: []flow.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
+		"that of the queue":     with(Queue{Circuits: []flow.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
 		"no dispatcher":         with(Queue{Gone: gone(1, model.RoleDispatcher)}),
 		"no worker, no poller":  with(Queue{Gone: gone(1, model.RoleWorker, model.RolePoller)}),
 		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.RolePoller)}),
 		"other zone data":       with(Queue{Zones: []string{"daemons with zone data of 2025b of /usr/share/zoneinfo and 2026f of refreshd, which differ for America/Havana from 2026-11-01"}}),
-		"due for long":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 1, before }),
-		"disabled":              stats(func(g *store.Stats) { g.Disabled = 400 }),
-		"never succeeded": stats(func(g *store.Stats) {
-			g.Freshness = store.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
+		"due for long":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 1, before }),
+		"disabled":              stats(func(g *report.Stats) { g.Disabled = 400 }),
+		"never succeeded": stats(func(g *report.Stats) {
+			g.Freshness = report.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
 		}),
-		"parked by a calendar":   stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
-		"parked by a limit":      stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
-		"results are doubted":    stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerSuspect: 2} }),
-		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: store.Stats{Disabled: 1}}),
+		"parked by a calendar":   stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
+		"parked by a limit":      stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
+		"results are doubted":    stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerSuspect: 2} }),
+		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: report.Stats{Disabled: 1}}),
 	}
 }
 

@@ -49,7 +49,7 @@ func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
 func filled(t *testing.T, server *testkit.Server, models int) *fixture.Queue {
 	t.Helper()
 	q := fixture.New(t, server)
-	p := testkit.Got(poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1", Clock: q.Clock.Now}))(t)
 	for i := range models {
 		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%03d","rrule":"every day at 6 AM","labels":{"tenant":"t%d"}}`, i, i%3))
 	}

@@ -40,8 +40,8 @@ func tell(t *testing.T, server *testkit.Server, level zerolog.Level) *story {
 	log, attempts := zerolog.New(&s.text).Level(level), 0
 	newUID := func() string { attempts++; return fmt.Sprint("attempt-", attempts) }
 	var errs [2]error
-	s.dispatcher, errs[0] = dispatcher.New(s.Store, dispatcher.Config{Log: &log, NewUID: newUID})
-	s.poller, errs[1] = poller.New(s.Store, poller.Config{Log: &log})
+	s.dispatcher, errs[0] = dispatcher.New(dispatcher.RoomsOf(s.Store), dispatcher.Config{Log: &log, NewUID: newUID})
+	s.poller, errs[1] = poller.New(poller.RoomsOf(s.Store), poller.Config{Log: &log})
 	testkit.Must(t, errors.Join(errs[:]...))
 	return s
 }

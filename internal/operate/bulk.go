@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
@@ -36,7 +37,7 @@ type Bulk struct {
 	Rate     string           `json:"rate"`     // in each part; empty: no bound
 	Force    bool             `json:"force"`
 	By       string           `json:"by"`
-	State    store.BulkState  `json:"state"`
+	State    flow.BulkState   `json:"state"`
 	Since    time.Time        `json:"since"`
 	EndedAt  time.Time        `json:"ended_at"`
 	Size     int64            `json:"size"`   // about how many models it meets; 0: nobody knows
@@ -59,7 +60,7 @@ func (b *Bulk) String() string {
 	return text
 }
 
-func newBulk(b store.Bulk) Bulk {
+func newBulk(b flow.Bulk) Bulk {
 	found := Bulk{
 		ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, State: b.State(), Since: b.Since,
 		Size: b.Size, Seen: b.Seen, Picked: b.Picked, Done: b.Done, Refused: b.Refusals(), Others: b.Others, Problem: b.Problem, After: b.After,
@@ -89,7 +90,7 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 	if err = o.Queue.RequireWhole(); err != nil {
 		return "", err
 	}
-	if id, err = o.Queue.Fleet().BeginNewBulk(ctx, wish); err != nil {
+	if id, err = flow.OfQueue(o.Queue).BeginNewBulk(ctx, wish); err != nil {
 		err = remedy.For(err, remedy.CancelBulk, id)
 	}
 	return id, err
@@ -101,19 +102,19 @@ func confirm(because string) error {
 
 // Bulk reads a bulk that goes on, or was over within a day.
 func (o Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
-	bulk, is, err := o.Queue.Fleet().FindBulk(ctx, id)
+	bulk, is, err := flow.OfQueue(o.Queue).FindBulk(ctx, id)
 	return newBulk(bulk), requireNamed(is, err, id, "the id of a bulk that is not over, or was within a day")
 }
 
 // Bulks lists the bulks that were over within a day, and then those that go on.
 func (o Operator) Bulks(ctx context.Context) ([]Bulk, error) {
-	found, err := o.Queue.Fleet().Bulks(ctx)
+	found, err := flow.OfQueue(o.Queue).Bulks(ctx)
 	return redis.Map(found, newBulk), err
 }
 
 // CancelBulk ends a bulk. What it has done stays done.
 func (o Operator) CancelBulk(ctx context.Context, id string) (Bulk, error) {
-	cancelled, err := o.Queue.Fleet().CancelBulk(ctx, id)
+	cancelled, err := flow.OfQueue(o.Queue).CancelBulk(ctx, id)
 	if err != nil {
 		return Bulk{}, err
 	}
@@ -144,7 +145,7 @@ func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), com
 		if show(b); b.State.Over() {
 			return b, nil
 		}
-		if b.State == store.BulkUnreadable {
+		if b.State == flow.BulkUnreadable {
 			return b, errors.New(b.Problem)
 		}
 		backoff.Rest(ctx, pollEvery, nil)
@@ -156,7 +157,7 @@ func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), com
 }
 
 // Cancelled reports whether somebody has cancelled the bulk.
-func (b *Bulk) Cancelled() bool { return b.State == store.BulkCancelled }
+func (b *Bulk) Cancelled() bool { return b.State == flow.BulkCancelled }
 
 const maxExamples = 10
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -18,7 +18,7 @@ import (
 type Circuit struct {
 	Key  string `json:"key"`
 	Open bool   `json:"open"`
-	store.KeyCircuit
+	flow.KeyCircuit
 	*QueueCircuit
 	*OpenParts
 }
@@ -53,7 +53,7 @@ func (c *Circuit) State() string {
 
 // Circuits reads the circuits of these keys; without keys, of all that have counted anything within a week, open ones first.
 func (o Operator) Circuits(ctx context.Context, keys ...string) ([]Circuit, error) {
-	found, err := o.Queue.Fleet().Circuits(ctx, keys...)
+	found, err := flow.OfQueue(o.Queue).Circuits(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (o Operator) Circuits(ctx context.Context, keys ...string) ([]Circuit, erro
 			c.OpenParts = &OpenParts{len(o.Queue.Parts), f.OpenParts}
 		}
 		if c.Key == model.QueueCircuitKey {
-			s, err := o.Queue.Fleet().QueueCircuit(ctx)
+			s, err := flow.OfQueue(o.Queue).QueueCircuit(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +82,7 @@ func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (a
 		return 0, refuse("key", "a key such as host=example.com, or "+model.QueueCircuitKey, document.Found(key))
 	}
 	if after = policy.DefaultProbe; key == model.QueueCircuitKey {
-		status, err := o.Queue.Parts[0].Fleet().QueueCircuit(ctx)
+		status, err := flow.Of(o.Queue.Parts[0]).QueueCircuit(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -93,13 +93,13 @@ func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (a
 			return 0, refuse("probe", "a length of time such as 5m", document.Found(probe))
 		}
 	}
-	_, err = o.Queue.Fleet().OpenCircuit(ctx, key, o.By, reason, after)
+	_, err = flow.OfQueue(o.Queue).OpenCircuit(ctx, key, o.By, reason, after)
 	return after, err
 }
 
 // CloseCircuit closes the circuit of a key. The one of the queue forgets what it has counted, even if it is closed.
 func (o Operator) CloseCircuit(ctx context.Context, key string) error {
-	closed, err := o.Queue.Fleet().CloseCircuit(ctx, key, o.By)
+	closed, err := flow.OfQueue(o.Queue).CloseCircuit(ctx, key, o.By)
 	return requireNamed(closed || key == model.QueueCircuitKey, err, key, "the key of an open circuit")
 }
 
@@ -115,7 +115,7 @@ func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings)
 	if key != model.QueueCircuitKey {
 		return refuse("key", model.QueueCircuitKey+", as the circuits of other keys are set in policies", document.Found(key))
 	}
-	status, err := o.Queue.Parts[0].Fleet().QueueCircuit(ctx)
+	status, err := flow.Of(o.Queue.Parts[0]).QueueCircuit(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings)
 	if err := circuit.Validate(); err != nil {
 		return refused(err)
 	}
-	return o.Queue.Fleet().SetQueueCircuit(ctx, circuit, o.By)
+	return flow.OfQueue(o.Queue).SetQueueCircuit(ctx, circuit, o.By)
 }
 
 // LimitRequest is a limit as somebody asks for it.
@@ -171,22 +171,22 @@ func (o Operator) SetLimit(ctx context.Context, r LimitRequest) (err error) {
 	if err := limit.Validate(); err != nil {
 		return refused(err)
 	}
-	return o.Queue.Fleet().PutLimit(ctx, &limit)
+	return flow.OfQueue(o.Queue).PutLimit(ctx, &limit)
 }
 
 // RemoveLimit forgets a limit that was set.
 func (o Operator) RemoveLimit(ctx context.Context, key string) error {
-	removed, err := o.Queue.Fleet().RemoveLimit(ctx, key)
+	removed, err := flow.OfQueue(o.Queue).RemoveLimit(ctx, key)
 	return requireNamed(removed, err, key, "a limit that was set")
 }
 
 // OpenLimit opens a key of limits that an answer with a retry_after has closed: what waits for it starts as its limits allow.
 func (o Operator) OpenLimit(ctx context.Context, key string) error {
-	opened, err := o.Queue.Fleet().OpenLimit(ctx, key)
+	opened, err := flow.OfQueue(o.Queue).OpenLimit(ctx, key)
 	return requireNamed(opened, err, key, "a key that an answer has closed")
 }
 
 // Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.
-func (o Operator) Limits(ctx context.Context, keys ...string) ([]store.LimitUse, error) {
-	return o.Queue.Fleet().LimitUses(ctx, keys...)
+func (o Operator) Limits(ctx context.Context, keys ...string) ([]flow.LimitUse, error) {
+	return flow.OfQueue(o.Queue).LimitUses(ctx, keys...)
 }

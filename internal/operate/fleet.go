@@ -76,7 +76,7 @@ const (
 func (s *fleet) measure(ctx context.Context) error {
 	lately, ended := 0.0, forecast.NewCounts(s.now.Add(-journalSince), s.now.Add(time.Minute))
 	err := s.Queue.Each(func(part *store.Store) error {
-		stats, err := part.Report().Stats(ctx)
+		stats, err := report.Of(part).Stats(ctx)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -44,7 +45,7 @@ const maxWorst = 10
 type survey struct {
 	*FreshnessRequest
 	now    time.Time
-	counts store.FreshnessCounts
+	counts report.FreshnessCounts
 	worst  []Stale
 	ages   []AgeBucket
 }
@@ -61,7 +62,7 @@ func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness,
 	if err != nil {
 		return Freshness{}, err
 	}
-	s := survey{FreshnessRequest: &r, now: now, counts: store.FreshnessCounts{}}
+	s := survey{FreshnessRequest: &r, now: now, counts: report.FreshnessCounts{}}
 	look := s.index
 	if !r.picks.All() || r.Histogram {
 		s.ages = newHistogram()
@@ -81,14 +82,14 @@ func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness,
 }
 
 func (s *survey) index(ctx context.Context, part *store.Store) error {
-	stats, err := part.Report().Stats(ctx)
+	stats, err := report.Of(part).Stats(ctx)
 	if err != nil {
 		return err
 	}
 	for freshness, count := range stats.Freshness {
 		s.counts[freshness] += count
 	}
-	stale, err := part.Report().LongestStale(ctx, 0, maxWorst)
+	stale, err := report.Of(part).LongestStale(ctx, 0, maxWorst)
 	for _, one := range stale {
 		s.note(one.UID, one.Since)
 	}
@@ -152,8 +153,8 @@ func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Fresh
 	if err != nil {
 		return Freshness{}, err
 	}
-	hours, err := o.Queue.Report().Samples(ctx)
-	hours = slices.DeleteFunc(hours, func(one store.Sample) bool { return one.At.After(r.past) })
+	hours, err := report.OfQueue(o.Queue).Samples(ctx)
+	hours = slices.DeleteFunc(hours, func(one report.Sample) bool { return one.At.After(r.past) })
 	if err == nil && len(hours) == 0 {
 		err = refuse("at", "a time of the last 90 days before which a dispatcher has noted the freshness", document.Found(r.At))
 	}
@@ -161,9 +162,9 @@ func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Fresh
 		return Freshness{}, err
 	}
 	last := hours[len(hours)-1]
-	return Freshness{At: last.At, FreshnessShare: newFreshnessShare(store.FreshnessCounts{
-		model.Fresh: last.Values[store.MetricFresh], model.FreshnessNever: last.Values[store.MetricNever],
-		model.FreshnessLate: last.Values[store.MetricLate], model.FreshnessStale: last.Values[store.MetricStale],
+	return Freshness{At: last.At, FreshnessShare: newFreshnessShare(report.FreshnessCounts{
+		model.Fresh: last.Values[report.MetricFresh], model.FreshnessNever: last.Values[report.MetricNever],
+		model.FreshnessLate: last.Values[report.MetricLate], model.FreshnessStale: last.Values[report.MetricStale],
 	})}, nil
 }
 
@@ -178,7 +179,7 @@ type FreshnessShare struct {
 	ShareFresh *float64 `json:"share_fresh"`
 }
 
-func newFreshnessShare(c store.FreshnessCounts) FreshnessShare {
+func newFreshnessShare(c report.FreshnessCounts) FreshnessShare {
 	s := FreshnessShare{Watched: c.Watched(), Fresh: c[model.Fresh], Never: c[model.FreshnessNever], Late: c[model.FreshnessLate], Stale: c[model.FreshnessStale]}
 	if s.Watched > 0 {
 		s.ShareFresh = new(float64(s.Fresh) / float64(s.Watched))

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/remedy"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -28,36 +28,36 @@ type HoldRequest struct {
 }
 
 // Hold keeps models from starting. bulk is the one that takes back their attempts; empty: nobody asked for it.
-func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ store.HoldSum, bulk string, err error) {
-	hold := model.Hold{ID: cmp.Or(r.ID, store.NewHoldID()), Reason: r.Reason, By: o.By}
+func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ flow.HoldSum, bulk string, err error) {
+	hold := model.Hold{ID: cmp.Or(r.ID, flow.NewHoldID()), Reason: r.Reason, By: o.By}
 	if r.Reason == "" {
-		return store.HoldSum{}, "", refuse("reason", "why, for whoever wonders", "nothing")
+		return flow.HoldSum{}, "", refuse("reason", "why, for whoever wonders", "nothing")
 	}
 	if hold.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
-		return store.HoldSum{}, "", err
+		return flow.HoldSum{}, "", err
 	}
 	if hold.Selector, err = model.ParseSelector(r.Selector); err != nil {
-		return store.HoldSum{}, "", refused(err)
+		return flow.HoldSum{}, "", refused(err)
 	}
 	if hold.Until, err = r.Ending.at(hold.Since); err != nil {
-		return store.HoldSum{}, "", err
+		return flow.HoldSum{}, "", err
 	}
 	if hold.Within, err = readWithin(r.Within); err != nil {
-		return store.HoldSum{}, "", err
+		return flow.HoldSum{}, "", err
 	}
 	if err := hold.Validate(); err != nil {
-		return store.HoldSum{}, "", refused(err)
+		return flow.HoldSum{}, "", refused(err)
 	}
-	if err := o.Queue.Fleet().PutHold(ctx, &hold); err != nil {
+	if err := flow.OfQueue(o.Queue).PutHold(ctx, &hold); err != nil {
 		if _, is := errors.AsType[*document.Error](err); is && len(o.Queue.Parts) == 1 { // nothing has begun
-			return store.HoldSum{}, "", err
+			return flow.HoldSum{}, "", err
 		}
-		return store.HoldSum{}, "", remedy.For(err, remedy.EndHold, hold.ID)
+		return flow.HoldSum{}, "", remedy.For(err, remedy.EndHold, hold.ID)
 	}
 	if r.Cancel {
-		bulk, err = o.Queue.Fleet().CancelHeld(ctx, &hold)
+		bulk, err = flow.OfQueue(o.Queue).CancelHeld(ctx, &hold)
 	}
-	return store.HoldSum{Hold: hold}, bulk, err
+	return flow.HoldSum{Hold: hold}, bulk, err
 }
 
 func readWithin(text string) (time.Duration, error) {
@@ -72,8 +72,8 @@ func readWithin(text string) (time.Duration, error) {
 }
 
 // Holds lists the holds, the oldest first.
-func (o Operator) Holds(ctx context.Context) ([]store.HoldSum, error) {
-	return o.Queue.Fleet().Holds(ctx)
+func (o Operator) Holds(ctx context.Context) ([]flow.HoldSum, error) {
+	return flow.OfQueue(o.Queue).Holds(ctx)
 }
 
 // ReleaseRequest says which hold ends: one by its id, or the one of the whole queue, or the only one.
@@ -94,7 +94,7 @@ func (r *ReleaseRequest) Validate() (err error) {
 }
 
 // Release ends a hold: its models start once.
-func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold store.HoldSum, err error) {
+func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold flow.HoldSum, err error) {
 	if err := r.Validate(); err != nil {
 		return hold, err
 	}
@@ -104,32 +104,32 @@ func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold store.Hol
 	if r.Within != "" {
 		hold.Within = r.spread
 	}
-	released, err := o.Queue.Fleet().ReleaseHold(ctx, hold.ID, hold.Within)
+	released, err := flow.OfQueue(o.Queue).ReleaseHold(ctx, hold.ID, hold.Within)
 	if err == nil && !released {
 		err = fmt.Errorf("%s: expected a hold, found that it has ended", hold.ID)
 	}
 	return hold, err
 }
 
-func (o Operator) findHold(ctx context.Context, id string) (store.HoldSum, error) {
+func (o Operator) findHold(ctx context.Context, id string) (flow.HoldSum, error) {
 	holds, err := o.Holds(ctx)
 	if err != nil {
-		return store.HoldSum{}, err
+		return flow.HoldSum{}, err
 	}
-	holds = slices.DeleteFunc(holds, func(h store.HoldSum) bool { return h.Released || id != "" && h.ID != id })
-	if whole := slices.DeleteFunc(slices.Clone(holds), func(h store.HoldSum) bool { return !h.Selector.All() }); len(whole) == 1 {
+	holds = slices.DeleteFunc(holds, func(h flow.HoldSum) bool { return h.Released || id != "" && h.ID != id })
+	if whole := slices.DeleteFunc(slices.Clone(holds), func(h flow.HoldSum) bool { return !h.Selector.All() }); len(whole) == 1 {
 		holds = whole
 	}
 	switch {
 	case len(holds) == 1:
 		return holds[0], nil
 	case len(holds) == 0 && id != "":
-		return store.HoldSum{}, remedy.For(fmt.Errorf("%s: expected the id of a hold, found none of that name", document.OneLine(id)), remedy.ListHolds, id)
+		return flow.HoldSum{}, remedy.For(fmt.Errorf("%s: expected the id of a hold, found none of that name", document.OneLine(id)), remedy.ListHolds, id)
 	case len(holds) == 0:
-		return store.HoldSum{}, fmt.Errorf("expected a hold, found none")
+		return flow.HoldSum{}, fmt.Errorf("expected a hold, found none")
 	}
-	names := redis.Map(holds, func(hold store.HoldSum) string { return hold.ID })
-	return store.HoldSum{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
+	names := redis.Map(holds, func(hold flow.HoldSum) string { return hold.ID })
+	return flow.HoldSum{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
 }
 
 // Calendar is a calendar, and when it is closed.
@@ -144,7 +144,7 @@ type Calendar struct {
 
 // Calendars lists the calendars.
 func (o Operator) Calendars(ctx context.Context) ([]Calendar, error) {
-	stored, err := o.Queue.Parts[0].Fleet().StoredCalendars(ctx)
+	stored, err := flow.Of(o.Queue.Parts[0]).StoredCalendars(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (o Operator) Calendars(ctx context.Context) ([]Calendar, error) {
 // PutCalendars stores calendars.
 func (o Operator) PutCalendars(ctx context.Context, calendars []schedule.Calendar) ([]Calendar, error) {
 	for _, calendar := range calendars {
-		if err := o.Queue.Fleet().PutCalendar(ctx, calendar); err != nil {
+		if err := flow.OfQueue(o.Queue).PutCalendar(ctx, calendar); err != nil {
 			return nil, err
 		}
 	}
@@ -163,7 +163,7 @@ func (o Operator) PutCalendars(ctx context.Context, calendars []schedule.Calenda
 
 // RemoveCalendar forgets a calendar.
 func (o Operator) RemoveCalendar(ctx context.Context, name string) error {
-	removed, err := o.Queue.Fleet().RemoveCalendar(ctx, name)
+	removed, err := flow.OfQueue(o.Queue).RemoveCalendar(ctx, name)
 	return requireNamed(removed, err, name, "the name of a calendar")
 }
 

@@ -70,7 +70,7 @@ type Rejected struct {
 // Rejected lists the rejected messages about a model, or all, the oldest first.
 func (o Operator) Rejected(ctx context.Context, uid string) (all []Rejected, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
-		entries, err := part.Fleet().Rejected(ctx)
+		entries, err := outbox.Of(part).Rejected(ctx)
 		for _, entry := range entries {
 			if uid == "" || entry.UID == uid {
 				all = append(all, Rejected{entry.ID(), part.Keys.Queue, entry.UID, entry.Raw, entry})
@@ -91,19 +91,19 @@ func (o Operator) RequeueRejected(ctx context.Context, m Messages) (Changed, err
 			}
 			return err != nil
 		})
-		return part.Fleet().RequeueRejected(ctx, entries)
+		return outbox.Of(part).RequeueRejected(ctx, entries)
 	})
 }
 
 // DropRejected forgets rejected messages.
 func (o Operator) DropRejected(ctx context.Context, m Messages) (Changed, error) {
 	return o.changeRejected(ctx, m, func(part *store.Store, entries []store.Rejected, _ *Changed) (int, error) {
-		return part.Fleet().DropRejected(ctx, entries)
+		return outbox.Of(part).DropRejected(ctx, entries)
 	})
 }
 
 func (o Operator) changeRejected(ctx context.Context, m Messages, do func(*store.Store, []store.Rejected, *Changed) (int, error)) (Changed, error) {
-	read := func(part *store.Store) ([]store.Rejected, error) { return part.Fleet().Rejected(ctx) }
+	read := func(part *store.Store) ([]store.Rejected, error) { return outbox.Of(part).Rejected(ctx) }
 	return change(o, m, "a rejected", read, (*store.Rejected).ID, do)
 }
 

@@ -208,7 +208,7 @@ type Log struct {
 // ReadLog reads the log of the attempt of a model that ended last, or of an older one: 1 is the last.
 func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (Log, error) {
 	part := queue.Of(uid)
-	past, err := part.Report().History(ctx, uid)
+	past, err := report.Of(part).History(ctx, uid)
 	switch {
 	case err != nil:
 		return Log{}, err

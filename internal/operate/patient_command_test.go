@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/apply"
 	"github.com/refreshd/refreshd/internal/care/transfer"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -75,7 +76,7 @@ var patientCommands = []patientCommand{
 	{"model enable", steering(model.Command{Type: model.CommandEnable}), nil},
 	{"model disable", steering(model.Command{Type: model.CommandDisable, Reason: "moves"}), nil},
 	{"model run -l", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
-		return nil, o.Queue.Fleet().BeginBulk(ctx, "run-1", model.Bulk{Action: model.BulkRun})
+		return nil, flow.OfQueue(o.Queue).BeginBulk(ctx, "run-1", model.Bulk{Action: model.BulkRun})
 	}, nil},
 	{"model import", importLines(false), nil},
 	{"model import --replace", importLines(true), nil},
@@ -129,7 +130,7 @@ var patientCommands = []patientCommand{
 // idleCommands run no script.
 var idleCommands = []patientCommand{
 	{"limit rm of one that is not set", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
-		return o.Queue.Fleet().RemoveLimit(ctx, "host:nobody")
+		return flow.OfQueue(o.Queue).RemoveLimit(ctx, "host:nobody")
 	}, nil},
 	{"what a bulk asks before it waits", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
 		var told []any

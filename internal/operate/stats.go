@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/attention"
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -21,7 +23,7 @@ type Stats struct {
 
 	Queue string `json:"queue"`
 	Parts int    `json:"parts,omitempty"` // of a queue that has several
-	store.Stats
+	report.Stats
 	// Freshness is how many models keep what their policies promise.
 	Freshness FreshnessShare `json:"freshness"`
 	// Replanning are the policies whose models are being planned anew, as they have changed.
@@ -95,7 +97,7 @@ func (v Replan) String() string {
 
 func (o Operator) replans(ctx context.Context) (views []Replan, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
-		bulks, err := part.Bulks(ctx)
+		bulks, err := flow.Of(part).Bulks(ctx)
 		for i := range bulks {
 			bulk := &bulks[i]
 			policy := bulk.Policy()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -30,7 +31,7 @@ func Suspects(ctx context.Context, o Operator, selector string) (found []Suspect
 		return nil, refused(err)
 	}
 	err = o.Queue.Each(func(part *store.Store) error {
-		waiting, err := part.ParkedBy(ctx, []model.Blocker{model.BySuspect}, func(model.Blocker) int { return maxSuspects })
+		waiting, err := flow.Of(part).ParkedBy(ctx, []model.Blocker{model.BySuspect}, func(model.Blocker) int { return maxSuspects })
 		if err != nil {
 			return err
 		}

@@ -201,6 +201,6 @@ func (o Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 
 // DropUndelivered forgets messages, and returns how many were still kept.
 func (o Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
-	dropped, err = store.DropKept(ctx, o.store, o.store.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
+	dropped, err = dropKept(ctx, o.store, o.store.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
 	return dropped, redis.Wrap(err, "drop what could not be delivered")
 }

@@ -1,9 +1,10 @@
-// Package report reads for people what a queue has done: its journal, why models fail, and how long an attempt still waits.
+// Package report reads for people what a queue holds and has done: its numbers, histories and journal, why models fail, and how long an attempt still
+// waits.
 package report
 
 import "github.com/refreshd/refreshd/internal/store"
 
-// Report reads what a part of a queue tells people: its journal, and why models fail.
+// Report reads what a part of a queue tells people: its numbers, its journal, and why models fail.
 type Report struct{ store *store.Store }
 
 // Of reads a part of a queue for people.

@@ -3,9 +3,11 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -13,11 +15,10 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
-
-var moveGates = redis.LoadScript("move-gates.lua")
 
 // blockerCache keeps what the texts of holds, limits and calendars say: dispatchers read them once a round.
 type blockerCache struct {
@@ -43,7 +44,7 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 		hold, _ := ReadHold(pair[0], pair[1])
 		c.gates.Holds = append(c.gates.Holds, hold)
 	}
-	slices.SortFunc(c.gates.Holds, compareHolds)
+	slices.SortFunc(c.gates.Holds, CompareHolds)
 	for pair := range slices.Chunk(texts[1], 2) {
 		limit, err := ReadLimit(pair[0], pair[1])
 		if key, failed := policy.ParseKey(limit.Name); err == nil && failed == nil {
@@ -78,119 +79,11 @@ func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 	return new(blockerCache).read(s.store, texts), nil
 }
 
-// ParkedBy reads the uids of models that wait for gates, of each the first so many as limit says, longest due first.
-func (s *Store) ParkedBy(ctx context.Context, gates []model.Blocker, limit func(model.Blocker) int) ([][]string, error) {
-	return redis.ReadEach(ctx, s.Clients.Read, "read what waits for gates", gates, func(pipe goredis.Pipeliner, gate model.Blocker) *goredis.StringSliceCmd {
-		return pipe.ZRange(ctx, s.Keys.ParkedBy(string(gate)), 0, int64(limit(gate))-1)
-	})
-}
-
-// BlockerCheck is what a dispatcher has found out about a gate.
-type BlockerCheck struct {
-	Blocker model.Blocker
-	// Again is when it is to be looked at again.
-	Again time.Time
-	// Closed says that it lets nobody through. One that is open is forgotten when no model waits for it.
-	Closed bool
-}
-
-// NoteBlockerChecks notes when gates are to be looked at again that this dispatcher alone looked at until an instant.
-func (s *Store) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alone time.Time) error {
-	if len(looks) == 0 {
-		return nil
-	}
-	keys, args := []string{s.Keys.Gates, s.Keys.Holds}, []any{redis.Millis(alone)}
-	for _, look := range looks {
-		keys = append(keys, s.Keys.ParkedBy(string(look.Blocker)))
-		stays, hold := "", ""
-		if look.Closed {
-			stays = "stays"
-		}
-		if kind, name := look.Blocker.Split(); kind == model.BlockerHold {
-			hold = name
-		}
-		args = append(args, string(look.Blocker), redis.Millis(look.Again), stays, hold)
-	}
-	return redis.Wrap(redis.RunScript(ctx, s.Clients.Write, moveGates, keys, args...).Err(), "note when gates are looked at again")
-}
-
-// maxBlockers bounds how many gates are looked at.
-const maxBlockers = 1000
+// MaxBlockers bounds how many gates are looked at.
+const MaxBlockers = 1000
 
 // CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.
 var CircuitFields = []string{"opened_at", "probe_at", "probe"}
-
-// Limiters reads what keys of limits have left at now, where it frees lost slots first, and the circuits of keys, without a probe whose model
-// does not run.
-func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	limiters, err := s.limiters(ctx, limits, circuits, now)
-	for _, name := range limits {
-		if state := limiters.Keys[name]; err == nil && len(state.Lapsed) > 0 {
-			err = s.freeLost(ctx, name, state, now)
-		}
-	}
-	return limiters, err
-}
-
-func (s *Store) limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	rooms := model.Limiters{Keys: map[string]*model.LimiterState{}, Circuits: map[string]*model.CircuitState{}}
-	pipe := s.Clients.Read.Pipeline()
-	running := redis.Map(limits, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-	lapsed := redis.Map(limits, func(name string) *goredis.StringSliceCmd {
-		return pipe.ZRangeByScore(ctx, s.Keys.Limit(name), &goredis.ZRangeBy{Min: "-inf", Max: "(" + redis.Millis(now), Count: maxLapsed})
-	})
-	slots := redis.Map(limits, func(name string) *goredis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-	states := redis.Map(circuits, func(name string) *goredis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), CircuitFields...) })
-	if err := redis.ExecReads(ctx, pipe); err != nil {
-		return rooms, fmt.Errorf("read limits and circuits: %w", err)
-	}
-	for i, name := range limits {
-		rooms.Keys[name] = &model.LimiterState{Running: int(running[i].Val()), Lapsed: lapsed[i].Val(), Slots: model.ParseSlots(slots[i].Val())}
-	}
-	for i, name := range circuits {
-		rooms.Circuits[name] = ReadCircuit(NamedValues(CircuitFields, states[i].Val()))
-	}
-	for _, c := range rooms.Circuits {
-		if c.Probe == "" {
-			continue
-		}
-		switch err := s.Clients.Read.ZScore(ctx, s.Keys.Running, c.Probe).Err(); {
-		case redis.Missing(err): // nobody would ever settle it
-			c.Probe = ""
-		case err != nil:
-			return rooms, fmt.Errorf("look for a probe: %w", err)
-		}
-	}
-	return rooms, nil
-}
-
-// maxLapsed is how many slots of a key that are past their deadlines are looked at in a round: mostly there is none.
-const maxLapsed = 10
-
-// freeLost frees those slots past their deadlines that no running attempt holds: nobody else would, as when the hash of a model was deleted by
-// hand. An attempt that runs keeps its slots until it has ended.
-func (s *Store) freeLost(ctx context.Context, name string, room *model.LimiterState, now time.Time) error {
-	records, err := s.Load(ctx, room.Lapsed)
-	if err != nil {
-		return err
-	}
-	index, batch := Index{KeyLimit, name}, Batch{Now: now}
-	for _, uid := range room.Lapsed {
-		if r := records[uid]; !slices.Contains(model.CountedBy(r.Counted, model.BlockerLimit), name) {
-			batch.Items = append(batch.Items, Item{Transition: r.Leave(index)})
-		}
-	}
-	codes, err := s.Commit(ctx, batch)
-	for i, code := range codes {
-		if code == CodeBroken { // its key holds something else, and no transition can be made of it
-			err = cmp.Or(err, s.forget(ctx, batch.Items[i].Transition.UID(), s.Keys.Limit(name)))
-		}
-		if code == CodeApplied || code == CodeBroken {
-			room.Running--
-		}
-	}
-	return err
-}
 
 // ReadCircuit reads the CircuitFields of a circuit.
 func ReadCircuit(fields map[string]string) *model.CircuitState {
@@ -200,48 +93,124 @@ func ReadCircuit(fields map[string]string) *model.CircuitState {
 	return c
 }
 
-// Admission is what keeps a model from starting, or would, or counts its attempt, as it was at one instant.
-type Admission struct {
-	Gates   model.Blockers
-	Limits  []model.Limit  // of the model, in the order of their keys
-	Rooms   model.Limiters // of these
-	Circuit *KeyCircuit    // that it has, or waits for; nil: none
-	// Place is its place among the models that wait for its gate, from 1, of so many; 0: it waits for none.
-	Place, Waiting int64
+// ReadQueueCircuit reads the circuit of a queue; settings that are absent or cannot be read are the defaults.
+func ReadQueueCircuit(hash map[string]string) model.QueueCircuit {
+	circuit := model.DefaultQueueCircuit()
+	circuit.On = hash["on"] == "1"
+	circuit.Open = hash["opened_at"] != ""
+	read := circuit
+	read.Share, _ = strconv.ParseFloat(hash["share"], 64)
+	read.Window = time.Duration(redis.ParseInt(hash["window_ms"])) * time.Millisecond
+	read.Min = int(redis.ParseInt(hash["min"]))
+	if read.Validate() != nil {
+		return circuit
+	}
+	return read
 }
 
-// Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
-func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
-	if w.Gates, err = s.store.Fleet().Blockers(ctx); err != nil {
-		return w, err
+// queueCircuitFields are the fields of the hash <queue>:circuit:queue that a decision depends on.
+var queueCircuitFields = []string{"on", "opened_at", "share", "window_ms", "min"}
+
+// HoldChanges is the field of <queue>:holds that counts how often they have changed. No hold has its name.
+const HoldChanges = "changes"
+
+type holdText struct {
+	Selector string `json:"selector"`
+	Since    string `json:"since"`
+	Until    string `json:"until,omitempty"`
+	Within   string `json:"within,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	By       string `json:"by,omitempty"`
+}
+
+// ReadHold reads a stored hold. One of which a part cannot be read holds what can be read of it: to let models start is worse than to hold
+// too many.
+func ReadHold(id, raw string) (model.Hold, error) {
+	h := model.Hold{ID: id}
+	var text holdText
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return h, document.Refuse("holds."+id, "a JSON object", document.Found(raw))
 	}
-	w.Limits = w.Gates.LimitsOf(m, now)
-	names := redis.Map(w.Limits, func(limit model.Limit) string { return limit.Name })
-	if w.Rooms, err = s.store.limiters(ctx, names, nil, now); err != nil {
-		return w, err
+	h.Reason, h.By = text.Reason, text.By
+	var errs [4]error
+	h.Selector, errs[0] = model.ParseSelector(text.Selector)
+	h.Since, errs[1] = ReadStoredTime(text.Since)
+	h.Until, errs[2] = ReadStoredTime(text.Until)
+	if text.Within != "" {
+		h.Within, errs[3] = document.ParseDuration(text.Within)
 	}
-	kind, key := m.ParkedBy.Split()
-	if kind != model.BlockerCircuit {
-		key = ""
+	return h, document.Place(cmp.Or(errs[0], errs[1], errs[2], errs[3]), "holds."+id)
+}
+
+// ReadStoredTime reads an instant as keys have it; empty: none.
+func ReadStoredTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
 	}
-	if key = cmp.Or(key, m.CircuitKey()); key != "" {
-		fields, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Circuit(key)).Result()
-		if err != nil {
-			return w, fmt.Errorf("read a circuit: %w", err)
-		}
-		circuit := newKeyCircuit(key, fields)
-		w.Circuit, w.Rooms.Circuits[key] = &circuit, &circuit.CircuitState
+	at, err := time.Parse(time.RFC3339, text)
+	return at.UTC(), err
+}
+
+// CompareHolds orders holds by their age.
+func CompareHolds(a, b model.Hold) int {
+	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+}
+
+// WriteHold is the text of a hold as it is stored.
+func WriteHold(hold *model.Hold) string {
+	text := holdText{
+		Selector: hold.Selector.String(), Since: model.FormatTime(hold.Since), Until: model.FormatTime(hold.Until),
+		Reason: document.Shorten(hold.Reason, document.MaxText), By: document.Shorten(hold.By, model.MaxBy),
 	}
-	if !m.Parked() {
-		return w, nil
+	if hold.Within > 0 {
+		text.Within = document.FormatDuration(hold.Within)
 	}
-	pipe, set := s.store.Clients.Read.Pipeline(), s.store.Keys.ParkedBy(string(m.ParkedBy))
-	place, waiting := pipe.ZRank(ctx, set, m.UID), pipe.ZCard(ctx, set)
-	if err := redis.ExecReads(ctx, pipe); err != nil {
-		return w, fmt.Errorf("read what waits for a gate: %w", err)
+	raw, _ := json.Marshal(text) // texts only
+	return string(raw)
+}
+
+type limitText struct {
+	Running int    `json:"running,omitempty"`
+	Rate    string `json:"rate,omitempty"`
+	Since   string `json:"since,omitempty"`
+	Until   string `json:"until,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+// ReadLimit reads the JSON of a limit.
+func ReadLimit(name, raw string) (model.Limit, error) {
+	l := model.Limit{Name: name}
+	var text limitText
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return l, document.Refuse("limits."+name, "a JSON object", document.Found(raw))
 	}
-	if place.Err() == nil {
-		w.Place, w.Waiting = place.Val()+1, waiting.Val()
+	l.Running, l.Reason, l.By = text.Running, text.Reason, text.By
+	var errs [3]error
+	l.Since, errs[0] = ReadStoredTime(text.Since)
+	l.Until, errs[1] = ReadStoredTime(text.Until)
+	if text.Rate != "" {
+		l.Rate, errs[2] = policy.ParseRate(text.Rate)
 	}
-	return w, nil
+	return l, document.Place(cmp.Or(errs[0], errs[1], errs[2]), "limits."+name)
+}
+
+// EndedLimit is a limit that was set at run time and has ended, as it is stored.
+type EndedLimit struct{ Name, Text string }
+
+// WriteLimit is the text of a limit as it is stored.
+func WriteLimit(l *model.Limit) string {
+	text, _ := json.Marshal(limitText{ // texts and a number
+		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
+	})
+	return string(text)
+}
+
+// ReadCalendar reads the JSON of a calendar.
+func ReadCalendar(text string) (schedule.Calendar, error) {
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return schedule.Calendar{}, fmt.Errorf("read stored calendar: %w", err)
+	}
+	return schedule.ParseCalendar(value)
 }

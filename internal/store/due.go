@@ -50,7 +50,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
 		s.Keys.Heard, s.Keys.Output, s.Keys.Pollers}
 	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, readDue, 17, keys,
-		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.config.Grace).Milliseconds())
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.Config.Grace).Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
@@ -91,10 +91,11 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 // Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
 // model holds something else.
 func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) error {
-	return s.forget(ctx, uid, s.Keys.ParkedBy(string(gate)))
+	return TakeOut(ctx, s, uid, s.Keys.ParkedBy(string(gate)))
 }
 
-func (s *Store) forget(ctx context.Context, uid, also string) error {
+// TakeOut is Forget with the key of another set.
+func TakeOut(ctx context.Context, s *Store, uid, also string) error {
 	k := &s.Keys
 	_, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		err := tx.HGetAll(ctx, k.Model(uid)).Err()

@@ -28,7 +28,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 		}
 	}
 	e := &encoder{
-		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.config, keys: &s.Keys,
+		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
 	}
 	if len(batch.Items) == 0 {

@@ -22,7 +22,7 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	beats := s.askHeartbeats(ctx, pipe)
 	input, output, control := pipe.LLen(ctx, k.Input), pipe.LLen(ctx, k.Output), pipe.LLen(ctx, k.Control)
 	front, running := pipe.LIndex(ctx, k.Input, 0), pipe.ZCard(ctx, k.Running)
-	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running, 0, 0)
+	oldestDue, deadline := s.AskOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running, 0, 0)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return model.Liveness{}, fmt.Errorf("read who serves the queue: %w", err)
 	}
@@ -52,8 +52,8 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	return liveness, nil
 }
 
-// askOldestDue asks since when the oldest due model waits; what is urgent is due too. The function that it returns is called when the pipe was executed.
-func (s Report) askOldestDue(ctx context.Context, pipe goredis.Pipeliner) func() time.Time {
+// AskOldestDue asks since when the oldest due model waits; what is urgent is due too. The function that it returns is called when the pipe was executed.
+func (s Report) AskOldestDue(ctx context.Context, pipe goredis.Pipeliner) func() time.Time {
 	due, run := pipe.ZRangeWithScores(ctx, s.store.Keys.Due, 0, 0), pipe.ZRangeWithScores(ctx, s.store.Keys.Urgent, 0, 0)
 	others := pipe.ZRangeArgsWithScores(ctx, goredis.ZRangeArgs{Key: s.store.Keys.Urgent, Start: "0", Stop: "+inf", ByScore: true, Count: 1})
 	return func() time.Time {
@@ -61,7 +61,7 @@ func (s Report) askOldestDue(ctx context.Context, pipe goredis.Pipeliner) func()
 		if !oldest.IsZero() && oldest.UnixMilli() < 0 {
 			oldest = oldest.Add(model.RunAhead)
 		}
-		return earlier(earlier(firstScore(due.Val()), firstScore(others.Val())), oldest)
+		return Earlier(Earlier(firstScore(due.Val()), firstScore(others.Val())), oldest)
 	}
 }
 
@@ -77,18 +77,25 @@ type Heartbeat struct {
 // the clock has been set back since. A set of the wrong type counts as empty.
 func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
 	pipe := s.store.Clients.Read.Pipeline()
-	beats := s.askHeartbeats(ctx, pipe)
-	clock := s.store.askTime(ctx, pipe)
+	beats := s.AskHeartbeats(ctx, pipe)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, time.Time{}, fmt.Errorf("read heartbeats: %w", err)
 	}
-	now, err = s.store.readTime(clock)
-	return beats(), now, err
+	return beats()
 }
 
-// askHeartbeats asks for all heartbeats in a pipeline. The function that it returns is called when that was executed.
+// AskHeartbeats asks for all heartbeats and then for the clock, in a pipeline. The function that it returns is called when that was executed.
+func (s Report) AskHeartbeats(ctx context.Context, pipe goredis.Pipeliner) func() ([]Heartbeat, time.Time, error) {
+	beats, clock := s.askHeartbeats(ctx, pipe), s.store.askTime(ctx, pipe)
+	return func() ([]Heartbeat, time.Time, error) {
+		now, err := s.store.readTime(clock)
+		return beats(), now, err
+	}
+}
+
+// askHeartbeats is AskHeartbeats without the clock.
 func (s Report) askHeartbeats(ctx context.Context, pipe goredis.Pipeliner) func() []Heartbeat {
-	keys := s.store.Keys.heartbeats()
+	keys := s.store.Keys.Heartbeats()
 	replies := redis.Map(model.Roles, func(role model.Role) *goredis.ZSliceCmd { return pipe.ZRangeWithScores(ctx, keys[role], 0, -1) })
 	return func() (heartbeats []Heartbeat) {
 		for i, role := range model.Roles {
@@ -101,8 +108,8 @@ func (s Report) askHeartbeats(ctx context.Context, pipe goredis.Pipeliner) func(
 	}
 }
 
-// heartbeats are the sets in which those of each role give theirs.
-func (k *Keys) heartbeats() map[model.Role]string {
+// Heartbeats are the sets in which those of each role give theirs.
+func (k *Keys) Heartbeats() map[model.Role]string {
 	return map[model.Role]string{model.RoleDispatcher: k.Dispatchers, model.RolePoller: k.Pollers, model.RoleWorker: k.Workers}
 }
 
@@ -125,13 +132,14 @@ func NewOwner(clock func() time.Time) string {
 	if clock != nil {
 		since = clock().UTC().Format(ownerTime) + "-"
 	}
-	return fmt.Sprintf("%.60s:%d-%s%s", host, os.Getpid(), since, letters())
+	return fmt.Sprintf("%.60s:%d-%s%s", host, os.Getpid(), since, Letters())
 }
 
-func letters() string { return strings.ToLower(rand.Text()[:8]) }
+// Letters are eight that nobody else has drawn.
+func Letters() string { return strings.ToLower(rand.Text()[:8]) }
 
 // NextOwner names a worker pool anew in a part of the queue in which its name was forgotten. It is the same pool.
-func NextOwner(owner string) string { return PoolName(owner) + "~" + letters() }
+func NextOwner(owner string) string { return PoolName(owner) + "~" + Letters() }
 
 // PoolName is the name of the worker pool that has this one, or had it first.
 func PoolName(owner string) string {

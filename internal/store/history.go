@@ -12,12 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
-func (s Report) History(ctx context.Context, uid string) ([]model.Attempt, error) {
-	entries, err := s.store.Clients.Read.LRange(ctx, s.store.Keys.History(uid), 0, -1).Result()
-	return parseAttempts(entries), redis.Wrap(err, "read history")
-}
-
 // Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first; 0: all. What cannot be read is left out.
 func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
 	pasts, err := redis.ReadEach(ctx, s.store.Clients.Read, "read histories", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringSliceCmd {
@@ -25,7 +19,7 @@ func (s Report) Histories(ctx context.Context, uids []string, most int) (map[str
 	})
 	histories := make(map[string][]model.Attempt, len(uids))
 	for i, uid := range uids {
-		histories[uid] = parseAttempts(pasts[i])
+		histories[uid] = ParseAttempts(pasts[i])
 	}
 	return histories, err
 }
@@ -40,7 +34,8 @@ func ReadPast(ctx context.Context, s Report, records []*Record) error {
 	return err
 }
 
-func parseAttempts(entries []string) []model.Attempt {
+// ParseAttempts reads entries of a history. What cannot be read is left out.
+func ParseAttempts(entries []string) []model.Attempt {
 	attempts := make([]model.Attempt, 0, len(entries))
 	for _, entry := range entries {
 		if attempt, err := model.ParseAttempt(entry); err == nil {
@@ -103,7 +98,7 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 			return nil, fmt.Errorf("read models: %w", err)
 		}
 		for i, uid := range chunk {
-			one := Export{Record: NewRecord(uid, hashes[i].Val()), Past: parseAttempts(pasts[i].Val())}
+			one := Export{Record: NewRecord(uid, hashes[i].Val()), Past: ParseAttempts(pasts[i].Val())}
 			one.Fault = one.Record.Fault
 			for _, unread := range []error{pasts[i].Err(), payloads[i].Err(), hashes[i].Err()} {
 				if unread != nil && !redis.Missing(unread) {

@@ -54,15 +54,15 @@ func (c Claimed) Raw() string {
 // Numbered reports whether the command may be forwarded: it was claimed by a poller that knew that the queue has several parts.
 func (c Claimed) Numbered() bool { return c.marked(markNumbered) }
 
-// number is the number that a command of a queue of several parts got when it was claimed.
-func (c Claimed) number() string {
+// Number is the number that a command of a queue of several parts got when it was claimed.
+func (c Claimed) Number() string {
 	number, _, _ := strings.Cut(c.Entry, " ")
 	return strings.TrimPrefix(number, markNumbered)
 }
 
-// at is when a command was claimed first, which its number tells: the same however often it is carried out, and in each part. Without one it is now.
-func (c Claimed) at(now time.Time) time.Time {
-	at := time.UnixMicro(redis.ParseInt(c.number())).UTC().Truncate(time.Millisecond)
+// At is when a command was claimed first, which its number tells: the same however often it is carried out, and in each part. Without one it is now.
+func (c Claimed) At(now time.Time) time.Time {
+	at := time.UnixMicro(redis.ParseInt(c.Number())).UTC().Truncate(time.Millisecond)
 	if !c.Numbered() || at.After(now) {
 		return now
 	}
@@ -107,7 +107,7 @@ func (s *Store) Claim(ctx context.Context, owner string, holds Holding, limit in
 	k := &s.Keys
 	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks, k.Heard}
 	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), redis.Flag(s.replyTo() != ""), holds.InHand, holds.Waiting)
+		s.clockArg(), owner, limit, s.Config.MessageCap, maxClaimed, lease.Milliseconds(), redis.Flag(s.replyTo() != ""), holds.InHand, holds.Waiting)
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
@@ -166,7 +166,7 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Ke
 	byPart := map[*Store][]any{}
 	for _, c := range commands {
 		part := s.queue.Of(c.UID)
-		byPart[part] = append(byPart[part], c.Claimed.number(), c.Claimed.Raw())
+		byPart[part] = append(byPart[part], c.Claimed.Number(), c.Claimed.Raw())
 	}
 	done = map[*Keys]bool{}
 	var mu sync.Mutex // guards done and failed

@@ -126,7 +126,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			name: "of a message that is too large only its size and its beginning are claimed",
 			seed: keys{"-output": list{large[1:], large, "r"}, "-control": list{large}},
 			call: func(b *bench) any {
-				b.config.MessageCap = 4 << 10
+				b.Config.MessageCap = 4 << 10
 				return []list{b.claim("p1", 10), b.claim("p1", 10)}
 			},
 			says: []list{{"o" + large[1:], "O" + beginning, "or", "C" + beginning}, {"o" + large[1:], "O" + beginning, "or", "C" + beginning}},
@@ -158,7 +158,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			name: "a settlement that is sent twice counts once, and the newest rejected messages are kept",
 			seed: keys{":claimed:p1": list{"o1", "o2", "o3", "oa"}},
 			call: func(b *bench) any {
-				b.config.RejectedCap = 2
+				b.Config.RejectedCap = 2
 				batch := append(refusing("o1", "o2", "o3"), Item{Message: Claimed{"oa"}, Counter: "stale"})
 				return [][]Code{b.settle("p1", batch...), b.settle("p1", batch...)}
 			},

@@ -41,7 +41,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	force := &model.Command{Type: model.CommandRun, UID: "m1", Force: true}
 	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p"}}
 	load := func() error { return only(b.Load(ctx, list{"m1"})) }
-	stats := func() error { return only(b.Report().Stats(ctx)) }
 	open := func(command *model.Command) func() error {
 		return func() error { return only(b.Read(ctx, list{"m1"}, []*model.Command{command})) }
 	}
@@ -56,8 +55,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"LRANGE", k.Input, "read queued attempts: ", func() error { return only(b.Queued(ctx)) }},
 		{"HMGET", k.Policies, "read models: ", open(put)},
 		{"HKEYS", k.Policies, "list policies: ", open(put)},
-		{"ZCARD", k.Running, "read stats: ", stats},
-		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Report().Stats(ctx)) }},
 		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Now(ctx)) }},
 		{"EVALSHA", "", "read due models: ", func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) }},
 		{"WATCH", "", `forget "m1": `, func() error { return b.Forget(ctx, "m1", "") }},
@@ -81,17 +78,10 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"ZRANGEBYSCORE", "", "look for dead workers: ", func() error { return only(b.RequeueExpired(ctx, b.now, b.now, time.Second)) }},
 		{"EVALSHA", "", "push messages to the output list: ", func() error { return only(b.Pool().Answer(ctx, "w1", []Answer{{}})) }},
 		{"EVALSHA", "", "take entries of the input list: ", func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) }},
-		{"LRANGE", "", "read history: ", func() error { return only(b.Report().History(ctx, "m1")) }},
 		{"SCAN", "", "walk over the models: ", func() error { return b.Report().EachSelected(ctx, model.Selector{}, nil) }},
 		{"HKEYS", "", "list policies: ", func() error { return only(b.Report().PolicyNames(ctx)) }},
 		{"HSCAN", k.PolicyUses, "walk over the uses of policies: ", func() error { return only(b.Fleet().PolicyUses(ctx)) }},
 		{"WATCH", "", "forget a policy: ", func() error { return only(b.Fleet().ForgetPolicy(ctx, PolicyUse{Name: "p"})) }},
-		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { return only(b.MeasureCircuit(ctx, b.now)) }},
-		{"HGETALL", k.QueueCircuit, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},
-		{"HGETALL", k.Stats, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},
-		{"HGETALL", k.Stats, "set the circuit of the queue: read the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
-		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
-		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
 	} {
 		b.answerTo(test.command, test.key, loading)
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !goredis.HasErrorPrefix(err, "LOADING") {
@@ -114,11 +104,10 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	ctx := t.Context()
 	calls := map[string]func() error{
-		"read due models: ":                  func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) },
-		"claim messages: ":                   func() error { return only(b.Claim(ctx, "p1", Holding{}, 1, testLease)) },
-		"give a heartbeat: ":                 func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
-		"take entries of the input list: ":   func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) },
-		"measure the circuit of the queue: ": func() error { return only(b.MeasureCircuit(ctx, b.now)) },
+		"read due models: ":                func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) },
+		"claim messages: ":                 func() error { return only(b.Claim(ctx, "p1", Holding{}, 1, testLease)) },
+		"give a heartbeat: ":               func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
+		"take entries of the input list: ": func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})
 			return err

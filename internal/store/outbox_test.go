@@ -9,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/outbox"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -25,7 +26,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		}
 		expect := func(what string, unread, counted, left int64) {
 			t.Helper()
-			got, err := b.TrimOutbox(ctx)
+			got, err := outbox.Of(b.Store).TrimOutbox(ctx)
 			testkit.Must(t, err)
 			all, _ := strconv.ParseInt(b.Redis().HGet(ctx, b.Keys.Stats, "outbox_expired").Val(), 10, 64)
 			store.ExpectEqual(t, what+": went unread, of all, and left", [3]int64{unread, counted, left}, [3]int64{int64(got), all, b.Redis().XLen(ctx, key).Val()})
@@ -79,10 +80,10 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		expect := func(what string, want int64, oldest string) {
 			t.Helper()
 			for range 2 { // and the trimming changes nothing
-				stats, err := b.Report().Stats(ctx)
+				stats, err := report.Of(b.Store).Stats(ctx)
 				testkit.FailIf(t, err != nil || stats.Outbox != want || model.FormatTime(stats.OldestNotice) != oldest,
 					"%s: counted %d since %q, %v, want %d since %q", what, stats.Outbox, model.FormatTime(stats.OldestNotice), err, want, oldest)
-				testkit.Must(t, testkit.Only(b.TrimOutbox(ctx)))
+				testkit.Must(t, testkit.Only(outbox.Of(b.Store).TrimOutbox(ctx)))
 			}
 		}
 		expect("nothing", 0, "")

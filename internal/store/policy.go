@@ -119,7 +119,7 @@ func (s Report) ParsePolicy(text string) (policy.Policy, error) { return s.store
 
 // PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
 func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
-	return q.queue.write(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
+	return q.queue.ChangeEach(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
 }
 
 // Digest tells a text from others, however a form has carried it.
@@ -131,7 +131,7 @@ func Digest(text string) string {
 // ReplacePolicy stores a policy if its name still has the text of that digest, see PolicyText; Digest("") is that of none. Else it returns ErrPolicyChanged.
 func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was string) error {
 	var first error // what the first part answers holds for all
-	return q.queue.write(func(part *Store) error {
+	return q.queue.ChangeEach(func(part *Store) error {
 		switch {
 		case part == q.queue.Parts[0]:
 			first = part.Fleet().putPolicy(ctx, p, func(stored string) bool { return Digest(stored) == was })
@@ -149,7 +149,7 @@ var ErrPolicyChanged = document.Refuse("", "the policy as it was when you began"
 
 // RemovePolicy forgets a stored policy in every part; false: there was none of that name.
 func (q QueueFleet) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
-	err = q.queue.write(func(part *Store) error {
+	err = q.queue.ChangeEach(func(part *Store) error {
 		is, err := part.Fleet().RemovePolicy(ctx, name)
 		removed = removed || is
 		return err
@@ -192,7 +192,7 @@ func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 // another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
 // enough: no walk begins so soon.
 func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy, replaces func(stored string) bool) (bool, error) {
-	return s.store.Fleet().change(ctx, s.store.Keys.Policies, order{}, func() (c change, err error) {
+	return s.store.Fleet().Change(ctx, s.store.Keys.Policies, Order{}, func() (c Change, err error) {
 		was, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Policies, name).Result()
 		if err = redis.IgnoreMissing(err); err != nil || was == text {
 			return c, err
@@ -208,11 +208,11 @@ func (s Fleet) replacePolicy(ctx context.Context, name, text string, after polic
 		if !found { // its models run under the default policy
 			before = policy.Default()
 		}
-		c.fields = []string{name, text}
+		c.Fields = []string{name, text}
 		if !before.PlansAlike(after) || !before.WatchesAlike(after) {
 			var selector model.Selector
 			selector, err = model.ParseSelector(model.SelectPolicy + "=" + name)
-			c.bulk = &Bulk{ID: ReplanID(name), Bulk: model.Bulk{Action: model.BulkReplan, Selector: selector, Since: now}}
+			c.Bulk = &BulkWish{ID: ReplanID(name), Bulk: model.Bulk{Action: model.BulkReplan, Selector: selector, Since: now}}
 		}
 		return c, err
 	})

@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/model"
 )
 
 var (
@@ -49,10 +50,10 @@ type Taken struct {
 // repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
 // than the pool knows of. An empty list is no error.
 func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
-	k := &s.Keys
+	k := &s.store.Keys
 	keys := []string{k.Input, k.Taken(taking.Owner), k.Workers, k.Orders}
-	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, takeAttempts, 3, keys,
-		s.clockArg(), taking.Owner, redis.Flag(taking.New), taking.Most, max(-1, taking.Known), PoolName(taking.Owner))
+	now, reply, err := redis.RunTimed(ctx, s.store.Clients.Write, takeAttempts, 3, keys,
+		s.store.clockArg(), taking.Owner, redis.Flag(taking.New), taking.Most, max(-1, taking.Known), PoolName(taking.Owner))
 	if err != nil {
 		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
 	}
@@ -73,26 +74,29 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 	if len(answers) == 0 {
 		return nil, nil
 	}
-	keys := []string{s.Keys.Output, s.Keys.Taken(owner)}
+	keys := []string{s.store.Keys.Output, s.store.Keys.Taken(owner)}
 	args := []any{}
 	for _, answer := range answers {
 		args = append(args, redis.Flag(answer.Ends), answer.Entry, answer.Message)
 	}
-	replies, err := redis.RunScript(ctx, s.Clients.Write, answerAttempts, keys, args...).Int64Slice()
+	replies, err := redis.RunScript(ctx, s.store.Clients.Write, answerAttempts, keys, args...).Int64Slice()
 	return redis.Map(replies, func(reply int64) Code { return Code(reply) }), redis.Wrap(err, "push messages to the output list")
 }
 
 // ReplyList is the list on which a poller replies under a name.
-func (s Pool) ReplyList(name string) string { return s.Keys.Reply(name) }
+func (s Pool) ReplyList(name string) string { return s.store.Keys.Reply(name) }
 
 // TakeReply is that of an application.
 func (s Pool) TakeReply(ctx context.Context, name string) (string, error) {
-	return TakeReply(ctx, s.Store, name)
+	return TakeReply(ctx, s.store, name)
 }
+
+// Wire is how the entries and messages of the queue are written.
+func (s Pool) Wire() model.Wire { return s.store.queue.Wire }
 
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
 func (s Pool) WaitInput(ctx context.Context) (bool, error) {
-	return s.waitList(ctx, s.Keys.Input)
+	return s.store.waitList(ctx, s.store.Keys.Input)
 }
 
 // Heartbeat gives a heartbeat of a worker pool and reads the clock. Forgotten: its lease has expired, all that it had taken was requeued, and it has
@@ -165,8 +169,8 @@ type returned struct {
 // Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
 // What changes in between is dropped by the worker that takes the entry and finds it stale.
 func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r returned, err error) {
-	pipe := s.Clients.Read.Pipeline() // the list first: one that has taken more has given a heartbeat
-	list, heartbeat := pipe.LRange(ctx, s.Keys.Taken(owner), 0, -1), pipe.ZScore(ctx, s.Keys.Workers, owner)
+	pipe := s.store.Clients.Read.Pipeline() // the list first: one that has taken more has given a heartbeat
+	list, heartbeat := pipe.LRange(ctx, s.store.Keys.Taken(owner), 0, -1), pipe.ZScore(ctx, s.store.Keys.Workers, owner)
 	_, _ = pipe.Exec(ctx) // each command tells its own error
 	entries, err := list.Result()
 	if err != nil || len(entries) == 0 {
@@ -174,7 +178,7 @@ func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r 
 	}
 	uids, attempts := make([]string, len(entries)), make([]string, len(entries))
 	for i, raw := range entries {
-		entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+		entry, _ := s.store.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
 		uids[i], attempts[i] = entry.UID, entry.AttemptUID
 	}
 	fences, now, err := s.Fences(ctx, uids)
@@ -182,7 +186,7 @@ func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r 
 		return r, err
 	}
 	r.begun, r.now, r.heartbeat = map[string]string{}, now, time.UnixMilli(int64(heartbeat.Val())).UTC()
-	judged = earlier(judged, now)
+	judged = Earlier(judged, now)
 	for i, fence := range fences {
 		late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(judged)
 		if attempts[i] == "" || fence.Err == nil && (fence.AttemptUID != attempts[i] || late) {
@@ -225,14 +229,14 @@ func (s *Store) countDeaths(ctx context.Context, r *returned) (deaths []*Transit
 }
 
 func (s Pool) requeue(ctx context.Context, owner string, lease, heartbeat any, r returned) (int, error) {
-	args := append([]any{s.clockArg(), owner, lease, heartbeat, "", math.MaxInt32}, r.over...)
-	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input, s.Keys.Heard}
-	moved, err := redis.RunScript(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
+	args := append([]any{s.store.clockArg(), owner, lease, heartbeat, "", math.MaxInt32}, r.over...)
+	keys := []string{s.store.Keys.Workers, s.store.Keys.Taken(owner), s.store.Keys.Input, s.store.Keys.Heard}
+	moved, err := redis.RunScript(ctx, s.store.Clients.Write, moveEntries, keys, args...).Int()
 	return max(0, moved), redis.Wrap(err, "requeue entries")
 }
 
 // Pool is what a worker pool takes from a part and gives back.
-type Pool struct{ *Store }
+type Pool struct{ store *Store }
 
 // Pool takes attempts for a worker pool.
 func (s *Store) Pool() Pool { return Pool{s} }
@@ -254,13 +258,13 @@ type Fence struct {
 // Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
 // read tells so in its Err.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
-	pipe := s.Clients.Read.Pipeline()
+	pipe := s.store.Clients.Read.Pipeline()
 	replies := redis.Map(uids, func(uid string) *goredis.SliceCmd {
-		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at", fieldGuarded)
+		return pipe.HMGet(ctx, s.store.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at", fieldGuarded)
 	})
-	clock := s.askTime(ctx, pipe)
+	clock := s.store.askTime(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each command tells its own error
-	now, err := s.readTime(clock)
+	now, err := s.store.readTime(clock)
 	if err != nil {
 		return nil, time.Time{}, err
 	}

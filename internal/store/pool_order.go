@@ -49,7 +49,7 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 		return err
 	})
 	if err == nil {
-		_, err = q.change(ctx, func(part *Store, now time.Time) (bool, error) {
+		_, err = q.Change(ctx, func(part *Store, now time.Time) (bool, error) {
 			return part.Fleet().orderPools(ctx, pools, living, asked, now)
 		})
 	}
@@ -59,7 +59,7 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 // orderPools also forgets what pools were asked for that live in no part.
 func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked PoolOrder, now time.Time) (bool, error) {
 	var told []string // of which it is news
-	changed, err := s.change(ctx, s.store.Keys.Orders, order{}, func() (c change, err error) {
+	changed, err := s.Change(ctx, s.store.Keys.Orders, Order{}, func() (c Change, err error) {
 		orders, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Orders).Result()
 		told = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool { return orders[pool] == asked.String() })
 		if err != nil || len(told) == 0 {
@@ -67,21 +67,21 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 		}
 		for _, pool := range slices.Sorted(maps.Keys(orders)) {
 			if !slices.Contains(living, pool) {
-				c.fields = append(c.fields, pool, "")
+				c.Fields = append(c.Fields, pool, "")
 			}
 		}
 		for _, pool := range told {
-			c.fields = append(c.fields, pool, asked.String())
+			c.Fields = append(c.Fields, pool, asked.String())
 		}
 		return c, err
 	})
-	if err != nil || !changed || s.store.Place > 0 || s.store.config.JournalCap <= 0 {
+	if err != nil || !changed || s.store.Place > 0 || s.store.Config.JournalCap <= 0 {
 		return changed, err
 	}
 	_, err = s.store.Clients.Write.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		for _, pool := range told {
 			values := []any{"event", "worker_" + cmp.Or(asked.Verb, "resume"), "key", pool, "at", model.FormatTime(now), "by", asked.By}
-			pipe.XAdd(ctx, &goredis.XAddArgs{Stream: s.store.Keys.Journal, MaxLen: int64(s.store.config.JournalCap), Approx: true, Values: values})
+			pipe.XAdd(ctx, &goredis.XAddArgs{Stream: s.store.Keys.Journal, MaxLen: int64(s.store.Config.JournalCap), Approx: true, Values: values})
 		}
 		return nil
 	})

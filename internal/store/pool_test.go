@@ -283,7 +283,7 @@ func TestAFenceTellsWhatItsModelIsRunningAndOneThatCannotBeReadSpoilsNoOther(t *
 
 func TestFencesOfAnUnreachableRedisAreAnErrorAndNoLostFences(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
-	b.config.Clock = nil
+	b.Config.Clock = nil
 	b.server.Mini.Close()
 	fences, _, err := b.Pool().Fences(t.Context(), []string{"m"})
 	failIf(t, err == nil || fences != nil, "fences %v, err %v; want none and an error", fences, err)
@@ -294,7 +294,7 @@ func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
 		ctx := t.Context()
 		now, err := b.Now(ctx)
 		expectEqual(t, "replaced clock", b.now, now)
-		b.config.Clock = nil
+		b.Config.Clock = nil
 		last := b.redis.Time(ctx).Val().UTC().Truncate(time.Millisecond)
 		ahead := last.Add(time.Hour)
 		b.seed(keys{":due": scores{"past": float64(last.UnixMilli()), "ahead": float64(ahead.UnixMilli())}})

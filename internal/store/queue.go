@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strconv"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -183,8 +184,8 @@ func (q *Queue) LoadScripts(ctx context.Context) error {
 	})
 }
 
-// write changes every part, in order.
-func (q *Queue) write(do func(*Store) error) error {
+// ChangeEach changes every part, in order.
+func (q *Queue) ChangeEach(do func(*Store) error) error {
 	if err := q.RequireWhole(); err != nil {
 		return err
 	}
@@ -269,10 +270,19 @@ func (s *Store) replyTo() string {
 	return s.Keys.Output
 }
 
-// trueFirst orders what is so before what is not.
-func trueFirst(a, b bool) int { return cmp.Compare(redis.Flag(b), redis.Flag(a)) }
+// TrueFirst orders what is so before what is not.
+func TrueFirst(a, b bool) int { return cmp.Compare(redis.Flag(b), redis.Flag(a)) }
 
-func addUp[K comparable](sums, more map[K]int64) {
+// Earlier is the first of two instants; a zero one is none.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// AddUp adds what another part has counted.
+func AddUp[K comparable](sums, more map[K]int64) {
 	for name, count := range more {
 		sums[name] += count
 	}

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"errors"
@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -18,51 +21,51 @@ func aQueueCircuit() model.QueueCircuit {
 	return model.QueueCircuit{On: true, Share: 0.5, Window: 5 * time.Minute, Min: 4}
 }
 
-func (b *bench) queueCircuit() QueueCircuitStatus {
-	b.t.Helper()
-	status, err := b.Fleet().QueueCircuit(b.t.Context())
-	must(b.t, err)
+func queueCircuit(b *bench) flow.QueueCircuitStatus {
+	b.T().Helper()
+	status, err := flow.Of(b.Store).QueueCircuit(b.T().Context())
+	must(b.T(), err)
 	return status
 }
 
-func (b *bench) measure() CircuitChange {
-	b.t.Helper()
-	change, err := b.MeasureCircuit(b.t.Context(), b.now)
-	must(b.t, err)
+func measure(b *bench) flow.CircuitChange {
+	b.T().Helper()
+	change, err := flow.Of(b.Store).MeasureCircuit(b.T().Context(), b.Clock())
+	must(b.T(), err)
 	return change
 }
 
 // end starts one-shots of their own and ends them.
-func (b *bench) end(success bool, uids ...string) {
-	b.t.Helper()
+func end(b *bench, success bool, uids ...string) {
+	b.T().Helper()
 	for _, uid := range uids {
-		b.mustApply(b.put(uid, "{}"))
-		b.mustApply(b.start(uid, "attempt-"+uid))
-		record := b.load(uid)
-		decision := record.Fail(policy.Failure{Reason: "HTTP 500", ErrorType: "Gone", Retryable: new(bool)}, b.now)
+		b.MustApply(b.Put(uid, "{}"))
+		b.MustApply(b.Hand(uid, "attempt-"+uid))
+		record := b.One(uid)
+		decision := record.Fail(policy.Failure{Reason: "HTTP 500", ErrorType: "Gone", Retryable: new(bool)}, b.Clock())
 		if success {
-			decision = record.Succeed(b.now, nil)
+			decision = record.Succeed(b.Clock(), nil)
 		}
-		b.mustApply(record.Decide(decision, b.now))
+		b.MustApply(record.Decide(decision, b.Clock()))
 	}
 }
 
 func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndHoldsWhatFailsThen(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		expectEqual(t, "of an empty queue", QueueCircuitStatus{QueueCircuit: model.DefaultQueueCircuit()}, b.queueCircuit())
+		expectEqual(t, "of an empty queue", flow.QueueCircuitStatus{QueueCircuit: model.DefaultQueueCircuit()}, queueCircuit(b))
 		set := aQueueCircuit()
 		for _, on := range []bool{false, true} {
 			set.On = on
-			must(t, b.Fleet().SetQueueCircuit(t.Context(), set, "ann"))
-			b.end(true, fmt.Sprint("s1-", on), fmt.Sprint("s2-", on))
-			b.end(false, fmt.Sprint("f1-", on), fmt.Sprint("f2-", on))
+			must(t, flow.Of(b.Store).SetQueueCircuit(t.Context(), set, "ann"))
+			end(b, true, fmt.Sprint("s1-", on), fmt.Sprint("s2-", on))
+			end(b, false, fmt.Sprint("f1-", on), fmt.Sprint("f2-", on))
 		}
-		expectEqual(t, "half of four", CircuitOpened, b.measure())
+		expectEqual(t, "half of four", flow.CircuitOpened, measure(b))
 		set.Open = true
-		expectEqual(t, "status", QueueCircuitStatus{set, "2026-11-21T06:00:00.000Z", 2, 2, 1}, b.queueCircuit())
-		b.end(false, "f3")
-		expectEqual(t, "journal", any("1"), b.newest(b.Keys.Journal)["held"])
-		if held := b.load("f3"); held.Disabled || held.RefreshAt.IsZero() {
+		expectEqual(t, "status", flow.QueueCircuitStatus{QueueCircuit: set, OpenedAt: "2026-11-21T06:00:00.000Z", Successes: 2, Failures: 2, Opened: 1}, queueCircuit(b))
+		end(b, false, "f3")
+		expectEqual(t, "journal", any("1"), newest(b, b.Keys.Journal)["held"])
+		if held := b.One("f3"); held.Disabled || held.RefreshAt.IsZero() {
 			t.Errorf("want a failure held back, got %+v", held.State)
 		}
 	})
@@ -84,108 +87,108 @@ func counted(ok, failed string, ago int) hash {
 
 func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testing.T) {
 	set := hash{"on": "1", "share": "0.5", "window_ms": "300000", "min": "4"}
-	opened := but(set, "opened_at", "2026-11-21T06:00:00.000Z", "opened", "1")
-	measure := func(b *bench) any { return b.measure() }
+	opened := store.But(set, "opened_at", "2026-11-21T06:00:00.000Z", "opened", "1")
+	measured := func(b *bench) any { return measure(b) }
 	told := func(event, ok, failed string) events {
 		return events{{"event": event, "key": "queue", "at": "2026-11-21T06:00:00.000Z", "successes": ok, "failures": failed}}
 	}
-	eachCall(t, []callCase{
+	store.EachCall(t, []store.CallCase{
 		{
-			name: "three attempts are too few to open it", call: measure, says: CircuitUnchanged,
-			seed: keys{":circuit:queue": set, ":stats": counted("1", "2", 1)},
+			Name: "three attempts are too few to open it", Call: measured, Says: flow.CircuitUnchanged,
+			Seed: keys{":circuit:queue": set, ":stats": counted("1", "2", 1)},
 		},
 		{
-			name: "half of four open it", call: measure, says: CircuitOpened,
-			seed: keys{":circuit:queue": set, ":stats": counted("2", "2", 1)},
-			want: keys{
-				":circuit:queue": opened, ":stats": but(counted("2", "2", 1), "circuit_opened", "1"),
+			Name: "half of four open it", Call: measured, Says: flow.CircuitOpened,
+			Seed: keys{":circuit:queue": set, ":stats": counted("2", "2", 1)},
+			Want: keys{
+				":circuit:queue": opened, ":stats": store.But(counted("2", "2", 1), "circuit_opened", "1"),
 				":journal": told("circuit_opened", "2", "2"), ":outbox": told("circuit_opened", "2", "2"),
 			},
 		},
 		{
-			name: "without a journal the operators are told all the same", says: CircuitOpened,
-			call: func(b *bench) any { b.config.JournalCap = None; return b.measure() },
-			seed: keys{":circuit:queue": set, ":stats": counted("0", "4", 1)},
-			want: keys{":circuit:queue": opened, ":stats": but(counted("0", "4", 1), "circuit_opened", "1"), ":outbox": told("circuit_opened", "0", "4")},
+			Name: "without a journal the operators are told all the same", Says: flow.CircuitOpened,
+			Call: func(b *bench) any { b.Config.JournalCap = store.None; return measure(b) },
+			Seed: keys{":circuit:queue": set, ":stats": counted("0", "4", 1)},
+			Want: keys{":circuit:queue": opened, ":stats": store.But(counted("0", "4", 1), "circuit_opened", "1"), ":outbox": told("circuit_opened", "0", "4")},
 		},
 		{
-			name: "an open one is not opened again", call: measure, says: CircuitUnchanged,
-			seed: keys{":circuit:queue": opened, ":stats": counted("0", "9", 1)},
+			Name: "an open one is not opened again", Call: measured, Says: flow.CircuitUnchanged,
+			Seed: keys{":circuit:queue": opened, ":stats": counted("0", "9", 1)},
 		},
 		{
-			name: "what is too old, or no number, counts for nothing", call: measure, says: CircuitUnchanged,
-			seed: keys{":circuit:queue": set, ":stats": merged(counted("0", "9", 300_000), counted("", "many", 1), counted("0", "3", 2), counted("0", "9", -300_001))},
-			want: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "3", 2))},
+			Name: "what is too old, or no number, counts for nothing", Call: measured, Says: flow.CircuitUnchanged,
+			Seed: keys{":circuit:queue": set, ":stats": merged(counted("0", "9", 300_000), counted("", "many", 1), counted("0", "3", 2), counted("0", "9", -300_001))},
+			Want: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "3", 2))},
 		},
 		{
-			name: "what stands beside what is no number counts", call: measure, says: CircuitOpened,
-			seed: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "4", 2))},
-			want: keys{
+			Name: "what stands beside what is no number counts", Call: measured, Says: flow.CircuitOpened,
+			Seed: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "4", 2))},
+			Want: keys{
 				":circuit:queue": opened, ":stats": merged(counted("", "many", 1), counted("0", "4", 2), hash{"circuit_opened": "1"}),
 				":journal": told("circuit_opened", "0", "4"), ":outbox": told("circuit_opened", "0", "4"),
 			},
 		},
 		{ // Several daemons count and one measures: what is counted while it measures lies ahead of the clock that it has read.
-			name: "what is counted meanwhile counts", call: measure, says: CircuitOpened,
-			seed: keys{":circuit:queue": set, ":stats": counted("0", "4", -300_000)},
-			want: keys{
-				":circuit:queue": opened, ":stats": but(counted("0", "4", -300_000), "circuit_opened", "1"),
+			Name: "what is counted meanwhile counts", Call: measured, Says: flow.CircuitOpened,
+			Seed: keys{":circuit:queue": set, ":stats": counted("0", "4", -300_000)},
+			Want: keys{
+				":circuit:queue": opened, ":stats": store.But(counted("0", "4", -300_000), "circuit_opened", "1"),
 				":journal": told("circuit_opened", "0", "4"), ":outbox": told("circuit_opened", "0", "4"),
 			},
 		},
 		{
-			name: "one success is enough to close it", call: measure, says: CircuitClosed,
-			seed: keys{":circuit:queue": opened, ":stats": counted("1", "0", 1)},
-			want: keys{
-				":circuit:queue": but(set, "opened", "1"), ":stats": but(counted("1", "0", 1), "circuit_closed", "1"),
+			Name: "one success is enough to close it", Call: measured, Says: flow.CircuitClosed,
+			Seed: keys{":circuit:queue": opened, ":stats": counted("1", "0", 1)},
+			Want: keys{
+				":circuit:queue": store.But(set, "opened", "1"), ":stats": store.But(counted("1", "0", 1), "circuit_closed", "1"),
 				":journal": told("circuit_closed", "1", "0"), ":outbox": told("circuit_closed", "1", "0"),
 			},
 		},
 		{
-			name: "less than half of its share of failures closes it", call: measure, says: CircuitClosed,
-			seed: keys{":circuit:queue": but(opened, "probe_at", "2026-11-21T06:00:00.000Z", "by", "ann", "reason", "why"), ":stats": counted("4", "1", 1)},
-			want: keys{
-				":circuit:queue": but(set, "opened", "1"), ":stats": but(counted("4", "1", 1), "circuit_closed", "1"),
+			Name: "less than half of its share of failures closes it", Call: measured, Says: flow.CircuitClosed,
+			Seed: keys{":circuit:queue": store.But(opened, "probe_at", "2026-11-21T06:00:00.000Z", "by", "ann", "reason", "why"), ":stats": counted("4", "1", 1)},
+			Want: keys{
+				":circuit:queue": store.But(set, "opened", "1"), ":stats": store.But(counted("4", "1", 1), "circuit_closed", "1"),
 				":journal": told("circuit_closed", "4", "1"), ":outbox": told("circuit_closed", "4", "1"),
 			},
 		},
 		{
-			name: "half of it does not, nor does nothing", call: func(b *bench) any {
-				first := b.measure()
-				b.now = b.now.Add(10 * time.Minute)
-				return []CircuitChange{first, b.measure()}
+			Name: "half of it does not, nor does nothing", Call: func(b *bench) any {
+				first := measure(b)
+				b.Step(10 * time.Minute)
+				return []flow.CircuitChange{first, measure(b)}
 			},
-			says: []CircuitChange{CircuitUnchanged, CircuitUnchanged},
-			seed: keys{":circuit:queue": opened, ":stats": counted("3", "1", 1)},
-			want: keys{":circuit:queue": opened},
+			Says: []flow.CircuitChange{flow.CircuitUnchanged, flow.CircuitUnchanged},
+			Seed: keys{":circuit:queue": opened, ":stats": counted("3", "1", 1)},
+			Want: keys{":circuit:queue": opened},
 		},
 		{
-			name: "what somebody has opened is not closed before it may be tried", call: measure, says: CircuitUnchanged,
-			seed: keys{":circuit:queue": but(opened, "probe_at", "2026-11-21T06:00:00.001Z"), ":stats": counted("9", "0", 1)},
+			Name: "what somebody has opened is not closed before it may be tried", Call: measured, Says: flow.CircuitUnchanged,
+			Seed: keys{":circuit:queue": store.But(opened, "probe_at", "2026-11-21T06:00:00.001Z"), ":stats": counted("9", "0", 1)},
 		},
 		{
-			name: "one that is off stays as it is", call: measure, says: CircuitUnchanged,
-			seed: keys{":circuit:queue": but(opened, "on", ""), ":stats": counted("9", "0", 1)},
+			Name: "one that is off stays as it is", Call: measured, Says: flow.CircuitUnchanged,
+			Seed: keys{":circuit:queue": store.But(opened, "on", ""), ":stats": counted("9", "0", 1)},
 		},
 	})
 }
 
 // turn opens a circuit by hand, for a time, or closes it.
-func (b *bench) turn(to CircuitChange, key string, probeAfter time.Duration) error {
+func turn(b *bench, to flow.CircuitChange, key string, probeAfter time.Duration) error {
 	var err error
-	if to == CircuitOpened {
-		_, err = b.Fleet().OpenCircuit(b.t.Context(), key, "ann", "a new proxy", b.now.Add(probeAfter), b.now)
+	if to == flow.CircuitOpened {
+		_, err = flow.Of(b.Store).OpenCircuit(b.T().Context(), key, "ann", "a new proxy", b.Clock().Add(probeAfter), b.Clock())
 	} else {
-		_, err = b.Fleet().CloseCircuit(b.t.Context(), key, "ann", b.now)
+		_, err = flow.Of(b.Store).CloseCircuit(b.T().Context(), key, "ann", b.Clock())
 	}
 	return err
 }
 
-func (b *bench) newest(stream string) map[string]any {
-	b.t.Helper()
-	entries, err := b.redis.XRevRangeN(b.t.Context(), stream, "+", "-", 1).Result()
-	stopIf(b.t, err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
-	return Told(entries[0].Values)
+func newest(b *bench, stream string) map[string]any {
+	b.T().Helper()
+	entries, err := b.Redis().XRevRangeN(b.T().Context(), stream, "+", "-", 1).Result()
+	stopIf(b.T(), err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
+	return store.Told(entries[0].Values)
 }
 
 func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
@@ -193,20 +196,20 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 	off.On = false
 	everywhere(t, func(t *testing.T, b *bench) {
 		for name, closes := range map[string]func(b *bench) error{
-			"closed": func(b *bench) error { return b.turn(CircuitClosed, "queue", 0) },
+			"closed": func(b *bench) error { return turn(b, flow.CircuitClosed, "queue", 0) },
 			"switched off": func(b *bench) error {
-				return errors.Join(b.Fleet().SetQueueCircuit(t.Context(), off, "ann"), b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
+				return errors.Join(flow.Of(b.Store).SetQueueCircuit(t.Context(), off, "ann"), flow.Of(b.Store).SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
 			},
 		} {
-			b := b.fresh(t)
-			must(t, b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
-			b.end(false, "f1", "f2", "f3", "f4")
-			expectEqual(t, name+": before", CircuitOpened, b.measure())
+			b := b.Fresh(t)
+			must(t, flow.Of(b.Store).SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
+			end(b, false, "f1", "f2", "f3", "f4")
+			expectEqual(t, name+": before", flow.CircuitOpened, measure(b))
 			must(t, closes(b))
-			expectEqual(t, name+": measured", CircuitUnchanged, b.measure())
-			expectEqual(t, name, QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, b.queueCircuit())
-			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, b.newest(b.Keys.Outbox))
-			stats, err := b.Report().Stats(t.Context())
+			expectEqual(t, name+": measured", flow.CircuitUnchanged, measure(b))
+			expectEqual(t, name, flow.QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, queueCircuit(b))
+			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, newest(b, b.Keys.Outbox))
+			stats, err := report.Of(b.Store).Stats(t.Context())
 			failIf(t, err != nil || stats.Counters["failure"] != 4, "%s: want the counters for people kept, got %v, %v", name, stats.Counters, err)
 		}
 	})
@@ -216,58 +219,58 @@ func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t
 	b := newBench(t, testkit.Miniredis(t))
 	bad := aQueueCircuit()
 	bad.Share = 2
-	err := b.Fleet().SetQueueCircuit(t.Context(), bad, "ann")
+	err := flow.Of(b.Store).SetQueueCircuit(t.Context(), bad, "ann")
 	failIf(t, !errors.As(err, new(*document.Error)), "want a refusal, got %v", err)
-	b.expect(keys{})
-	b.seed(keys{":circuit:queue": hash{"on": "1", "opened_at": "x", "share": "half", "window_ms": "300000", "min": "20"}})
+	b.Expect(keys{})
+	b.Seed(keys{":circuit:queue": hash{"on": "1", "opened_at": "x", "share": "half", "window_ms": "300000", "min": "20"}})
 	want := model.DefaultQueueCircuit()
 	want.On, want.Open = true, true
-	expectEqual(t, "circuit", want, b.queueCircuit().QueueCircuit)
+	expectEqual(t, "circuit", want, queueCircuit(b).QueueCircuit)
 }
 
 func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":stats": merged(counted("4", "1", minute), counted("4", "1", 6*minute), counted("4", "1", 60*minute))})
+		b.Seed(keys{":stats": merged(counted("4", "1", store.Minute), counted("4", "1", 6*store.Minute), counted("4", "1", 60*store.Minute))})
 		circuit := aQueueCircuit()
 		for _, test := range []struct {
 			window time.Duration
 			want   [2]int64
 		}{{time.Hour, [2]int64{8, 2}}, {5 * time.Minute, [2]int64{4, 1}}} {
 			circuit.Window = test.window
-			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
-			expectEqual(t, "measured", CircuitUnchanged, b.measure())
-			expectEqual(t, test.window.String(), QueueCircuitStatus{circuit, "", test.want[0], test.want[1], 0}, b.queueCircuit())
+			must(t, flow.Of(b.Store).SetQueueCircuit(t.Context(), circuit, "ann"))
+			expectEqual(t, "measured", flow.CircuitUnchanged, measure(b))
+			expectEqual(t, test.window.String(), flow.QueueCircuitStatus{QueueCircuit: circuit, Successes: test.want[0], Failures: test.want[1]}, queueCircuit(b))
 		}
 		for _, windows := range [][2]time.Duration{{5 * time.Minute, time.Hour}, {time.Hour, 5 * time.Minute}} {
-			b.server.Flush(t)
+			b.Server().Flush(t)
 			circuit.Window = windows[0]
-			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
-			b.end(false, "f1", "f2")
+			must(t, flow.Of(b.Store).SetQueueCircuit(t.Context(), circuit, "ann"))
+			end(b, false, "f1", "f2")
 			circuit.Window = windows[1]
-			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
-			expectEqual(t, "measured", CircuitUnchanged, b.measure())
-			expectEqual(t, windows[0].String()+": status at once", QueueCircuitStatus{circuit, "", 0, 2, 0}, b.queueCircuit())
-			b.now = b.now.Add(windows[1])
-			expectEqual(t, "measured", CircuitUnchanged, b.measure())
-			expectEqual(t, windows[0].String()+": status after the window", QueueCircuitStatus{circuit, "", 0, 0, 0}, b.queueCircuit())
+			must(t, flow.Of(b.Store).SetQueueCircuit(t.Context(), circuit, "ann"))
+			expectEqual(t, "measured", flow.CircuitUnchanged, measure(b))
+			expectEqual(t, windows[0].String()+": status at once", flow.QueueCircuitStatus{QueueCircuit: circuit, Failures: 2}, queueCircuit(b))
+			b.Step(windows[1])
+			expectEqual(t, "measured", flow.CircuitUnchanged, measure(b))
+			expectEqual(t, windows[0].String()+": status after the window", flow.QueueCircuitStatus{QueueCircuit: circuit}, queueCircuit(b))
 		}
 	})
 }
 
 func TestAnOpenCircuitOfAQueueThatIsOffIsClosedByHandOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		must(t, b.turn(CircuitOpened, "queue", time.Minute))
-		b.end(false, "f1")
-		b.now = b.now.Add(time.Hour)
-		b.end(true, "s1")
-		expectEqual(t, "measured", CircuitUnchanged, b.measure())
-		held := b.load("f1")
-		failIf(t, held.Disabled || !b.queueCircuit().Open, "want it open, and failures held back, got %+v and %+v", b.queueCircuit(), held.State)
-		must(t, b.turn(CircuitClosed, "queue", 0))
-		b.now = b.now.Add(time.Minute)
-		b.end(false, "f2")
-		final := b.load("f2")
-		failIf(t, !final.Disabled || b.queueCircuit().Open, "want it closed, and a final failure, got %+v and %+v", b.queueCircuit(), final.State)
+		must(t, turn(b, flow.CircuitOpened, "queue", time.Minute))
+		end(b, false, "f1")
+		b.Step(time.Hour)
+		end(b, true, "s1")
+		expectEqual(t, "measured", flow.CircuitUnchanged, measure(b))
+		held := b.One("f1")
+		failIf(t, held.Disabled || !queueCircuit(b).Open, "want it open, and failures held back, got %+v and %+v", queueCircuit(b), held.State)
+		must(t, turn(b, flow.CircuitClosed, "queue", 0))
+		b.Step(time.Minute)
+		end(b, false, "f2")
+		final := b.One("f2")
+		failIf(t, !final.Disabled || queueCircuit(b).Open, "want it closed, and a final failure, got %+v and %+v", queueCircuit(b), final.State)
 	})
 }
 
@@ -277,49 +280,49 @@ func TestAnyNumberOfExpiredCountersIsForgotten(t *testing.T) {
 		for i := range 10_000 {
 			stats[model.QueueCircuitFailed+strconv.Itoa(i)] = "1"
 		}
-		b.seed(keys{":stats": stats})
-		must(t, b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
-		expectEqual(t, "measured", CircuitUnchanged, b.measure())
-		expectEqual(t, "counters", any(hash{"failure": "9"}), b.state()[":stats"])
+		b.Seed(keys{":stats": stats})
+		must(t, flow.Of(b.Store).SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
+		expectEqual(t, "measured", flow.CircuitUnchanged, measure(b))
+		expectEqual(t, "counters", any(hash{"failure": "9"}), b.State()[":stats"])
 	})
 }
 
 func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, key := range []string{"queue", "host=h"} {
-			b.server.Flush(t)
+			b.Server().Flush(t)
 			told := func(want ...string) {
 				t.Helper()
 				for _, stream := range []string{b.Keys.Journal, b.Keys.Outbox} {
 					var got []string
-					for _, entry := range b.redis.XRange(t.Context(), stream, "-", "+").Val() {
+					for _, entry := range b.Redis().XRange(t.Context(), stream, "-", "+").Val() {
 						got = append(got, fmt.Sprint(entry.Values["event"], " ", entry.Values["key"], " ", entry.Values["by"], " ", entry.Values["reason"], " ", entry.Values["at"]))
 					}
 					expectEqual(t, stream, want, got)
 				}
 			}
-			opened, closed := "circuit_opened "+key+" ann a new proxy "+model.FormatTime(b.now), "circuit_closed "+key+" ann <nil> "+model.FormatTime(b.now)
-			must(t, b.turn(CircuitClosed, key, 0))
+			opened, closed := "circuit_opened "+key+" ann a new proxy "+model.FormatTime(b.Clock()), "circuit_closed "+key+" ann <nil> "+model.FormatTime(b.Clock())
+			must(t, turn(b, flow.CircuitClosed, key, 0))
 			told()
-			must(t, b.turn(CircuitOpened, key, time.Minute))
-			must(t, b.turn(CircuitOpened, key, time.Hour))
+			must(t, turn(b, flow.CircuitOpened, key, time.Minute))
+			must(t, turn(b, flow.CircuitOpened, key, time.Hour))
 			told(opened)
-			expectEqual(t, "probe_at", model.FormatTime(b.now.Add(time.Hour)), b.redis.HGet(t.Context(), b.Keys.Circuit(key), "probe_at").Val())
-			expectEqual(t, "reason", "a new proxy", b.redis.HGet(t.Context(), b.Keys.Circuit(key), "reason").Val())
-			must(t, only(b.Fleet().OpenCircuit(t.Context(), key, "bob", "", b.now.Add(time.Hour), b.now)))
-			if fields := b.redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "bob" || fields["reason"] != "" {
+			expectEqual(t, "probe_at", model.FormatTime(b.Clock().Add(time.Hour)), b.Redis().HGet(t.Context(), b.Keys.Circuit(key), "probe_at").Val())
+			expectEqual(t, "reason", "a new proxy", b.Redis().HGet(t.Context(), b.Keys.Circuit(key), "reason").Val())
+			must(t, only(flow.Of(b.Store).OpenCircuit(t.Context(), key, "bob", "", b.Clock().Add(time.Hour), b.Clock())))
+			if fields := b.Redis().HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "bob" || fields["reason"] != "" {
 				t.Errorf("want the reason to be that of the last, got %v", fields)
 			}
-			must(t, b.turn(CircuitOpened, key, time.Hour))
-			must(t, b.turn(CircuitClosed, key, 0))
-			must(t, b.turn(CircuitClosed, key, 0))
+			must(t, turn(b, flow.CircuitOpened, key, time.Hour))
+			must(t, turn(b, flow.CircuitClosed, key, 0))
+			must(t, turn(b, flow.CircuitClosed, key, 0))
 			told(opened, closed)
-			if fields := b.redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "" || fields["reason"] != "" {
+			if fields := b.Redis().HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "" || fields["reason"] != "" {
 				t.Errorf("want neither name nor reason of a closed one, got %v", fields)
 			}
-			stats, err := b.Report().Stats(t.Context())
+			stats, err := report.Of(b.Store).Stats(t.Context())
 			expectEqual(t, "counters", map[string]int64{"circuit_opened": 1, "circuit_closed": 1}, stats.Counters)
-			ttl := b.redis.TTL(t.Context(), b.Keys.Circuit(key)).Val()
+			ttl := b.Redis().TTL(t.Context(), b.Keys.Circuit(key)).Val()
 			failIf(t, err != nil || (ttl < 0) != (key == "queue"), "%s: kept for %s, %v", key, ttl, err)
 		}
 	})

@@ -97,72 +97,6 @@ func twoParts(t *testing.T, clients *redis.Clients) (first, second *Store, inFir
 	return q.Parts[0], q.Parts[1], inFirst, inSecond
 }
 
-func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
-		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 3))
-		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
-		must(t, err)
-		nightly := policy.Default()
-		nightly.Name = "nightly"
-		must(t, q.Fleet().PutPolicy(t.Context(), nightly))
-		must(t, q.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
-		for _, part := range q.Parts {
-			names, err := part.Report().PolicyNames(t.Context())
-			must(t, err)
-			circuit, err := part.Fleet().QueueCircuit(t.Context())
-			must(t, err)
-			expectEqual(t, part.Keys.Queue, []string{"default", "nightly"}, names)
-			expectEqual(t, part.Keys.Queue, aQueueCircuit(), circuit.QueueCircuit)
-		}
-		for _, want := range []bool{true, false} {
-			removed, err := q.Fleet().RemovePolicy(t.Context(), "nightly")
-			failIf(t, err != nil || removed != want, "want removed %v, got %v, %v", want, removed, err)
-		}
-	})
-}
-
-func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
-	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
-		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 2))
-		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
-		must(t, err)
-		_, err = q.Parts[1].Fleet().OpenCircuit(t.Context(), "queue", "bob", "", time.Now().Add(time.Hour), time.Now())
-		must(t, err)
-		for _, turn := range []func() (bool, error){
-			func() (bool, error) { return q.Fleet().OpenCircuit(t.Context(), "queue", "ann", "", time.Hour) }, // one of them is open already
-			func() (bool, error) { return q.Fleet().CloseCircuit(t.Context(), "queue", "ann") },
-		} {
-			changed, err := turn()
-			failIf(t, !changed || err != nil, "want a change, got %v, %v", changed, err)
-		}
-		for i, want := range []string{"circuit_opened ann, circuit_closed ann, ", "circuit_opened bob, circuit_closed ann, "} {
-			told := ""
-			for _, entry := range clients.Read.XRange(t.Context(), q.Parts[i].Keys.Outbox, "-", "+").Val() {
-				told += fmt.Sprint(entry.Values["event"], " ", entry.Values["by"], ", ")
-			}
-			expectEqual(t, q.Parts[i].Keys.Queue, want, told)
-		}
-	})
-}
-
-func TestAHoldIsAlikeInAllPartsAlsoIfItsCommandIsCarriedOutAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, _ *testkit.Server, clients *redis.Clients) {
-		first, second, _, _ := twoParts(t, clients)
-		text, now := `{"type":"hold","id":"h1","for":"1h","reason":"they move"}`, time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-		entry := fmt.Sprintf("n%d %s", now.UnixMicro()+1, text)
-		hold := func(now time.Time) error {
-			return only(first.ApplyQueueCommand(t.Context(), commandOf(t, text), Claimed{entry}, now))
-		}
-		must(t, clients.Write.Set(t.Context(), second.Keys.Holds, "a text", 0).Err())
-		err := hold(now)
-		stopIf(t, err == nil, "want an error of the second part")
-		must(t, clients.Write.Del(t.Context(), second.Keys.Holds).Err())
-		must(t, hold(now.Add(time.Second)))
-		read := func(part *Store) string { return clients.Read.HGet(t.Context(), part.Keys.Holds, "h1").Val() }
-		expectEqual(t, "the hold of the second part", read(first), read(second))
-	})
-}
-
 func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
 		_, second, _, uid := twoParts(t, clients)
@@ -191,9 +125,8 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			t.Errorf("want part 1 of two, got %+v with home %v of %s", alone.Parts[0].Keys, home, inFirst)
 		}
 		for doing, err := range map[string]error{
-			"whole":   alone.RequireWhole(),
-			"policy":  alone.Fleet().PutPolicy(t.Context(), policy.Default()),
-			"circuit": alone.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"),
+			"whole":  alone.RequireWhole(),
+			"policy": alone.Fleet().PutPolicy(t.Context(), policy.Default()),
 		} {
 			want := "queue: expected the whole of {q}, found its part {q:1}"
 			failIf(t, err == nil || err.Error() != want, "%s: want %q, got %v", doing, want, err)

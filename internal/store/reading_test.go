@@ -86,7 +86,7 @@ func TestAReportThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"XREAD", "read the journal: ", func() error { _, _, err := report.Of(b.Store).Tail(ctx, report.TailStart); return err }},
 		{"XRANGE", "read the outbox: ", func() error { _, _, err := report.Of(b.Store).TailOutbox(ctx, report.TailStart); return err }},
 	} {
-		b.Loading(test.command)
+		b.Loading(test.command, "")
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !goredis.HasErrorPrefix(err, "LOADING") {
 			t.Errorf("%s: error %v, want %q and the words of Redis", test.command, err, test.want)
 		}

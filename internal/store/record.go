@@ -178,14 +178,14 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	circuit := decodeQueueCircuit(NamedValues(queueCircuitFields, settings.Val()))
+	circuit := ReadQueueCircuit(NamedValues(queueCircuitFields, settings.Val()))
 	for i, uid := range uids {
 		hash, err := hashes[i].Result()
 		record := NewRecord(uid, hash)
 		if err != nil {
 			record.Exists, record.Broken, record.Fault = true, true, "hash: "+err.Error()
 		}
-		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces, record.KeepsLogs = circuit, s.replyTo(), s.Wire(), s.config.Traces, s.config.LogCap > 0
+		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces, record.KeepsLogs = circuit, s.replyTo(), s.Wire(), s.Config.Traces, s.Config.LogCap > 0
 		records[uid] = record
 	}
 	for i, uid := range whole {

@@ -83,68 +83,6 @@ func (b *bench) fail(uid string, at time.Time) {
 	b.mustApply(record.Decide(record.Fail(failure, at), at))
 }
 
-func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		now, ahead := float64(b.now.UnixMilli()), float64(model.RunAhead.Milliseconds())
-		b.seed(keys{
-			":due": scores{"now": now, "past": now - 1, "soon": now + 1}, ":running": scores{"r": now},
-			":stale_at": scores{"a": now, "b": now, "c": now}, ":late": scores{"b": now, "c": float64(model.Never.UnixMilli())}, ":urgent": scores{"u": now, "its slot": now + 1, "run": now - ahead, "run's slot": now - ahead + 1}, ":stale": scores{"d": now, "e": now},
-			"-input": list{"1", "2"}, "-output": list{"1", "2", "3"}, "-control": list{"1"},
-			":pollers": scores{"p1": now, "p2": now, "idle": now}, ":claimed:p1": list{"o1"}, ":claimed:p2": list{"o1", "c2"},
-			":rejected": list{"x"}, ":stats": hash{"start": "7", "broken": "many"},
-		})
-		b.mustApply(b.put("m1", "{}"))
-		stats, err := b.Report().Stats(t.Context())
-		must(t, err)
-		b.redis.Set(t.Context(), b.Keys.Journal, "no stream", 0)
-		if _, err := b.Report().Stats(t.Context()); err == nil {
-			t.Error("expected a journal of another type to be told, found nothing")
-		}
-		expectEqual(t, "stats", Stats{
-			At: b.now, Due: 5, OldestDue: b.now.Add(-time.Millisecond), Urgent: 2, Waiting: 3, Running: 1,
-			ParkedBy: map[string]int64{}, Living: map[model.Role]int64{model.RoleDispatcher: 0, model.RolePoller: 3, model.RoleWorker: 0}, Freshness: FreshnessCounts{"fresh": 1, "never": 1, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Errors: map[string]int64{}, Rejected: 1, Journal: 1,
-			Counters: map[string]int64{"start": 7, "create": 1},
-		}, stats)
-	})
-}
-
-// What somebody wants at once may wait for a slot of its limits: it is not due.
-func TestWhatWaitsForASlotIsNotCountedAsDue(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		later := float64(b.now.Add(time.Minute).UnixMilli())
-		b.seed(keys{":urgent": scores{"a": later, "b": later - float64(model.RunAhead.Milliseconds())}})
-		stats, err := b.Report().Stats(t.Context())
-		if err != nil || stats.Due != 0 || stats.Urgent != 0 || stats.Waiting != 2 || !stats.OldestDue.IsZero() {
-			t.Errorf("got %d due since %s, %d urgent, %d waiting, %v, want 2 waiting alone", stats.Due, stats.OldestDue, stats.Urgent, stats.Waiting, err)
-		}
-	})
-}
-
-// The history keeps the newest attempts, newest first.
-func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.mustApply(b.put("m1", "{}"))
-		var started []string
-		for i := range 5 {
-			b.mustApply(b.start("m1", fmt.Sprint("a", i)))
-			started = append(started, model.FormatTime(b.now))
-			expectEqual(t, "started_at", started[i], b.state()[":model:m1"].(hash)["started_at"])
-			b.now = b.now.Add(time.Minute)
-			record := b.load("m1")
-			b.mustApply(record.Decide(record.Fail(policy.Failure{}, b.now), b.now))
-		}
-		expectEqual(t, "attempts kept", 3, len(b.state()[":history:m1"].(list)))
-		b.redis.RPush(t.Context(), b.Keys.History("m1"), "no JSON")
-		attempts, err := b.Report().History(t.Context(), "m1")
-		must(t, err)
-		var told list
-		for _, a := range attempts {
-			told = append(told, a.AttemptUID+" "+string(a.Outcome)+" "+model.FormatTime(a.StartedAt)+" "+a.EndedAt.Sub(a.StartedAt).String())
-		}
-		expectEqual(t, "attempts", list{"a4 failure " + started[4] + " 1m0s", "a3 failure " + started[3] + " 1m0s", "a2 failure " + started[2] + " 1m0s"}, told)
-	}, func(c *Config) { c.HistoryCap = 3 })
-}
-
 // withPolicy stores a policy under the name p and a one-shot m1 that uses it and is due now.
 func (b *bench) withPolicy(text string) {
 	b.t.Helper()
@@ -171,38 +109,6 @@ func (b *bench) run(ends ...string) {
 	}
 }
 
-// retryCounts are total, successful and cycles.
-type retryCounts [3]int64
-
-func TestRetriesAndTheCyclesThatTheySavedAreCountedForQueueAndModel(t *testing.T) {
-	tests := map[string]struct {
-		ends []string
-		want retryCounts
-	}{
-		"the first run succeeds":               {[]string{"success", "success"}, retryCounts{0, 0, 0}},
-		"the first retry succeeds":             {[]string{"failure", "success"}, retryCounts{1, 1, 1}},
-		"the second retry succeeds":            {[]string{"failure", "timeout", "success"}, retryCounts{2, 1, 1}},
-		"the retries do not help":              {[]string{"failure", "failure", "timeout"}, retryCounts{2, 0, 1}},
-		"two cycles, one saved":                {[]string{"failure", "success", "success", "failure", "timeout", "failure"}, retryCounts{3, 1, 2}},
-		"what does not count is not counted":   {[]string{"failure", "postponed", "interrupted", "withdrawn", "success"}, retryCounts{1, 1, 1}},
-		"what does not count before the first": {[]string{"interrupted", "withdrawn", "success"}, retryCounts{0, 0, 0}},
-		"a failure of the first run alone":     {[]string{"failure"}, retryCounts{0, 0, 0}},
-	}
-	everywhere(t, func(t *testing.T, b *bench) {
-		for name, test := range tests {
-			b := b.fresh(t)
-			b.withPolicy(`{"timeout":"1s","retries":["0s","0s"],"on_exhausted":"give_up"}`)
-			b.run(test.ends...)
-			stats, err := b.Report().Stats(t.Context())
-			must(t, err)
-			total, successful, cycles := stats.Retries()
-			expectEqual(t, name+": of the queue", test.want, retryCounts{total, successful, cycles})
-			m := b.load("m1")
-			expectEqual(t, name+": of the model", test.want, retryCounts{int64(m.TotalRetries), int64(m.SuccessfulRetries), int64(m.RetriedCycles)})
-		}
-	})
-}
-
 // entries returns the fields of what a stream holds, without time and uid.
 func (b *bench) entries(stream string) []map[string]any {
 	b.t.Helper()
@@ -219,8 +125,8 @@ func TestAPolicyErrorIsCountedAndStandsInTheJournal(t *testing.T) {
 		b.withPolicy(`{"timeout":"1h","retries":{"expr":"k == 1 ? '10s' : 'soon'"}}`)
 		b.run("failure")
 		b.run("failure", "failure")
-		stats, err := b.Report().Stats(t.Context())
-		failIf(t, err != nil || stats.Counters["policy_error"] != 2, "expected 2 policy errors, found %v, %v", stats.Counters, err)
+		counters := b.state()[":stats"].(hash)
+		failIf(t, counters["policy_error"] != "2", "expected 2 policy errors, found %v", counters)
 		var told []any
 		for _, entry := range b.entries(":journal") {
 			if entry["event"] == "failure" {
@@ -259,8 +165,8 @@ func TestARuleThatTakesTooManyStepsIsAPolicyErrorOfItsModelAlone(t *testing.T) {
 		if m1, m2 = b.load("m1"), b.load("m2"); m1.Why != "rule takes too many steps: checked again then" || m2.Why != "planned" {
 			t.Errorf("expected m1 to look again and m2 to be planned, found %q and %q", m1.Why, m2.Why)
 		}
-		if stats, err := b.Report().Stats(t.Context()); err != nil || stats.Counters["policy_error"] != 2 { // of its start and of its end
-			t.Errorf("expected 2 policy errors, found %v, %v", stats.Counters, err)
+		if counters := b.state()[":stats"].(hash); counters["policy_error"] != "2" { // of its start and of its end
+			t.Errorf("expected 2 policy errors, found %v", counters)
 		}
 	})
 }
@@ -305,8 +211,8 @@ func TestAnAlignmentByExpressionDecidesAndItsErrorStandsInTheJournal(t *testing.
 		if record := b.load("m1"); !strings.Contains(record.Why, "waits for planned, policy_error") || record.Disabled {
 			t.Errorf("expected it to wait for the planned refresh, found %q", record.Why)
 		}
-		stats, err := b.Report().Stats(t.Context())
-		failIf(t, err != nil || stats.Counters["policy_error"] != 1, "expected a policy error, found %v, %v", stats.Counters, err)
+		counters := b.state()[":stats"].(hash)
+		failIf(t, counters["policy_error"] != "1", "expected a policy error, found %v", counters)
 		journal := b.entries(":journal")
 		if told, _ := journal[len(journal)-1]["policy_error"].(string); !strings.HasPrefix(told, "expected a time from now to ten years on, found ") {
 			t.Errorf("expected the error in the journal, found %v", journal)

@@ -113,13 +113,13 @@ func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 		return err
 	}
 	for _, part := range q.Parts {
-		part.config.NewErrorAbove = cmp.Or(models, None)
+		part.Config.NewErrorAbove = cmp.Or(models, None)
 	}
 	return nil
 }
 
 // NewErrorAbove is how many models one fingerprint of failures may stop before the operators are told of it; 0: they never are.
-func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].config.NewErrorAbove) }
+func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].Config.NewErrorAbove) }
 
 // SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
 // written as before, it is refused while there are any, unless force is true. Whoever has opened the queue before does not know of it.
@@ -162,7 +162,7 @@ func (q *Queue) Raise(ctx context.Context) error {
 	key := newKeys(q.Name).Settings
 	_, err := q.Parts[0].Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		living := make(map[*Store][]string, len(q.Parts)) // read before the layout: while it was not raised, no daemon of this release was among them
-		err := q.Each(func(part *Store) (err error) { living[part], err = part.daemons(ctx); return err })
+		err := q.Each(func(part *Store) (err error) { living[part], err = part.Report().Daemons(ctx); return err })
 		if err != nil {
 			return false, err
 		}
@@ -201,9 +201,9 @@ func (s *Store) living(ctx context.Context) ([]Heartbeat, error) {
 	return slices.DeleteFunc(heartbeats, func(h Heartbeat) bool { return h.At.Before(now.Add(-settledAfter)) }), err
 }
 
-// daemons names the dispatchers and pollers of the part that live.
-func (s *Store) daemons(ctx context.Context) ([]string, error) {
-	living, err := s.living(ctx)
+// Daemons names the dispatchers and pollers of the part that live.
+func (s Report) Daemons(ctx context.Context) ([]string, error) {
+	living, err := s.store.living(ctx)
 	daemons := slices.DeleteFunc(living, func(h Heartbeat) bool { return h.Of == model.RoleWorker })
 	return redis.Map(daemons, func(h Heartbeat) string { return h.Owner }), err
 }

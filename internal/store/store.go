@@ -94,7 +94,7 @@ type Store struct {
 	// Keys names the queue's keys, for messages to people.
 	Keys Keys
 
-	config    Config
+	Config    Config // as it was opened; settings of the queue may change it
 	Clients   *redis.Clients
 	queue     *Queue // of which it is a part; it is the only one if it was opened by itself
 	Place     int    // its number among the parts
@@ -113,17 +113,17 @@ func New(clients *redis.Clients, config Config) (*Store, error) {
 	if clients.Clustered && !keys.Tagged() {
 		return nil, fmt.Errorf("queue: expected braces on Redis Cluster as in %q, found %q", "{"+config.Queue+"}", config.Queue)
 	}
-	s := &Store{Keys: keys, config: config, Clients: clients}
+	s := &Store{Keys: keys, Config: config, Clients: clients}
 	s.queue = &Queue{Name: config.Queue, Parts: []*Store{s}}
 	return s, nil
 }
 
 // clockArg is the argument by which a reading script learns the time: empty, and it asks Redis.
 func (s *Store) clockArg() string {
-	if s.config.Clock == nil {
+	if s.Config.Clock == nil {
 		return ""
 	}
-	return redis.Millis(s.config.Clock())
+	return redis.Millis(s.Config.Clock())
 }
 
 // Now reads the one clock.
@@ -138,7 +138,7 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 // askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced. In a cluster it is that of the node of the queue, and
 // asked for at once: a pipeline would ask any node.
 func (s *Store) askTime(ctx context.Context, client goredis.Cmdable) *goredis.TimeCmd {
-	if s.config.Clock != nil {
+	if s.Config.Clock != nil {
 		return nil
 	}
 	if s.Clients.Clustered {
@@ -155,7 +155,7 @@ func (s *Store) askTime(ctx context.Context, client goredis.Cmdable) *goredis.Ti
 
 func (s *Store) readTime(clock *goredis.TimeCmd) (time.Time, error) {
 	if clock == nil {
-		return s.config.Clock(), nil
+		return s.Config.Clock(), nil
 	}
 	return clock.Val().UTC().Truncate(time.Millisecond), redis.Wrap(clock.Err(), "read the clock of redis")
 }

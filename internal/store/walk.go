@@ -273,7 +273,7 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 
 // FewPicked is EachPicked where at most so many models may be picked, and returns how many may be. Of more it hands over none.
 func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int, visit func(*Record) error) (may int, err error) {
-	if _, size, err := s.store.source(ctx, selector); err != nil || size > int64(most) {
+	if size, err := s.MayPick(ctx, selector); err != nil || size > int64(most) {
 		return int(size), err
 	}
 	few, seen := []string{}, newSeen()
@@ -293,6 +293,12 @@ func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int
 		err = load(few)
 	}
 	return may, err
+}
+
+// MayPick is how many models a selector may pick; 0: nobody knows.
+func (s Report) MayPick(ctx context.Context, selector model.Selector) (int64, error) {
+	_, size, err := s.store.source(ctx, selector)
+	return size, err
 }
 
 // picker returns what loads models and hands over those that a selector picks now.

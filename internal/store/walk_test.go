@@ -14,7 +14,6 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 func picks(t testing.TB, text string) model.Selector {
@@ -267,113 +266,5 @@ func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {
 		if used, err := queue.Report().Used(t.Context()); !used || err != nil {
 			t.Errorf("want a queue that is used, got %v (%v)", used, err)
 		}
-	})
-}
-
-func (b *bench) ruled(t *testing.T, name, rule string) {
-	t.Helper()
-	p := policy.Default()
-	p.Name, p.Rule = name, rule
-	must(t, b.Fleet().PutPolicy(t.Context(), p))
-}
-
-func (b *bench) bulks(t *testing.T) []Bulk {
-	t.Helper()
-	bulks, err := b.Bulks(t.Context())
-	must(t, err)
-	return bulks
-}
-
-func TestABulkIsReadAsItWasWritten(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.redis.HSet(t.Context(), b.Keys.Stats, "start", 77)
-		b.redis.SAdd(t.Context(), b.Keys.Label("tenant=t1"), "a", "b")
-		rate, _ := policy.ReadRate("50/s")
-		wish := model.Bulk{Action: model.BulkDisable, Selector: picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
-		begun, err := b.Fleet().BeginBulk(t.Context(), "x", wish)
-		must(t, err)
-		failIf(t, begun.Size != 2 || begun.Ticket != 77 || !begun.Since.Equal(b.now), "expected two models and the 77th ticket, found %+v", begun)
-		read := b.bulks(t)[0]
-		read.Place, read.Rest, read.Seen, read.Next = "s/all/0/7", []string{"a", "b"}, 20, b.now.Add(time.Second)
-		for _, outcome := range []model.Outcome{model.Applied, model.Busy, model.Busy, model.Already, model.Unchanged} {
-			read.Count(outcome)
-		}
-		if moved, err := b.MoveBulk(t.Context(), &read, b.now); err != nil || !moved {
-			t.Fatalf("expected it moved, found %t, %v", moved, err)
-		}
-		again := b.bulks(t)[0]
-		expectEqual(t, "bulk", fmt.Sprintf("%+v", read), fmt.Sprintf("%+v", again))
-		failIf(t, again.Refusals() != 2 || again.Problem != "", "expected two refusals, found %+v", again)
-		hash := b.redis.HGetAll(t.Context(), b.Keys.Bulk("x")).Val()
-		for field, want := range map[string]string{"refused": "2", "refused:busy": "2", "already": "1", "unchanged": "1", "picked": "5", "done": "1", "rate": "50/s"} {
-			failIf(t, hash[field] != want, "%s: expected %s, found %s", field, want, hash[field])
-		}
-	})
-}
-
-func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.ruled(t, "a", "FREQ=DAILY")
-		b.ruled(t, "b", "FREQ=DAILY")
-		read := b.bulks(t)
-		b.now = b.now.Add(time.Second)
-		b.ruled(t, "a", "FREQ=HOURLY") // begins anew
-		var moved []bool
-		for i := range read {
-			read[i].Place, read[i].Seen, read[i].Done = "x/7", 20, 3
-			is, err := b.MoveBulk(t.Context(), &read[i], b.now)
-			must(t, err)
-			moved = append(moved, is)
-		}
-		expectEqual(t, "moved", []bool{false, true}, moved)
-		bulks := b.bulks(t) // the older first
-		if len(bulks) != 2 || bulks[0].Policy() != "b" || bulks[0].Seen != 20 || bulks[0].Done != 3 || bulks[0].Place != "x/7" || bulks[1].Place != WalkBegins {
-			t.Fatalf("expected the bulk of b moved alone, found %+v", bulks)
-		}
-		bulks[0].Place = WalkEnds
-		behind := bulks[0]
-		for i, want := range []bool{true, false} { // it is over, and nobody moves it any more
-			moved, err := b.MoveBulk(t.Context(), []*Bulk{&bulks[0], &behind}[i], b.now)
-			failIf(t, err != nil || moved != want, "expected moved %t, found %t, %v", want, moved, err)
-		}
-		left := b.bulks(t)
-		failIf(t, len(left) != 1, "expected the bulk of b over, found %+v", left)
-		ended, err := b.Fleet().EndedBulks(t.Context())
-		failIf(t, err != nil || len(ended) != 1 || ended[0].Policy() != "b" || !ended[0].EndedAt.Equal(b.now) || ended[0].Cancelled,
-			"expected the bulk of b among those that are over, found %+v, %v", ended, err)
-		b.now = b.now.Add(time.Hour)
-		b.ruled(t, "b", "FREQ=HOURLY")
-		if ended, err := b.Fleet().EndedBulks(t.Context()); err != nil || len(ended) != 0 || len(b.bulks(t)) != 2 {
-			t.Errorf("expected it begun anew, found %+v and %+v, %v", ended, b.bulks(t), err)
-		}
-		ttl := b.redis.TTL(t.Context(), b.Keys.Bulk(ReplanID("b"))).Val()
-		failIf(t, ttl > 0, "expected it to stay, found %v", ttl)
-	})
-}
-
-func TestWhatWasOverForADayIsForgotten(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		for _, id := range []string{"x", "y"} {
-			must(t, only(b.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun})))
-			cancelled, err := b.Fleet().CancelBulk(t.Context(), id)
-			stopIf(t, err != nil || !cancelled, "expected it cancelled, found %t, %v", cancelled, err)
-			b.now = b.now.Add(25 * time.Hour)
-		}
-		ended, err := b.Fleet().EndedBulks(t.Context())
-		failIf(t, err != nil || len(ended) != 1 || ended[0].ID != "y", "expected y alone, found %+v, %v", ended, err)
-		if cancelled, err := b.Fleet().CancelBulk(t.Context(), "nobody"); err != nil || cancelled || b.redis.Exists(t.Context(), b.Keys.Bulk("nobody")).Val() > 0 {
-			t.Errorf("expected nothing to cancel and nothing written, found %t, %v", cancelled, err)
-		}
-	})
-}
-
-// One that another release has stored may be read by that one.
-func TestAPolicyThatCannotBeReadIsNotWalkedFor(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.ruled(t, "a", "FREQ=DAILY")
-		b.ruled(t, "b", "FREQ=DAILY")
-		b.redis.HSet(t.Context(), b.Keys.Policies, "a", `{"alignment":{"of":"tomorrow"}}`)
-		bulks := b.bulks(t)
-		failIf(t, len(bulks) != 2 || bulks[0].Problem == "" || bulks[1].Problem != "", "expected b readable and a not, found %+v", bulks)
 	})
 }

@@ -29,7 +29,7 @@ func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
 // ZoneDoubts tells what is planned by different zone data, see zones.Notes.Doubts.
 func ZoneDoubts(ctx context.Context, s Report, others map[string]*zones.Data) ([]string, error) {
 	notes, err := ZoneNotes(ctx, s)
-	living, failed := s.store.daemons(ctx)
+	living, failed := s.store.Report().Daemons(ctx)
 	return notes.Doubts(living, others), cmp.Or(err, failed)
 }
 
@@ -73,7 +73,7 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 		if err != nil {
 			return false, err
 		}
-		living, failed := s.daemons(ctx)
+		living, failed := s.Report().Daemons(ctx)
 		now, err = s.Now(ctx)
 		if err = cmp.Or(failed, err); err != nil {
 			return false, err
@@ -92,8 +92,8 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 			pipe.HDel(ctx, s.Keys.Zones, drop...)
 		}
 		if replan {
-			b := Bulk{Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.AllParts())), Since: now}}
-			s.begin(ctx, pipe, ZonesID+zones.InUse().Release, &b)
+			b := BulkWish{ID: ZonesID + zones.InUse().Release, Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.AllParts())), Since: now}}
+			s.begin(ctx, pipe, &b)
 			for _, gate := range slices.DeleteFunc(gates, func(gate string) bool { return !strings.HasPrefix(gate, model.BlockerCalendar+":") }) {
 				pipe.ZAddXX(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: gate})
 			}

@@ -50,8 +50,8 @@ func commands(t testing.TB, page string) (found []*block) {
 func fleet(t *testing.T, server *testkit.Server) {
 	t.Helper()
 	q := fixture.Live(t, server)
-	d := testkit.Got(dispatcher.New(q.Store, dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
+	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 	work := func() {
 		testkit.Got(p.RunOnce(t.Context()))(t)
 		testkit.Got(d.RunOnce(t.Context()))(t)

@@ -89,8 +89,8 @@ func newFenced(t *testing.T) *fenced {
 		f.attempts, f.ended = append(f.attempts, make(chan attempt, 10)), append(f.ended, make(chan struct{}, 10))
 		f.Command(fmt.Sprintf(`{"type":"put","uid":"m%d","policy":{"timeout":"200ms","retries":[%s0]}}`, model, strings.Repeat("0,", 30)))
 	}
-	d := testkit.Got(dispatcher.New(f.Store, dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(f.Store, poller.Config{}))(t)
+	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
 	testkit.Run(t, d.Run, p.Run, f.deal, f.follow)
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -102,7 +103,7 @@ func (s *spread) put(uid string, version int) []byte {
 
 func (s *spread) counted(name string) (sum int64, err error) {
 	for _, part := range s.queue.Parts {
-		stats, err := part.Report().Stats(s.ctx)
+		stats, err := report.Of(part).Stats(s.ctx)
 		if err != nil {
 			return 0, err
 		}

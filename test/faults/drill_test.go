@@ -17,8 +17,10 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/doctor"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
@@ -122,7 +124,7 @@ func (d *drill) check(doing string, err error) {
 func (d *drill) dispatch() {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := dispatcher.New(store, dispatcher.Config{})
+	daemon, err := dispatcher.New(dispatcher.RoomsOf(store), dispatcher.Config{})
 	d.check("open a dispatcher", err)
 	d.dispatchers.run(daemon.Run)
 }
@@ -130,7 +132,7 @@ func (d *drill) dispatch() {
 func (d *drill) poll(config poller.Config) {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := poller.New(store, config)
+	daemon, err := poller.New(poller.RoomsOf(store), config)
 	d.check("open a poller", err)
 	d.workers.run(daemon.Run)
 }
@@ -140,7 +142,7 @@ func (d *drill) pool(config worker.Config) {
 	d.t.Helper()
 	_, store := d.connect(d.address)
 	config.Concurrency = 20
-	daemon, err := worker.New(counted{store.Pool(), d.record}, d.handle, config)
+	daemon, err := worker.New(counted{fixture.Whole(store), d.record}, d.handle, config)
 	d.check("open a worker pool", err)
 	d.workers.run(daemon.Run)
 }
@@ -187,7 +189,7 @@ func (d *drill) progress(count int) {
 
 func (d *drill) counter(name string) int64 {
 	d.t.Helper()
-	stats, err := d.store.Report().Stats(d.ctx)
+	stats, err := report.Of(d.store).Stats(d.ctx)
 	d.check("read the counters", err)
 	return stats.Counters[name]
 }
@@ -243,7 +245,7 @@ func (d *drill) unscheduled() policy.Policy {
 func (d *drill) drain() {
 	d.t.Helper()
 	d.until("an empty queue", func() (bool, error) {
-		stats, err := d.store.Report().Stats(d.ctx)
+		stats, err := report.Of(d.store).Stats(d.ctx)
 		return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
 	})
 }

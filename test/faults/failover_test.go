@@ -45,7 +45,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	}
 	round := func(q *fixture.Queue) dispatcher.Round {
 		t.Helper()
-		d, err := dispatcher.New(q.Store, dispatcher.Config{})
+		d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{})
 		must(t, err)
 		r, err := d.RunOnce(t.Context())
 		must(t, err)

@@ -100,9 +100,9 @@ func (f *fleet) save(p policy.Policy, url string, uids []string) {
 // runDaemons starts a dispatcher and a poller in this process.
 func (f *fleet) runDaemons(config dispatcher.Config) {
 	f.t.Helper()
-	d, err := dispatcher.New(f.Store, config)
+	d, err := dispatcher.New(dispatcher.RoomsOf(f.Store), config)
 	must(f.t, err)
-	p, err := poller.New(f.Store, poller.Config{})
+	p, err := poller.New(poller.RoomsOf(f.Store), poller.Config{})
 	must(f.t, err)
 	f.run(d.Run)
 	f.run(p.Run)

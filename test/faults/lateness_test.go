@@ -5,15 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/redis/go-redis/v9"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -62,34 +62,34 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 	spare.Name = "spare"
 	circuit := func(on bool) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return q.Fleet().SetQueueCircuit(ctx, model.QueueCircuit{On: on, Share: 1, Window: time.Minute, Min: 1_000_000}, "ann")
+			return flow.OfQueue(q).SetQueueCircuit(ctx, model.QueueCircuit{On: on, Share: 1, Window: time.Minute, Min: 1_000_000}, "ann")
 		}
 	}
 	bulk := func(reason string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if _, err := q.Fleet().CancelBulk(ctx, "late"); err != nil {
+			if _, err := flow.OfQueue(q).CancelBulk(ctx, "late"); err != nil {
 				return err
 			}
-			return q.Fleet().BeginBulk(ctx, "late", model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, Reason: reason})
+			return flow.OfQueue(q).BeginBulk(ctx, "late", model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, Reason: reason})
 		}
 	}
 	verbs := []lateVerb{
-		{"hold", func(ctx context.Context) error { return q.Fleet().PutHold(ctx, hold) }, func(ctx context.Context) error {
-			return only(q.Fleet().ReleaseHold(ctx, "h2", 0))
+		{"hold", func(ctx context.Context) error { return flow.OfQueue(q).PutHold(ctx, hold) }, func(ctx context.Context) error {
+			return only(flow.OfQueue(q).ReleaseHold(ctx, "h2", 0))
 		}, func(part *store.Store) (bool, error) {
 			h, err := holdOf(d.ctx, part, "h2")
 			return h != nil && h.Until.IsZero(), err
 		}},
 		{
 			"limit", func(ctx context.Context) error {
-				return q.Fleet().PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1})
+				return flow.OfQueue(q).PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1})
 			},
-			func(ctx context.Context) error { return only(q.Fleet().RemoveLimit(ctx, "host=h")) },
+			func(ctx context.Context) error { return only(flow.OfQueue(q).RemoveLimit(ctx, "host=h")) },
 			has(func(k *store.Keys) string { return k.Limits }, "host=h"),
 		},
 		{
-			"calendar", func(ctx context.Context) error { return q.Fleet().PutCalendar(ctx, closed) },
-			func(ctx context.Context) error { return only(q.Fleet().RemoveCalendar(ctx, "c1")) },
+			"calendar", func(ctx context.Context) error { return flow.OfQueue(q).PutCalendar(ctx, closed) },
+			func(ctx context.Context) error { return only(flow.OfQueue(q).RemoveCalendar(ctx, "c1")) },
 			has(func(k *store.Keys) string { return k.Calendars }, "c1"),
 		},
 		{
@@ -99,17 +99,17 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 		},
 		{
 			"circuit", func(ctx context.Context) error {
-				return only(q.Fleet().OpenCircuit(ctx, "host=h", "ann", "", time.Hour))
+				return only(flow.OfQueue(q).OpenCircuit(ctx, "host=h", "ann", "", time.Hour))
 			},
-			func(ctx context.Context) error { return only(q.Fleet().CloseCircuit(ctx, "host=h", "ann")) },
+			func(ctx context.Context) error { return only(flow.OfQueue(q).CloseCircuit(ctx, "host=h", "ann")) },
 			has(func(k *store.Keys) string { return k.Circuit("host=h") }, "opened_at"),
 		},
 		{"circuit of the queue", circuit(true), circuit(false), func(part *store.Store) (bool, error) {
-			status, err := part.Fleet().QueueCircuit(d.ctx)
+			status, err := flow.Of(part).QueueCircuit(d.ctx)
 			return status.On, err
 		}},
 		{"bulk", bulk("done"), bulk("undone"), func(part *store.Store) (bool, error) {
-			b, _, err := part.Fleet().ReadBulk(d.ctx, "late")
+			b, _, err := flow.Of(part).ReadBulk(d.ctx, "late")
 			if b.Cancelled {
 				err = errors.New("the bulk that was begun last was cancelled")
 			}
@@ -127,9 +127,9 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 	if len(q.Parts) > 1 { // nothing runs there
 		verbs = append(verbs, lateVerb{
 			"circuit of the queue by hand", func(ctx context.Context) error {
-				return only(q.Fleet().OpenCircuit(ctx, "queue", "ann", "", time.Hour))
+				return only(flow.OfQueue(q).OpenCircuit(ctx, "queue", "ann", "", time.Hour))
 			},
-			func(ctx context.Context) error { return only(q.Fleet().CloseCircuit(ctx, "queue", "ann")) },
+			func(ctx context.Context) error { return only(flow.OfQueue(q).CloseCircuit(ctx, "queue", "ann")) },
 			has(func(k *store.Keys) string { return k.QueueCircuit }, "opened_at"),
 		})
 	}
@@ -138,7 +138,7 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 
 // holdOf reads one hold; nil: there is none.
 func holdOf(ctx context.Context, part *store.Store, id string) (*model.Hold, error) {
-	holds, problem, err := part.Fleet().Holds(ctx)
+	holds, problem, err := flow.Of(part).Holds(ctx)
 	at := slices.IndexFunc(holds, func(h model.Hold) bool { return h.ID == id })
 	if at < 0 {
 		return nil, cmp.Or(problem, err)
@@ -190,7 +190,7 @@ func (d *drill) lateQueues() (queues []lateQueue) {
 				clients, _ := d.connect(d.address)
 				q, err := store.Open(d.ctx, clients, store.Config{Queue: name})
 				d.check("open a queue", err)
-				daemon, err := poller.New(q.Parts[i], poller.Config{})
+				daemon, err := poller.New(poller.RoomsOf(q.Parts[i]), poller.Config{})
 				d.check("open a poller", err)
 				d.workers.run(daemon.Run)
 			}

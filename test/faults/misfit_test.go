@@ -18,6 +18,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -74,15 +75,15 @@ func newTraffic(t *testing.T, server *testkit.Server) *traffic {
 	s, n := &traffic{Queue: fixture.New(t, server), t: t, errs: map[string]string{}}, 0
 	log := zerolog.New(&s.log)
 	var err error
-	if s.d, err = dispatcher.New(s.Store, dispatcher.Config{Owner: "d", Log: &log, NewUID: func() string { n++; return fmt.Sprint("attempt-", n) }}); err != nil {
+	if s.d, err = dispatcher.New(dispatcher.RoomsOf(s.Store), dispatcher.Config{Owner: "d", Log: &log, NewUID: func() string { n++; return fmt.Sprint("attempt-", n) }}); err != nil {
 		t.Fatal(err)
 	}
-	if s.p, err = poller.New(s.Store, poller.Config{Owner: "p", Log: &log}); err != nil {
+	if s.p, err = poller.New(poller.RoomsOf(s.Store), poller.Config{Owner: "p", Log: &log}); err != nil {
 		t.Fatal(err)
 	}
 	selector, err := model.ParseSelector("held=yes")
 	if err == nil {
-		err = s.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: s.Clock.Now()})
+		err = flow.Of(s.Store).PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: s.Clock.Now()})
 	}
 	must(t, err)
 	s.Command(`{"type":"put","uid":"u","labels":{"tenant":"t1"},"payload":{"input_url":"http://example.com/x"},"policy":{"timeout":"10m","retries":["1m"],"fresh_within":"2h","warn_within":"1h",`+

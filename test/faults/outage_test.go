@@ -70,8 +70,8 @@ func TestAnOutageOfRedisIsNobodysTimeout(t *testing.T) {
 				if language == "exec" {
 					f.command = func(url string) *exec.Cmd { return slowly(f.commandIn(language)(url)) }
 				}
-				d := testkit.Got(dispatcher.New(f.Store, dispatcher.Config{}))(t)
-				p := testkit.Got(poller.New(f.Store, poller.Config{}))(t)
+				d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{}))(t)
+				p := testkit.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
 				f.run(d.Run)
 				f.run(p.Run)
 				f.loadBrief(8)

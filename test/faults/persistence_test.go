@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -132,7 +133,7 @@ func TestARedisWithoutPersistenceForgetsAllAndTheDaemonsGoOnWhenTheModelsAreSave
 	d.conclude(func() {
 		d.crash(server)
 		d.cut = time.Unix(0, 1) // everything may be gone
-		stats, err := d.store.Report().Stats(d.ctx)
+		stats, err := report.Of(d.store).Stats(d.ctx)
 		stopIf(t, err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0, "want nothing left, got %+v and %v", stats, err)
 		d.save()
 	})

@@ -73,8 +73,8 @@ func TestWorkersThatAreSilentCostNoAttempt(t *testing.T) {
 			}
 			f := &silentFleet{fleet: newFleetFor(t, server(t), testkit.Limit*time.Duration(1+*silencesFlag/10))}
 			f.command = f.commandIn(language)
-			d := testkit.Got(dispatcher.New(f.Store, dispatcher.Config{Tick: 250 * time.Millisecond, WorkerLease: 3 * time.Second}))(t)
-			p := testkit.Got(poller.New(f.Store, poller.Config{}))(t)
+			d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{Tick: 250 * time.Millisecond, WorkerLease: 3 * time.Second}))(t)
+			p := testkit.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
 			f.run(d.Run)
 			f.run(p.Run)
 			each := min(*silencesFlag, 3)

@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -82,7 +83,7 @@ func (d *drill) count() *tally {
 // sum adds the counters when nobody counts any more.
 func (d *drill) sum(y *tally) {
 	d.t.Helper()
-	stats, err := d.store.Report().Stats(d.ctx)
+	stats, err := report.Of(d.store).Stats(d.ctx)
 	d.check("read the counters", err)
 	y.stats = stats.Counters
 	for _, event := range said {
@@ -235,12 +236,12 @@ func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
 
 // counted is a queue that notes what a pool pushes.
 type counted struct {
-	store.Pool
+	fixture.Part
 	record *workerRecord
 }
 
 func (c counted) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
-	codes, err := c.Store.Pool().Answer(ctx, owner, answers)
+	codes, err := c.Pool.Answer(ctx, owner, answers)
 	messages, ended := 0, []string{}
 	for i, answer := range answers {
 		if answer.Message == "" || err == nil && codes[i] != store.CodeApplied {

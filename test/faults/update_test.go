@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -163,9 +164,9 @@ func (u *update) unchanged() (all []map[string]string) {
 	return all
 }
 
-func (u *update) mend() store.Bulk {
+func (u *update) mend() flow.Bulk {
 	u.t.Helper()
-	bulk, found, err := u.Store.Fleet().ReadBulk(u.ctx, store.MendID)
+	bulk, found, err := flow.Of(u.Store).ReadBulk(u.ctx, store.MendID)
 	stopIf(u.t, err != nil || !found, "want a walk over the models noted, found %t, %v", found, err)
 	return bulk
 }

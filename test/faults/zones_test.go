@@ -17,6 +17,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -83,10 +84,10 @@ func (w *zoneWorld) start(name string) {
 		d.data = w.new
 	}
 	if d.role == "poller" {
-		p := testkit.Got(poller.New(part, poller.Config{Owner: d.owner}))(w.t)
+		p := testkit.Got(poller.New(poller.RoomsOf(part), poller.Config{Owner: d.owner}))(w.t)
 		d.round = func(ctx context.Context) error { return testkit.Only(p.RunOnce(ctx)) }
 	} else {
-		p := testkit.Got(dispatcher.New(part, dispatcher.Config{Owner: d.owner}))(w.t)
+		p := testkit.Got(dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Owner: d.owner}))(w.t)
 		d.round = func(ctx context.Context) error { return testkit.Only(p.RunOnce(ctx)) }
 	}
 	w.daemons[name] = d
@@ -231,7 +232,7 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 		t.Errorf("expected calendars alone to be looked at, found %f, and of a hold %f", calendar, hold)
 	}
 	zones.Use(w.old)
-	bulk, found, err := w.daemons["old poller"].store.Fleet().ReadBulk(t.Context(), "zones-2026f")
+	bulk, found, err := flow.Of(w.daemons["old poller"].store).ReadBulk(t.Context(), "zones-2026f")
 	if err != nil || !found || bulk.Seen != 0 || bulk.Problem != "expected zone data of 2026f or newer, found 2025b of 2025b" {
 		t.Errorf("expected a bulk that waits for a poller with newer data, found %t, %+v, %v", found, bulk, err)
 	}
@@ -242,7 +243,7 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 	w.start("new poller")
 	w.stop("old poller")
 	w.rounds(10)
-	if bulk, _, err = w.daemons["new poller"].store.Fleet().ReadBulk(t.Context(), "zones-2026f"); err != nil || bulk.Done != 1 || bulk.EndedAt.IsZero() {
+	if bulk, _, err = flow.Of(w.daemons["new poller"].store).ReadBulk(t.Context(), "zones-2026f"); err != nil || bulk.Done != 1 || bulk.EndedAt.IsZero() {
 		t.Errorf("expected one model planned anew, found %+v, %v", bulk, err)
 	}
 	told := ""

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -87,7 +88,7 @@ func (q *policyQueue) hold(selector string, length, within time.Duration) {
 	now := q.Clock.Now()
 	picks, err := model.ParseSelector(selector)
 	if err == nil {
-		err = q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(length), Within: within})
+		err = flow.Of(q.Store).PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(length), Within: within})
 	}
 	must(q.t, err)
 }

@@ -35,8 +35,8 @@ type crowd struct {
 func gather(t *testing.T, q *fixture.Queue, timeout, work, tick time.Duration) *crowd {
 	c := &crowd{Queue: q, t: t, timeout: timeout, work: work, tick: tick}
 	c.ctx, c.stop = context.WithCancel(t.Context())
-	d := testkit.Got(dispatcher.New(c.Store, dispatcher.Config{Tick: c.tick, FullTick: min(20*time.Millisecond, tick)}))(t)
-	p := testkit.Got(poller.New(c.Store, poller.Config{Tick: c.tick}))(t)
+	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(c.Store), dispatcher.Config{Tick: c.tick, FullTick: min(20*time.Millisecond, tick)}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(c.Store), poller.Config{Tick: c.tick}))(t)
 	c.running.Go(func() { _ = p.Run(c.ctx) })
 	c.running.Go(func() { _ = d.Run(c.ctx) })
 	return c

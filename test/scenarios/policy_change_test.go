@@ -26,14 +26,14 @@ func onQueue(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := &policyQueue{Queue: fixture.New(t, server), t: t}
 		q.redispatch(dispatcher.Config{})
-		q.poller = testkit.Got(poller.New(q.Store, poller.Config{Owner: "p1"}))(t)
+		q.poller = testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1"}))(t)
 		tell(t, q)
 	})
 }
 
 func (q *policyQueue) redispatch(config dispatcher.Config) {
 	q.t.Helper()
-	q.dispatcher = testkit.Got(dispatcher.New(q.Store, config))(q.t)
+	q.dispatcher = testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), config))(q.t)
 }
 
 // put stores the policy `shared`, as `refreshd policy put` does.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -39,7 +40,7 @@ func (q *policyQueue) round(after time.Duration, outcome string) {
 
 func (q *policyQueue) breaks(window time.Duration) {
 	q.t.Helper()
-	must(q.t, q.Store.Fleet().SetQueueCircuit(q.t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: window, Min: 10}, "ann"))
+	must(q.t, flow.Of(q.Store).SetQueueCircuit(q.t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: window, Min: 10}, "ann"))
 }
 
 // expectIncidents wants that the outbox tells of the circuit of the queue, and of nothing else.
@@ -82,20 +83,20 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 		q.breaks(time.Hour)
 		q.round(0, "failure")
 		q.round(time.Second, "failure")
-		status, err := q.Store.Fleet().QueueCircuit(t.Context())
+		status, err := flow.Of(q.Store).QueueCircuit(t.Context())
 		stopIf(t, err != nil || !status.Open || status.Failures != feeds || status.Opened != 1,
 			"want an open circuit with %d failures, got %+v, %v", feeds, status, err)
-		_, err = q.Store.Fleet().CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", q.Clock.Now())
+		_, err = flow.Of(q.Store).CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", q.Clock.Now())
 		stopIf(t, err != nil, "%v", err)
 		q.round(2*time.Second, "success") // nothing is due: only the circuit is measured
-		status, err = q.Store.Fleet().QueueCircuit(t.Context())
+		status, err = flow.Of(q.Store).QueueCircuit(t.Context())
 		failIf(t, err != nil || status.Open || status.Failures != 0, "want a closed circuit that has counted nothing, got %+v, %v", status, err)
 	})
 }
 
 func TestWhatSucceedsGoesOnWhileTheCircuitOfTheQueueIsOpen(t *testing.T) {
 	onFleet(t, func(t *testing.T, q *policyQueue) {
-		_, err := q.Store.Fleet().OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", q.Clock.Now().Add(time.Hour), q.Clock.Now())
+		_, err := flow.Of(q.Store).OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", q.Clock.Now().Add(time.Hour), q.Clock.Now())
 		stopIf(t, err != nil, "%v", err)
 		q.round(0, "success")
 		for i := range feeds {

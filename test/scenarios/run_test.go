@@ -37,7 +37,7 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 		if place, err := report.Of(q.Store).QueuePosition(t.Context(), records["table"]); place.No != 1 || err != nil {
 			t.Errorf("expected the first place in line, found %+v, %v", place, err)
 		}
-		stats, err := q.Store.Report().Stats(t.Context())
+		stats, err := report.Of(q.Store).Stats(t.Context())
 		oldest := instant(q.Model("feed0")["refresh_at"])
 		if !stats.OldestDue.Equal(oldest) || stats.Due != int64(feeds)+1 || err != nil {
 			t.Errorf("expected %d due since %s, found %d since %s, %v", feeds+1, model.FormatTime(oldest), stats.Due, model.FormatTime(stats.OldestDue), err)

@@ -87,10 +87,10 @@ func open(t *testing.T, server *testkit.Server, definition string) *story {
 		s.queue = "{" + store.DefaultQueue + "}"
 	}
 	var err error
-	if s.dispatcher, err = dispatcher.New(s.store(acl.Dispatcher), dispatcher.Config{NewUID: func() string { s.starts++; return fmt.Sprintf("a%d", s.starts) }}); err != nil {
+	if s.dispatcher, err = dispatcher.New(dispatcher.RoomsOf(s.store(acl.Dispatcher)), dispatcher.Config{NewUID: func() string { s.starts++; return fmt.Sprintf("a%d", s.starts) }}); err != nil {
 		t.Fatal(err)
 	}
-	s.poller = testkit.Got(poller.New(s.store(acl.Poller), poller.Config{Owner: "p1"}))(t)
+	s.poller = testkit.Got(poller.New(poller.RoomsOf(s.store(acl.Poller)), poller.Config{Owner: "p1"}))(t)
 	return s
 }
 

@@ -93,10 +93,14 @@ func (w *world) resume(a *actor, f fate) {
 	<-w.back
 }
 
-// queue is all that daemons need of Redis. *store.Store is one, and so is one with a planted bug.
+// queue is all that daemons need of Redis. fixture.Part is one, and so is one with a planted bug.
 type queue interface {
 	dispatcher.Store
+	dispatcher.Flow
+	NoteSample(ctx context.Context, now time.Time) error
+	TrimOutbox(ctx context.Context) (unread int, err error)
 	poller.Store
+	poller.Flow
 	worker.Queue
 }
 
@@ -144,7 +148,7 @@ func (noSamples) NoteZones(context.Context, string) (time.Time, error) { return 
 func (noSamples) NoteSample(context.Context, time.Time) error { return nil }
 
 func newDispatcher(q queue, config dispatcher.Config) (role, error) {
-	d, err := dispatcher.New(noSamples{q}, config)
+	d, err := dispatcher.New(dispatcher.Rooms{Store: noSamples{q}, Flow: q, Report: noSamples{q}, Outbox: q}, config)
 	return dispatcherRole{d}, err
 }
 
@@ -152,7 +156,7 @@ func newDispatcher(q queue, config dispatcher.Config) (role, error) {
 const lease = 10 * time.Second
 
 func newPoller(q queue, owner string, batch int) (role, error) {
-	p, err := poller.New(noSamples{q}, poller.Config{Owner: owner, Batch: batch, Lease: lease})
+	p, err := poller.New(poller.Rooms{Store: noSamples{q}, Flow: q}, poller.Config{Owner: owner, Batch: batch, Lease: lease})
 	return pollerRole{p, q, owner}, err
 }
 

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -19,7 +21,7 @@ type bug struct {
 	file  string                    // of the script, where the mark does not tell
 	line  string                    // what stands there instead
 	lie   liar                      // what the store says else, or
-	store func(store.Pool) queue    // another store
+	store func(fixture.Part) queue  // another store
 	over  func(*ahead) poller.Store // or one that pollers have whose rounds overlap
 	first uint64                    // the seed to begin with, as one near it has found it; 0: 1
 
@@ -123,9 +125,9 @@ var bugs = slices.Concat([]bug{
 	{name: "a heartbeat of a pool is not noted", file: "take-attempts.lua", mark: "heartbeat", line: "if most > 0 then redis.call('ZADD', workers, now, owner) end"},
 	{name: "taking is no heartbeat", file: "take-attempts.lua", mark: "heartbeat", line: "if new ~= '' then redis.call('ZADD', workers, now, owner) end"},
 	{name: "a poller that has come back is adopted", first: 19, file: "move-entries.lua", mark: "expired", line: "if found and found ~= seen or lease and not seen then"},
-	{name: "living pollers are adopted", store: func(s store.Pool) queue { return hastyHeir{s} }},
-	{name: "pools are requeued when the clock has jumped", pools: true, store: func(s store.Pool) queue { return impatient{s} }},
-	{name: "living pools are requeued", first: 4, pools: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
+	{name: "living pollers are adopted", store: func(s fixture.Part) queue { return hastyHeir{s} }},
+	{name: "pools are requeued when the clock has jumped", pools: true, store: func(s fixture.Part) queue { return impatient{s} }},
+	{name: "living pools are requeued", first: 4, pools: true, store: func(s fixture.Part) queue { return hastyHeir{s} }},
 	{name: "the circuit of the queue never opens", first: 71, queueCircuit: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
 	{name: "the circuit of the queue is opened by few failures", first: 6, queueCircuit: true, file: "measure-circuit.lua", mark: "open",
 		line: "if not opened and count.failed > 0 then"},
@@ -172,18 +174,18 @@ var bugs = slices.Concat([]bug{
 	{name: "the front is not noted", mark: "front"},
 	{name: "the front stands still", first: 18, mark: "still in front"},
 	{name: "nothing waits though much does", mark: "waits", line: "if newest == 0 or last == '' then",
-		store: func(s store.Pool) queue { return hollow{s} }},
+		store: func(s fixture.Part) queue { return hollow{s} }},
 	{name: "a deadline is spent in line twice", first: 122, waits: true, lie: liar{record: func(r *store.Record) { r.TakenAt = time.Time{} }}},
-	{name: "an attempt counts as taken too early", first: 97, waits: true, store: func(s store.Pool) queue { return premature{s} }},
+	{name: "an attempt counts as taken too early", first: 97, waits: true, store: func(s fixture.Part) queue { return premature{s} }},
 
 	{name: "taking back is forgotten", first: 4, lie: liar{commit: func(i *store.Item) { i.Transition.TakeBack = "" }}},
 	{name: "nobody looks into the input list", first: 4, mark: "taken", line: "return true"},
 	{name: "the fence is that of whoever answers", first: 18, store: hearsay(believesMessage)},
 	{name: "what was claimed is taken for handled", lie: liar{commit: func(i *store.Item) { i.Message = store.Claimed{} }}},
-	{name: "messages are settled before they are decided", store: func(s store.Pool) queue { return hasty{s} }},
-	{name: "a walk forgets its step when it is killed", rules: true, store: func(s store.Pool) queue { return &forgetful{Pool: s} }},
-	{name: "a bulk starts twice after a kill", first: 109, rules: true, store: func(s store.Pool) queue {
-		return relapsing{liar{Pool: s, bulk: func(b *store.Bulk) { b.Ticket = math.MaxInt }}, new(int)} // what was started before a step was repeated is over
+	{name: "messages are settled before they are decided", store: func(s fixture.Part) queue { return hasty{s} }},
+	{name: "a walk forgets its step when it is killed", rules: true, store: func(s fixture.Part) queue { return &forgetful{Part: s} }},
+	{name: "a bulk starts twice after a kill", first: 109, rules: true, store: func(s fixture.Part) queue {
+		return relapsing{liar{Part: s, bulk: func(b *flow.Bulk) { b.Ticket = math.MaxInt }}, new(int)} // what was started before a step was repeated is over
 	}},
 	{name: "a model that waits for a retry is planned anew", first: 494, rules: true, lie: liar{read: func(r *store.Record, commands []*model.Command) {
 		if commands == nil && r.Trigger == model.TriggerRetry && !r.Running() {
@@ -274,15 +276,15 @@ var steeredBugs = []bug{
 	{name: "a command is carried out behind a later one", first: 59, steers: true, deeds: sending, mark: "in order", line: "if false then"},
 	{name: "a command is carried out twice", steers: true, deeds: sending, file: "change-queue.lua", mark: "once", line: "if false then"},
 	{name: "a change of what is set is not counted", steers: true, deeds: holding, mark: "change"},
-	{name: "a bulk that steers starts twice after a kill", first: 4, steers: true, lie: liar{bulk: func(b *store.Bulk) { b.Since, b.Ticket = model.Never, 1<<40 }}},
+	{name: "a bulk that steers starts twice after a kill", first: 4, steers: true, lie: liar{bulk: func(b *flow.Bulk) { b.Since, b.Ticket = model.Never, 1<<40 }}},
 	{name: "two pollers move a bulk", first: 32, steers: true, deeds: walking, mark: "another step", line: "if is[1] ~= since or is[3] then"},
 	{name: "a bulk is never over", steers: true, file: "move-bulk.lua", mark: "end"},
 }
 
 // fleetBugs are those of freshness, of causes of failures, of what a hold takes back, and of what is moved.
 var fleetBugs = []bug{
-	{name: "stale is told twice", ages: true, store: func(s store.Pool) queue {
-		return repeating{liar{Pool: s, record: func(r *store.Record) {
+	{name: "stale is told twice", ages: true, store: func(s fixture.Part) queue {
+		return repeating{liar{Part: s, record: func(r *store.Record) {
 			if r.Freshness == model.FreshnessStale {
 				r.Freshness = model.FreshnessLate
 			}
@@ -292,11 +294,11 @@ var fleetBugs = []bug{
 		line: "if " + does("XADD", ":outbox$") + " and args[5] == 'stale' then step.run(unpack(args, 1, step.n)) end " + runs},
 	{name: "an owner is not told fresh beside recovered", first: 465, ages: true, mark: "step",
 		line: earlier("XADD", ":outbox$") + without(does("XADD", ":outbox$"), "earlier")},
-	{name: "a disabled model never goes stale", ages: true, store: func(s store.Pool) queue {
+	{name: "a disabled model never goes stale", ages: true, store: func(s fixture.Part) queue {
 		return sparing{s, func(r *store.Record) bool { return r.Disabled }}
 	}},
-	{name: "a parked model never goes stale", ages: true, steers: true, store: func(s store.Pool) queue { return sparing{s, func(r *store.Record) bool { return r.Parked() }} }},
-	{name: "nobody looks at ages", ages: true, store: func(s store.Pool) queue {
+	{name: "a parked model never goes stale", ages: true, steers: true, store: func(s fixture.Part) queue { return sparing{s, func(r *store.Record) bool { return r.Parked() }} }},
+	{name: "nobody looks at ages", ages: true, store: func(s fixture.Part) queue {
 		return sparing{s, func(*store.Record) bool { return true }}
 	}},
 	{name: "an age is not listed", ages: true, mark: "group", line: neverIn("stale_at")},
@@ -326,12 +328,12 @@ var fleetBugs = []bug{
 		}
 	}}},
 	{name: "the late result of a cancelled attempt is applied", steers: true, store: hearsay(believesAnyResult)},
-	{name: "a hold takes back what was started since", first: 31, steers: true, lie: liar{bulk: func(b *store.Bulk) {
+	{name: "a hold takes back what was started since", first: 31, steers: true, lie: liar{bulk: func(b *flow.Bulk) {
 		if b.Action == model.BulkCancel {
 			b.Ticket = 1 << 40
 		}
 	}}},
-	{name: "a hold forgets what runs", first: 239, steers: true, store: func(s store.Pool) queue { return halfHearted{s} }},
+	{name: "a hold forgets what runs", first: 239, steers: true, store: func(s fixture.Part) queue { return halfHearted{s} }},
 
 	{name: "an import loses the counters", first: 73, moves: true, lie: liar{export: func(r *store.Record) { r.TotalRetries, r.SuccessfulRetries, r.RetriedCycles = 0, 0, 0 }}},
 	{name: "an import enables a model", first: 4, moves: true, lie: liar{export: func(r *store.Record) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -269,7 +270,7 @@ func (w *world) growOld() {
 	const put, disable = `{"type":"put","uid":%q,"rrule":"FREQ=MINUTELY;INTERVAL=2","dtstart":"2026-01-01","policy":{"fresh_within":"3m","warn_within":"1m"}}`, `{"type":"disable","uid":%q}`
 	w.send(w.operator.order(put, "m1"), w.operator.order(disable, "m1"), w.operator.order(put, "m2"))
 	if w.temper.steers {
-		must(w.server.store.Fleet().PutHold(context.Background(), &model.Hold{ID: lastHold, Since: w.now}))
+		must(flow.Of(w.server.store).PutHold(context.Background(), &model.Hold{ID: lastHold, Since: w.now}))
 		w.enter(&deed{now: w.now})
 	}
 	for _, by := range []time.Duration{time.Minute, 3 * time.Minute} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -156,9 +157,9 @@ func (o *operatorRole) turn(ctx context.Context) error {
 		return err
 	}
 	if o.rng.IntN(3) == 0 {
-		_, err = store.Fleet().CloseCircuit(ctx, model.QueueCircuitKey, "ann", now)
+		_, err = flow.Of(store).CloseCircuit(ctx, model.QueueCircuitKey, "ann", now)
 	} else {
-		_, err = store.Fleet().OpenCircuit(ctx, model.QueueCircuitKey, "ann", "", now.Add(time.Duration(o.rng.IntN(4))*20*time.Second), now)
+		_, err = flow.Of(store).OpenCircuit(ctx, model.QueueCircuitKey, "ann", "", now.Add(time.Duration(o.rng.IntN(4))*20*time.Second), now)
 	}
 	return err
 }

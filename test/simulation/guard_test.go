@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -241,7 +242,7 @@ func (w *world) beDoubted() {
 
 // partial judges a success by another past than there is.
 type partial struct {
-	store.Pool
+	fixture.Part
 	past func(past []model.Attempt, itself model.Attempt) []model.Attempt
 }
 
@@ -271,12 +272,12 @@ func (s partial) Commit(ctx context.Context, batch store.Batch) ([]store.Code, e
 
 // guardBugs are those of guards. Of the last, what is decided and what it is compared with have it alike: nothing but what was promised tells it.
 var guardBugs = []bug{
-	{name: "a guard looks at the doubted success itself", doubts: true, store: func(s store.Pool) queue {
+	{name: "a guard looks at the doubted success itself", doubts: true, store: func(s fixture.Part) queue {
 		return partial{s, func(past []model.Attempt, itself model.Attempt) []model.Attempt {
 			return slices.Insert(past, 0, itself)
 		}}
 	}},
-	{name: "what is doubted is usual", doubts: true, store: func(s store.Pool) queue {
+	{name: "what is doubted is usual", doubts: true, store: func(s fixture.Part) queue {
 		return partial{s, func(past []model.Attempt, _ model.Attempt) []model.Attempt {
 			for i := range past {
 				past[i].Suspect = ""

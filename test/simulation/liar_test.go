@@ -6,30 +6,33 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
 // liar is a store that changes what Redis tells the daemons, or what they tell Redis. Where a function is nil it is honest.
 type liar struct {
-	store.Pool
+	fixture.Part
 	due      func(*store.Due)
 	claim    func(*store.Claim)
 	record   func(*store.Record) // that somebody decides about
 	read     func(*store.Record, []*model.Command)
-	bulk     func(*store.Bulk)
+	bulk     func(*flow.Bulk)
 	limiters func(*model.Limiters)
 	export   func(*store.Record)
 	commit   func(*store.Item) // with a transition
 }
 
 // wrap returns the store of a world: the liar of the bug, if any, on top of the honest one.
-func (b bug) wrap(s store.Pool) queue {
+func (b bug) wrap(s fixture.Part) queue {
 	if b.store != nil {
 		return b.store(s)
 	}
 	lie := b.lie
-	lie.Pool = s
+	lie.Part = s
 	if b.believed != nil {
 		lie.record = func(r *store.Record) { b.believed(&r.Model) }
 	}
@@ -77,8 +80,8 @@ func (s liar) Read(ctx context.Context, uids []string, commands []*model.Command
 	return snapshot, nil
 }
 
-func (s liar) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
+func (s liar) Bulks(ctx context.Context) ([]flow.Bulk, error) {
+	bulks, err := s.Flow.Bulks(ctx)
 	for i := range bulks {
 		also(s.bulk, &bulks[i], err)
 	}
@@ -86,7 +89,7 @@ func (s liar) Bulks(ctx context.Context) ([]store.Bulk, error) {
 }
 
 func (s liar) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	limiters, err := s.Store.Limiters(ctx, limits, circuits, now)
+	limiters, err := s.Flow.Limiters(ctx, limits, circuits, now)
 	also(s.limiters, &limiters, err)
 	return limiters, err
 }
@@ -116,9 +119,9 @@ var knowsNothingRunning = liar{limiters: func(l *model.Limiters) {
 }}
 
 // bursting starts who holds a slot though its key is closed.
-func bursting(s store.Pool) queue {
+func bursting(s fixture.Part) queue {
 	closed := map[string]time.Time{}
-	return liar{Pool: s, limiters: func(l *model.Limiters) {
+	return liar{Part: s, limiters: func(l *model.Limiters) {
 		for name, limiter := range l.Keys {
 			if limiter.Closed.After(time.Time{}) {
 				closed[name], limiter.Closed = limiter.Closed, time.Time{}
@@ -137,10 +140,10 @@ func bursting(s store.Pool) queue {
 }
 
 // hearsay decides about a model as the message about it says.
-func hearsay(believe func(*store.Record, model.Message)) func(store.Pool) queue {
-	return func(s store.Pool) queue {
+func hearsay(believe func(*store.Record, model.Message)) func(fixture.Part) queue {
+	return func(s fixture.Part) queue {
 		var messages []store.Claimed
-		return liar{Pool: s, claim: func(c *store.Claim) { messages = c.Messages }, read: func(r *store.Record, _ []*model.Command) {
+		return liar{Part: s, claim: func(c *store.Claim) { messages = c.Messages }, read: func(r *store.Record, _ []*model.Command) {
 			for _, claimed := range messages {
 				if message, err := (model.Wire{}).DecodeMessage([]byte(claimed.Raw())); err == nil && !claimed.FromControl() && message.UID == r.UID {
 					believe(r, message)
@@ -173,7 +176,7 @@ func delaysOutdated(r *store.Record, message model.Message) {
 }
 
 // hasty counts every message as unchanged as soon as it is claimed.
-type hasty struct{ store.Pool }
+type hasty struct{ fixture.Part }
 
 func (s hasty) Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error) {
 	claim, err := s.Store.Claim(ctx, owner, holds, limit, lease)
@@ -188,7 +191,7 @@ func (s hasty) Claim(ctx context.Context, owner string, holds store.Holding, lim
 }
 
 // hastyHeir takes pollers and worker pools for dead after half their lease.
-type hastyHeir struct{ store.Pool }
+type hastyHeir struct{ fixture.Part }
 
 func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	return s.Store.ExpiredPollers(ctx, now, lease/2)
@@ -203,7 +206,7 @@ func (s hastyHeir) RequeueExpired(ctx context.Context, now, judged time.Time, le
 }
 
 // impatient requeues what silent pools had taken without having seen the clock run evenly.
-type impatient struct{ store.Pool }
+type impatient struct{ fixture.Part }
 
 func (s impatient) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -221,7 +224,7 @@ func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 	if err != nil {
 		return due, err
 	}
-	stale, err := s.Report().LongestStale(ctx, 0, 1)
+	stale, err := report.Of(s.Store).LongestStale(ctx, 0, 1)
 	for _, one := range stale {
 		due.Ages = append(due.Ages, one.UID)
 	}
@@ -230,7 +233,7 @@ func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 
 // sparing looks away when some models grow older.
 type sparing struct {
-	store.Pool
+	fixture.Part
 	spares func(*store.Record) bool
 }
 
@@ -245,7 +248,7 @@ func (s sparing) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due
 }
 
 // halfHearted looks at one model less than there are when a hold takes back what runs.
-type halfHearted struct{ store.Pool }
+type halfHearted struct{ fixture.Part }
 
 func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
 	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)
@@ -257,12 +260,12 @@ func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, fr
 
 // forgetful notes how far a walk is before it has committed.
 type forgetful struct {
-	store.Pool
-	bulks []store.Bulk
+	fixture.Part
+	bulks []flow.Bulk
 }
 
-func (s *forgetful) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
+func (s *forgetful) Bulks(ctx context.Context) ([]flow.Bulk, error) {
+	bulks, err := s.Flow.Bulks(ctx)
 	s.bulks = slices.Clone(bulks)
 	return bulks, err
 }
@@ -284,15 +287,15 @@ type relapsing struct {
 	moves *int
 }
 
-func (s relapsing) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
+func (s relapsing) MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error) {
 	if *s.moves++; *s.moves%4 != 0 {
 		return false, errors.New("the connection is lost")
 	}
-	return s.Store.MoveBulk(ctx, bulk, now)
+	return s.Flow.MoveBulk(ctx, bulk, now)
 }
 
 // premature takes each attempt for taken when the front was seen last that stood before it.
-type premature struct{ store.Pool }
+type premature struct{ fixture.Part }
 
 func (s premature) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 	fronts, err := s.Store.HeadSamples(ctx)
@@ -306,7 +309,7 @@ func (s premature) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 }
 
 // hollow says of each list with a front that it is empty, too.
-type hollow struct{ store.Pool }
+type hollow struct{ fixture.Part }
 
 func (s hollow) SampleHead(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
 	return errors.Join(s.Store.SampleHead(ctx, ticket, since, patience), s.Store.SampleHead(ctx, 0, since, patience))

@@ -19,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -67,16 +68,16 @@ func (l *loops) refresh(_ context.Context, attempt *worker.Attempt) error {
 }
 
 // start starts the loops; stop ends them and returns when they have ended.
-func (l *loops) start(wrap func(store.Pool) queue) (stop func(), err error) {
+func (l *loops) start(wrap func(fixture.Part) queue) (stop func(), err error) {
 	client := l.client()
 	client.AddHook(testkit.Hook(func(_ context.Context, _ []goredis.Cmder, next func() error) error { l.count(); return next() }))
 	l.store, err = store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: queueName})
 	if err != nil {
 		return nil, err
 	}
-	q := wrap(l.store.Pool())
-	d, failed := dispatcher.New(q, dispatcher.Config{})
-	p, alsoFailed := poller.New(q, poller.Config{Owner: "p"})
+	q := wrap(fixture.Whole(l.store))
+	d, failed := dispatcher.New(dispatcher.Rooms{Store: q, Flow: q, Report: q, Outbox: q}, dispatcher.Config{})
+	p, alsoFailed := poller.New(poller.Rooms{Store: q, Flow: q}, poller.Config{Owner: "p"})
 	w, failedToo := worker.New(q, l.refresh, worker.Config{Concurrency: 1})
 	if err := errors.Join(failed, alsoFailed, failedToo); err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (l *loops) heard(key string, within time.Duration) error {
 }
 
 // liveWith runs all loops on a store and tells which promise they break.
-func liveWith(t *testing.T, wrap func(store.Pool) queue) (broken error) {
+func liveWith(t *testing.T, wrap func(fixture.Part) queue) (broken error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &loops{mini: miniredis.NewMiniRedis(), work: make(chan string, 100)}
@@ -205,14 +206,14 @@ func liveWith(t *testing.T, wrap func(store.Pool) queue) (broken error) {
 }
 
 func TestTheLoopsRestWhenIdleAndWakeAtOnce(t *testing.T) {
-	if err := liveWith(t, func(s store.Pool) queue { return s }); err != nil {
+	if err := liveWith(t, func(s fixture.Part) queue { return s }); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // deaf hears nothing of a kind, and waits in vain.
 type deaf struct {
-	store.Pool
+	fixture.Part
 	wake, control, input bool
 }
 
@@ -231,16 +232,16 @@ func (s deaf) WaitControl(ctx context.Context) (bool, error) {
 	return s.listen(ctx, s.control, s.Store.WaitControl)
 }
 func (s deaf) WaitInput(ctx context.Context) (bool, error) {
-	return s.listen(ctx, s.input, s.Store.Pool().WaitInput)
+	return s.listen(ctx, s.input, s.Pool.WaitInput)
 }
 
 // restless hears something all the time.
-type restless struct{ store.Pool }
+type restless struct{ fixture.Part }
 
 func (restless) WaitOutput(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
 // sleepless expects something in the next millisecond.
-type sleepless struct{ store.Pool }
+type sleepless struct{ fixture.Part }
 
 func (s sleepless) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -249,28 +250,28 @@ func (s sleepless) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 }
 
 // lifeless gives no heartbeats while it waits.
-type lifeless struct{ store.Pool }
+type lifeless struct{ fixture.Part }
 
 func (lifeless) Heartbeat(context.Context, string) (store.Taken, error) {
 	return store.Taken{Now: time.Now()}, nil
 }
 
 // uncaring leaves the dead alone.
-type uncaring struct{ store.Pool }
+type uncaring struct{ fixture.Part }
 
 func (uncaring) RequeueExpired(context.Context, time.Time, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	return nil, nil
 }
 
 func TestTheLoopsFindPlantedBugs(t *testing.T) {
-	for name, wrap := range map[string]func(store.Pool) queue{
-		"a dispatcher hears no call":         func(s store.Pool) queue { return deaf{s, false, true, true} },
-		"a poller hears no command":          func(s store.Pool) queue { return deaf{s, true, false, true} },
-		"a pool hears of no attempt":         func(s store.Pool) queue { return deaf{s, true, true, false} },
-		"a poller is always called":          func(s store.Pool) queue { return restless{s} },
-		"a dispatcher never sleeps":          func(s store.Pool) queue { return sleepless{s} },
-		"a pool gives no heartbeat":          func(s store.Pool) queue { return lifeless{s} },
-		"a dispatcher leaves the dead alone": func(s store.Pool) queue { return uncaring{s} },
+	for name, wrap := range map[string]func(fixture.Part) queue{
+		"a dispatcher hears no call":         func(s fixture.Part) queue { return deaf{s, false, true, true} },
+		"a poller hears no command":          func(s fixture.Part) queue { return deaf{s, true, false, true} },
+		"a pool hears of no attempt":         func(s fixture.Part) queue { return deaf{s, true, true, false} },
+		"a poller is always called":          func(s fixture.Part) queue { return restless{s} },
+		"a dispatcher never sleeps":          func(s fixture.Part) queue { return sleepless{s} },
+		"a pool gives no heartbeat":          func(s fixture.Part) queue { return lifeless{s} },
+		"a dispatcher leaves the dead alone": func(s fixture.Part) queue { return uncaring{s} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "a poller is always called" || name == "a dispatcher never sleeps" { // they take seconds

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -206,12 +207,12 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 			name := at.owners[process]
 			uid := func() string { return fmt.Sprintf("a%d%s", len(at.oracle.attempts), name) }
 			drawn := 0
-			role, err = newDispatcher(unseeing{crowded{s.server.store.Pool()}}, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
+			role, err = newDispatcher(unseeing{crowded{fixture.Whole(s.server.store)}}, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
 				drawn++
 				return p.draw(func() string { return uid() + strconv.Itoa(drawn) })
 			}})
 		case 'p':
-			role, err = newPoller(s.server.store.Pool(), at.owners[process], 3)
+			role, err = newPoller(fixture.Whole(s.server.store), at.owners[process], 3)
 		default:
 			role = &plainWorker{s.server}
 		}

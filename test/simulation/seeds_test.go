@@ -73,7 +73,7 @@ func runSeeds(t testing.TB, planted bug, first uint64, n, cores int) (ran int64,
 	return done.Load(), failed, err
 }
 
-func report(t *testing.T, planted bug, first uint64, n int) {
+func reportOn(t *testing.T, planted bug, first uint64, n int) {
 	t.Helper()
 	begin := time.Now()
 	ran, failed, err := runSeeds(t, planted, first, n, 2)
@@ -93,14 +93,14 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(8, 60))
+	reportOn(t, bug{}, 1, long.Or(8, 60))
 }
 
 func TestSoak(t *testing.T) {
 	if *seedsFlag == 0 {
 		t.Skip("run as: go test ./test/simulation -run TestSoak -v -timeout 0 -seeds 1000000")
 	}
-	report(t, bug{}, *firstFlag, *seedsFlag)
+	reportOn(t, bug{}, *firstFlag, *seedsFlag)
 }
 
 func TestReplay(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -107,7 +108,7 @@ func (p *replay) checkHeard(want, got map[string]string) {
 }
 
 // gullible takes what is said of an attempt that has ended for a sign of the one that runs.
-type gullible struct{ store.Pool }
+type gullible struct{ fixture.Part }
 
 func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	for i := range batch.Items {
@@ -130,7 +131,7 @@ func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 
 // silentBugs are those of signs of life.
 var silentBugs = []bug{
-	{name: "a sign of an old attempt extends", first: 70, silent: true, store: func(s store.Pool) queue { return gullible{s} }},
+	{name: "a sign of an old attempt extends", first: 70, silent: true, store: func(s fixture.Part) queue { return gullible{s} }},
 	{name: "a sign is not heard", first: 30, silent: true, lie: liar{record: func(r *store.Record) { r.SilentAfter = 0 }}},
 	{name: "the silence of a worker is not scored", silent: true, mark: "group",
 		line: rescored("running", "math.max(tonumber(list[i]), now + 60000)")},

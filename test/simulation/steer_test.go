@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -110,24 +111,24 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		if length := o.rng.IntN(4); length > 0 {
 			h.Until = now.Add(time.Duration(length*length) * 10 * time.Second)
 		}
-		if err := store.Fleet().PutHold(ctx, &h); err != nil || o.rng.IntN(2) == 0 {
+		if err := flow.Of(store).PutHold(ctx, &h); err != nil || o.rng.IntN(2) == 0 {
 			return err
 		}
 		return o.cancelHeld(ctx, &h)
 	case 2, 3:
-		_, err = store.Fleet().ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
+		_, err = flow.Of(store).ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
 	case 4:
-		return store.Fleet().PutLimit(ctx, o.newLimit(key, now), now)
+		return flow.Of(store).PutLimit(ctx, o.newLimit(key, now), now)
 	case 5:
-		_, err = store.Fleet().RemoveLimit(ctx, key, now)
+		_, err = flow.Of(store).RemoveLimit(ctx, key, now)
 	case 6:
-		return store.Fleet().PutCalendar(ctx, nightly(1+o.rng.IntN(3)), now)
+		return flow.Of(store).PutCalendar(ctx, nightly(1+o.rng.IntN(3)), now)
 	case 7:
-		_, err = store.Fleet().RemoveCalendar(ctx, calendarName, now)
+		_, err = flow.Of(store).RemoveCalendar(ctx, calendarName, now)
 	case 8:
 		return o.steerBulk(ctx)
 	default:
-		_, err = store.Fleet().CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(o.bulks+1)))
+		_, err = flow.Of(store).CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(o.bulks+1)))
 	}
 	return err
 }
@@ -180,7 +181,7 @@ func (o *operatorRole) steerBulk(ctx context.Context) error {
 	if o.rng.IntN(3) == 0 {
 		b.Rate = policy.Rate{Count: 1, Per: 2 * time.Second}
 	}
-	_, err := o.server.store.Fleet().BeginBulk(ctx, id, b)
+	_, err := flow.Of(o.server.store).BeginBulk(ctx, id, b)
 	return err
 }
 
@@ -191,9 +192,9 @@ func (w *world) letGo() {
 	}
 	ctx, store := context.Background(), w.server.store
 	for _, id := range holdNames {
-		must(only(store.Fleet().ReleaseHold(ctx, id, 0, w.now)))
+		must(only(flow.Of(store).ReleaseHold(ctx, id, 0, w.now)))
 	}
-	must(only(store.Fleet().RemoveCalendar(ctx, calendarName, w.now)))
+	must(only(flow.Of(store).RemoveCalendar(ctx, calendarName, w.now)))
 	w.enter(&deed{now: w.now})
 	w.judge()
 }
@@ -301,7 +302,7 @@ func (o *operatorRole) cancelHeld(ctx context.Context, hold *model.Hold) error {
 	}
 	o.bulks++
 	id := "b" + strconv.Itoa(o.bulks)
-	_, err = o.server.store.Fleet().BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: id, Since: hold.Since})
+	_, err = flow.Of(o.server.store).BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: id, Since: hold.Since})
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -156,7 +157,7 @@ func (o *operatorRole) beginBulk(ctx context.Context) error {
 	}
 	o.runs++
 	id := fmt.Sprint("run-", o.runs)
-	_, err = o.server.store.Fleet().BeginBulk(ctx, id, model.Bulk{Action: model.BulkRun, Selector: selector, Rate: rate, By: id})
+	_, err = flow.Of(o.server.store).BeginBulk(ctx, id, model.Bulk{Action: model.BulkRun, Selector: selector, Rate: rate, By: id})
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -84,7 +85,7 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	if r.store = r.grace[0]; w.temper.away {
 		r.store = r.grace[1]
 	}
-	w.queue = planted.wrap(r.store.Pool())
+	w.queue = planted.wrap(fixture.Whole(r.store))
 	w.oracle.steers, r.steers, r.few = w.temper.steers, w.temper.steers, w.temper.few
 	if w.temper.steers {
 		w.uids = append(w.uids, "m4", "m5", "m6")

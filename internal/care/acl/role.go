@@ -40,7 +40,7 @@ var (
 	replying   = []string{"rpush", "ltrim", "expire"}
 )
 
-// numbers is what store.Stats has for a monitor.
+// numbers is what report.Stats has for a monitor.
 func numbers(k scope) []grant {
 	return []grant{
 		allow("zcard zcount zrange", reading(k.ScoreSets()...), reading(k.ParkedBy(all), k.Gates, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),

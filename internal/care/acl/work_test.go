@@ -10,6 +10,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
@@ -23,7 +24,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	users.Server.Client(t).ZAdd(t.Context(), "q:gates", goredis.Z{Score: 1, Member: "hold:h1"})
 	for _, role := range acl.Roles() {
-		_, err := users.Store(t, role).Report().Stats(t.Context())
+		_, err := report.Of(users.Store(t, role)).Stats(t.Context())
 		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
 		failIf(t, reads && err != nil || !reads && !redis.Refused(err), "%s: found %v", role, err)
 	}
@@ -40,20 +41,20 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note := func(err error) { failed = append(failed, err) }
 		selector, err := model.ParseSelector(text)
 		note(err)
-		_, err = operator.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
+		_, err = flow.Of(operator).BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
 		note(err)
-		open, err := daemon.Bulks(t.Context())
+		open, err := flow.Of(daemon).Bulks(t.Context())
 		note(err)
 		_, _, err = daemon.WalkModels(t.Context(), selector, store.WalkBegins, 1)
 		note(err)
 		_, err = daemon.Queued(t.Context())
 		note(err)
 		stopIf(t, len(open) != 1, "%q: expected one bulk, found %v, %v", text, open, errors.Join(failed...))
-		_, err = daemon.MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
+		_, err = flow.Of(daemon).MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
 		note(err)
-		_, err = operator.Fleet().CancelBulk(t.Context(), id)
+		_, err = flow.Of(operator).CancelBulk(t.Context(), id)
 		note(err)
-		_, err = viewer.Fleet().EndedBulks(t.Context())
+		_, err = flow.Of(viewer).EndedBulks(t.Context())
 		note(err)
 		note(viewer.Report().EachSelected(t.Context(), selector, func([]string) error { return nil }))
 		_, err = viewer.Report().Behind(t.Context(), viewer.Keys.Failing, store.Scored{}, 1)
@@ -77,35 +78,35 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	open := func(s *store.Store) error {
 		closed := model.Slots{Closed: now.Add(time.Hour), By: "m (http_429)"}
 		must(t, owner.Set(ctx, daemon.Keys.Rate("host=h"), closed.String(), time.Hour).Err())
-		_, err := s.Fleet().OpenLimit(ctx, "host=h", now)
+		_, err := flow.Of(s).OpenLimit(ctx, "host=h", now)
 		return err
 	}
 	change := func(s *store.Store) map[string]error {
-		_, released := s.Fleet().ReleaseHold(ctx, "h1", time.Minute, now)
-		_, limited := s.Fleet().RemoveLimit(ctx, "host=h", now)
-		_, removed := s.Fleet().RemoveCalendar(ctx, "nightly", now)
-		_, closed := s.Fleet().CloseCircuit(ctx, "host=h", "me", now)
-		_, opened := s.Fleet().OpenCircuit(ctx, "host=h", "me", "why", now, now)
-		_, turned := s.Fleet().OpenCircuit(ctx, "queue", "me", "", now, now)
+		_, released := flow.Of(s).ReleaseHold(ctx, "h1", time.Minute, now)
+		_, limited := flow.Of(s).RemoveLimit(ctx, "host=h", now)
+		_, removed := flow.Of(s).RemoveCalendar(ctx, "nightly", now)
+		_, closed := flow.Of(s).CloseCircuit(ctx, "host=h", "me", now)
+		_, opened := flow.Of(s).OpenCircuit(ctx, "host=h", "me", "why", now, now)
+		_, turned := flow.Of(s).OpenCircuit(ctx, "queue", "me", "", now, now)
 		_, dropped := inspect.Of(s).DropProbe(ctx, "host=h", "m", now)
 		return map[string]error{
-			"hold": s.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.Fleet().PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
-			"limit rm": limited, "limit open": open(s), "calendar put": s.Fleet().PutCalendar(ctx, calendar, now), "calendar rm": removed,
-			"circuit open": opened, "circuit open queue": turned, "circuit set": s.Fleet().SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).RecheckBlocker(ctx, gate, now)),
+			"hold": flow.Of(s).PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": flow.Of(s).PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
+			"limit rm": limited, "limit open": open(s), "calendar put": flow.Of(s).PutCalendar(ctx, calendar, now), "calendar rm": removed,
+			"circuit open": opened, "circuit open queue": turned, "circuit set": flow.Of(s).SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).RecheckBlocker(ctx, gate, now)),
 		}
 	}
 	look := func(s *store.Store) map[string]error {
-		_, unreadable, holds := s.Fleet().Holds(ctx)
+		_, unreadable, holds := flow.Of(s).Holds(ctx)
 		_, gates := s.Fleet().Blockers(ctx)
-		_, limits := s.Fleet().Limits(ctx)
-		_, uses := s.Fleet().LimitUses(ctx)
-		_, circuits := s.Fleet().Circuits(ctx)
-		_, queue := s.Fleet().QueueCircuit(ctx)
-		_, calendars := s.Fleet().StoredCalendars(ctx)
-		_, rooms := s.Limiters(ctx, []string{"host=h"}, []string{"host=h"}, now)
-		_, parked := s.ParkedBy(ctx, []model.Blocker{gate}, func(model.Blocker) int { return 1 })
-		_, counted := s.Fleet().CountParked(ctx, gate)
-		_, texts := inspect.Of(s).FlowTexts(ctx, now)
+		_, limits := flow.Of(s).Limits(ctx)
+		_, uses := flow.Of(s).LimitUses(ctx)
+		_, circuits := flow.Of(s).Circuits(ctx)
+		_, queue := flow.Of(s).QueueCircuit(ctx)
+		_, calendars := flow.Of(s).StoredCalendars(ctx)
+		_, rooms := flow.Of(s).Limiters(ctx, []string{"host=h"}, []string{"host=h"}, now)
+		_, parked := flow.Of(s).ParkedBy(ctx, []model.Blocker{gate}, func(model.Blocker) int { return 1 })
+		_, counted := flow.Of(s).CountParked(ctx, gate)
+		_, texts := flow.Inspect(s).Texts(ctx, now)
 		_, state := inspect.Of(s).BlockerState(ctx, gate, now)
 		return map[string]error{
 			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": errors.Join(circuits, queue), "calendar ls": calendars, "rooms": rooms,
@@ -115,7 +116,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	must(t, open(users.Store(t, acl.Poller)))
 	must(t, owner.Set(ctx, "q:model:text", "text", 0).Err())
 	must(t, owner.ZAdd(ctx, daemon.Keys.Limit("host=h"), goredis.Z{Score: 1, Member: "m"}, goredis.Z{Score: 1, Member: "text"}).Err())
-	limiters, err := daemon.Limiters(ctx, []string{"host=h"}, nil, now)
+	limiters, err := flow.Of(daemon).Limiters(ctx, []string{"host=h"}, nil, now)
 	failIf(t, err != nil || limiters.Keys["host=h"].Running != 0, "a dispatcher frees slots: %v, %v", limiters, err)
 	first, operated, again := change(viewer), change(operator), change(viewer) // what is so already is not asked for
 	for what := range first {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -16,7 +19,7 @@ const (
 )
 
 func (c *checker) backlog(ctx context.Context) error {
-	b, err := c.store.Report().Stats(ctx)
+	b, err := report.Of(c.store).Stats(ctx)
 	if _, misfit := redis.WrongType(err); err != nil && !misfit { // the checks of keys tell of that
 		return err
 	}
@@ -26,7 +29,7 @@ func (c *checker) backlog(ctx context.Context) error {
 		return err
 	}
 	if b.Outbox > 0 {
-		kind := outbox
+		kind := outboxWaits
 		if b.Outbox > manyNotices || !b.OldestNotice.IsZero() && c.now.Sub(b.OldestNotice) > noticeWaits {
 			kind = outboxLong
 		}
@@ -36,7 +39,7 @@ func (c *checker) backlog(ctx context.Context) error {
 		c.note(undelivered, k.Undelivered, fmt.Sprintf("%d that could not", lengths[0]))
 	}
 	if b.Rejected > 0 && !c.wrongType[k.Rejected] {
-		reason, err := c.store.Report().LastRejected(ctx)
+		reason, err := outbox.Of(c.store).LastRejected(ctx)
 		if err != nil {
 			return err
 		}
@@ -51,7 +54,7 @@ func (c *checker) backlog(ctx context.Context) error {
 	if !c.queueCircuitReadable() {
 		return nil
 	}
-	circuit, err := c.store.Fleet().QueueCircuit(ctx)
+	circuit, err := flow.Of(c.store).QueueCircuit(ctx)
 	if err == nil && circuit.Open {
 		c.note(circuitOpen, k.QueueCircuit, "one that is open since "+circuit.OpenedAt+": final failures are held back")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -68,12 +69,12 @@ func (c *checker) bulk(ctx context.Context, id string) error {
 	if c.wrongType[c.store.Keys.Bulks] {
 		return nil
 	}
-	bulk, there, open, err := c.store.Fleet().FindBulk(ctx, id)
+	bulk, there, open, err := flow.Inspect(c.store).FindBulk(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case there && bulk.EndedAt.IsZero() && !open:
-		return c.repair(bulkLost.at(c.store.Keys.Bulk(id), "none, and it is not over"), func() error { return c.store.Fleet().ListBulk(ctx, bulk) })
+		return c.repair(bulkLost.at(c.store.Keys.Bulk(id), "none, and it is not over"), func() error { return flow.Inspect(c.store).ListBulk(ctx, bulk) })
 	case there && bulk.EndedAt.IsZero() && bulk.Problem != "":
 		c.note(bulkUnreadable, id, bulk.Problem)
 	}
@@ -83,7 +84,7 @@ func (c *checker) bulk(ctx context.Context, id string) error {
 func (c *checker) bulkSet(ctx context.Context) error {
 	key := c.store.Keys.Bulks
 	listed := each(func(ctx context.Context, id string) error {
-		bulk, there, open, err := c.store.Fleet().FindBulk(ctx, id)
+		bulk, there, open, err := flow.Inspect(c.store).FindBulk(ctx, id)
 		if err != nil || !open || there && bulk.EndedAt.IsZero() {
 			return err
 		}
@@ -93,7 +94,7 @@ func (c *checker) bulkSet(ctx context.Context) error {
 		}
 		return c.repair(bulkOrphan.at(key+" "+id, found), func() error {
 			bulk.Cancelled = true
-			_, err := c.store.MoveBulk(ctx, &bulk, c.now)
+			_, err := flow.Of(c.store).MoveBulk(ctx, &bulk, c.now)
 			return err
 		})
 	})

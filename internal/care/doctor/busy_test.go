@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -71,9 +72,9 @@ func (q *busy) keepBusy() (stop func()) {
 	for i := range 150 {
 		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%d","payload":{"n":%d},"policy":{"timeout":"1m","retries":{"strategy":"fixed","base":"1ms"},"jitter":0}}`, i, i))
 	}
-	d, err := dispatcher.New(q.Store, dispatcher.Config{})
+	d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{})
 	q.ok(err)
-	p, err := poller.New(q.Store, poller.Config{})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{})
 	q.ok(err)
 	w, err := worker.New(q.Store.Pool(), func(context.Context, *worker.Attempt) error { return errors.New("failed") }, worker.Config{Grace: -1})
 	q.ok(err)
@@ -190,13 +191,13 @@ func (q *busy) controlFlow(ctx context.Context) {
 			return
 		}
 		key := "tenant=t" + strconv.Itoa(i%5)
-		_ = q.Store.Fleet().PutHold(ctx, &model.Hold{ID: "h" + strconv.Itoa(i%3), Selector: picks, Since: now})
-		_ = q.Store.Fleet().PutLimit(ctx, &model.Limit{Name: key, Running: 1 + i%4, Since: now}, now)
+		_ = flow.Of(q.Store).PutHold(ctx, &model.Hold{ID: "h" + strconv.Itoa(i%3), Selector: picks, Since: now})
+		_ = flow.Of(q.Store).PutLimit(ctx, &model.Limit{Name: key, Running: 1 + i%4, Since: now}, now)
 		q.another(ctx)
-		_, _ = q.Store.Fleet().ReleaseHold(ctx, "h"+strconv.Itoa((i+1)%3), 0, now)
-		_, _ = q.Store.Fleet().RemoveLimit(ctx, key, now)
+		_, _ = flow.Of(q.Store).ReleaseHold(ctx, "h"+strconv.Itoa((i+1)%3), 0, now)
+		_, _ = flow.Of(q.Store).RemoveLimit(ctx, key, now)
 		if i%5 == 0 {
-			_, _ = q.Store.Fleet().CloseCircuit(ctx, key, "ann", now)
+			_, _ = flow.Of(q.Store).CloseCircuit(ctx, key, "ann", now)
 		}
 		q.another(ctx)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
@@ -128,7 +129,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 }
 
 func (c *checker) readTime(ctx context.Context) (err error) {
-	mend, there, err := c.store.Fleet().ReadBulk(ctx, store.MendID)
+	mend, there, err := flow.Of(c.store).ReadBulk(ctx, store.MendID)
 	if _, misfit := redis.WrongType(err); err == nil || misfit { // which is told as any other
 		c.mending = there && mend.EndedAt.IsZero()
 		c.now, err = c.store.Now(ctx)

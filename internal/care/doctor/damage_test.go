@@ -3,14 +3,14 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"github.com/redis/go-redis/v9"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -70,7 +70,7 @@ var damages = map[string]damage{
 	"a bulk that is gone":                           {"bulk-orphan", Warning, "bigtables:bulks ghost", true, sends("ZADD", keys.Bulks, 1e12, "ghost")},
 	"a bulk that is over and goes on": {"bulk-orphan", Warning, "bigtables:bulks x", true, func(ctx ctx, q *queue, r rds) {
 		q.begin("x")
-		_, err := q.Store.Fleet().CancelBulk(ctx, "x")
+		_, err := flow.Of(q.Store).CancelBulk(ctx, "x")
 		q.ok(err)
 		q.ok(r.ZAdd(ctx, keys.Bulks, redis.Z{Score: 1e12, Member: "x"}).Err())
 	}},
@@ -188,7 +188,7 @@ var damages = map[string]damage{
 
 func (q *queue) begin(id string) {
 	q.t.Helper()
-	_, err := q.Store.Fleet().BeginBulk(q.t.Context(), id, model.Bulk{Action: model.BulkEnable})
+	_, err := flow.Of(q.Store).BeginBulk(q.t.Context(), id, model.Bulk{Action: model.BulkEnable})
 	q.ok(err)
 }
 
@@ -201,7 +201,7 @@ func (q *queue) prepare() {
 	q.t.Helper()
 	q.put(`{"type":"put","uid":"idle","rrule":"FREQ=HOURLY","payload":{"input_url":"http://x"}}`,
 		`{"type":"put","uid":"busy","policy":{"timeout":"1d","retries":[]}}`, `{"type":"put","uid":"off","rrule":"FREQ=HOURLY"}`, `{"type":"disable","uid":"off"}`)
-	d, err := dispatcher.New(q.Store, dispatcher.Config{})
+	d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{})
 	q.ok(err)
 	_, err = d.RunOnce(q.t.Context())
 	q.ok(err)

@@ -106,7 +106,7 @@ var (
 	pollerMissing     = kind{"poller-missing", Error, "a poller for ", "start a poller"}
 	workerMissing     = kind{"worker-missing", Error, "a worker for ", "start workers"}
 
-	outbox      = kind{"outbox", Info, "notifications that are delivered", ""}
+	outboxWaits = kind{"outbox", Info, "notifications that are delivered", ""}
 	outboxLong  = kind{"outbox", Warning, "notifications that are delivered", "refreshd notifier --routes FILE, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
 	undelivered = kind{"undelivered", Warning, "messages that can be delivered", "refreshd undelivered ls, and then requeue or drop"}
 	rejected    = kind{"rejected", Warning, "messages that can be handled", "refreshd rejected ls, and then requeue or drop"}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -33,7 +34,7 @@ func (q *queue) parsed(name, text string) policy.Policy {
 // dispatch runs rounds until nothing is done in one.
 func (q *queue) dispatch() {
 	q.t.Helper()
-	d, err := dispatcher.New(q.Store, dispatcher.Config{Owner: "d"})
+	d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Owner: "d"})
 	q.ok(err)
 	for range 10 {
 		_, err = d.RunOnce(q.t.Context())
@@ -49,7 +50,7 @@ func (q *queue) save(uid, tenant, host string) {
 // answer lets a worker answer, and a poller apply it.
 func (q *queue) answer(result, uid, more string) {
 	q.t.Helper()
-	p, err := poller.New(q.Store, poller.Config{Owner: "answerer"})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "answerer"})
 	q.ok(err)
 	q.Take()
 	q.Say(strings.TrimSuffix(fixture.Result(result, uid, q.Attempt(uid)), "}") + more + "}")
@@ -66,14 +67,14 @@ func (q *queue) prepareFlow() {
 	q.ok(err)
 	shut, err := schedule.ParseCalendar(map[string]any{"name": "shut", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": "3h"})
 	q.ok(err)
-	q.ok(q.Store.Fleet().PutCalendar(q.t.Context(), nightly, now))
-	q.ok(q.Store.Fleet().PutCalendar(q.t.Context(), shut, now))
+	q.ok(flow.Of(q.Store).PutCalendar(q.t.Context(), nightly, now))
+	q.ok(flow.Of(q.Store).PutCalendar(q.t.Context(), shut, now))
 	q.ok(q.Store.Fleet().PutPolicy(q.t.Context(), q.parsed("p", flowPolicy)))
 	q.ok(q.Store.Fleet().PutPolicy(q.t.Context(), q.parsed("shut", `{"closed":["shut"]}`)))
 	picks, err := model.ParseSelector("uid=held")
 	q.ok(err)
-	q.ok(q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(time.Hour), Reason: "maintenance", By: "ann"}))
-	q.ok(q.Store.Fleet().PutLimit(q.t.Context(), &model.Limit{Name: "tenant=t1", Running: 1, Since: now, By: "ann"}, now))
+	q.ok(flow.Of(q.Store).PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(time.Hour), Reason: "maintenance", By: "ann"}))
+	q.ok(flow.Of(q.Store).PutLimit(q.t.Context(), &model.Limit{Name: "tenant=t1", Running: 1, Since: now, By: "ann"}, now))
 
 	q.save("fails", "t3", "bad")
 	q.save("off", "t3", "off")
@@ -95,7 +96,7 @@ func (q *queue) prepareFlow() {
 	}
 	stopIf(q.t, q.Model("running")["counted_by"] == "" || q.Model("fails")["failing_since"] == "",
 		"expected one that runs and one that fails, found %v and %v", q.Model("running"), q.Model("fails"))
-	q.ok(q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "over", Since: now.Add(-time.Hour), Until: now})) // of the whole queue
+	q.ok(flow.Of(q.Store).PutHold(q.t.Context(), &model.Hold{ID: "over", Since: now.Add(-time.Hour), Until: now})) // of the whole queue
 	healthy(q.t, q.check(Options{}))
 }
 
@@ -139,7 +140,7 @@ var flowDamages = map[string]damage{
 	"a hold that is no JSON":                         {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", "{")},
 	"a hold of an unknown selector":                  {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", `{"selector":"status=blue","since":"2026-11-21T07:00:00.000Z"}`)},
 	"a hold of the whole queue": {"all-held", Warning, "all", false, func(ctx ctx, q *queue, _ rds) {
-		q.ok(q.Store.Fleet().PutHold(ctx, &model.Hold{ID: "all", Since: fixture.Start, Reason: "deploy", By: "ann"}))
+		q.ok(flow.Of(q.Store).PutHold(ctx, &model.Hold{ID: "all", Since: fixture.Start, Reason: "deploy", By: "ann"}))
 	}},
 	"a limit that cannot be read":                        {"limit-unreadable", Error, "host=x", false, sends("HSET", keys.Limits, "host=x", `{"rate":"often"}`)},
 	"a calendar that cannot be read":                     {"calendar-unreadable", Error, "odd", false, sends("HSET", keys.Calendars, "odd", `{"name":"odd","rrule":"FREQ=NEVER"}`)},
@@ -221,10 +222,10 @@ func TestAQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {
 	everywhere(t, func(t *testing.T, q *queue) {
 		now := q.Clock.Now()
-		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: now, Until: now.Add(time.Hour), Reason: "deploy", By: "ann"}))
+		q.ok(flow.Of(q.Store).PutHold(t.Context(), &model.Hold{ID: "h1", Since: now, Until: now.Add(time.Hour), Reason: "deploy", By: "ann"}))
 		picks, err := model.ParseSelector("tenant=t1")
 		q.ok(err)
-		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
+		q.ok(flow.Of(q.Store).PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
 		want := "warning all-held h1: expected models that may start, found all of them held by ann since "
 		report := q.check(Options{})
 		failIf(t, !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0,

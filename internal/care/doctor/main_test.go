@@ -40,7 +40,7 @@ func everywhere(t *testing.T, test func(t *testing.T, q *queue)) {
 // put saves models as an application does.
 func (q *queue) put(commands ...string) {
 	q.t.Helper()
-	p := testkit.Got(poller.New(q.Store, poller.Config{Owner: "putter"}))(q.t)
+	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "putter"}))(q.t)
 	q.Command(commands...)
 	for left := len(commands); left > 0; {
 		round, err := p.RunOnce(q.t.Context())

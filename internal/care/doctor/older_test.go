@@ -1,11 +1,11 @@
 package doctor
 
 import (
+	"github.com/redis/go-redis/v9"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
@@ -29,10 +29,10 @@ func TestWhatAnOlderDaemonLeavesInAnIndexIsNoErrorUntilTheQueueWasMended(t *test
 		expect("a set that every release keeps", Warning, 1)
 		q.ok(q.Redis.ZAdd(t.Context(), keys.Due, redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "idle"}).Err())
 
-		mend, _, err := q.Store.Fleet().ReadBulk(t.Context(), store.MendID)
+		mend, _, err := flow.Of(q.Store).ReadBulk(t.Context(), store.MendID)
 		q.ok(err)
 		mend.Place = store.WalkEnds
-		_, err = q.Store.MoveBulk(t.Context(), &mend, q.Clock.Now())
+		_, err = flow.Of(q.Store).MoveBulk(t.Context(), &mend, q.Clock.Now())
 		q.ok(err)
 		expect("behind them", Error, 1)
 	})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -78,7 +79,7 @@ func TestPartsThatAreAlikeAreHealthyAndEachIsCheckedAndRepairedOnce(t *testing.T
 			q.save(q.all.Of(uid), uid)
 		}
 		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
-		q.ok(q.all.Fleet().SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
+		q.ok(flow.OfQueue(q.all).SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
 		report := q.check(Options{})
 		failIf(t, len(report.Counts) > 0 || report.Models != 6, "expected six models and a healthy queue, found %d\n%s", report.Models, report)
 		for _, part := range q.all.Parts {
@@ -140,9 +141,9 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		set := model.QueueCircuit{On: true, Share: 0.8, Window: 10 * time.Minute, Min: 5}
-		q.ok(q.all.Fleet().SetQueueCircuit(t.Context(), set, "ann"))
+		q.ok(flow.OfQueue(q.all).SetQueueCircuit(t.Context(), set, "ann"))
 		third := q.all.Parts[2]
-		q.ok(third.Fleet().SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
+		q.ok(flow.Of(third).SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
 		// That the circuit of one part is open is no difference.
 		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.QueueCircuit, "opened_at", "2026-11-21T07:00:00.000Z").Err())
 		report := q.check(Options{Repair: true}).without("circuit-open")
@@ -150,7 +151,7 @@ func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T
 			"found off, 50% of at least 20 attempts within 5m; mended: it is that of the first part; repaired true\n"
 		got := report.String()
 		failIf(t, got != want, "want %s got %s", want, got)
-		status, err := third.Fleet().QueueCircuit(t.Context())
+		status, err := flow.Of(third).QueueCircuit(t.Context())
 		failIf(t, err != nil || status.QueueCircuit != set, "expected %v, found %v, %v", set, status.QueueCircuit, err)
 	})
 }
@@ -175,9 +176,9 @@ func (q *divided) steering(part *store.Store, reason string, most int, length st
 	q.ok(err)
 	picks, err := model.ParseSelector("tenant=t1")
 	q.ok(err)
-	q.ok(part.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Reason: reason}))
-	q.ok(part.Fleet().PutLimit(q.t.Context(), &model.Limit{Name: "host=h", Running: most, Since: now}, now))
-	q.ok(part.Fleet().PutCalendar(q.t.Context(), calendar, now))
+	q.ok(flow.Of(part).PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Reason: reason}))
+	q.ok(flow.Of(part).PutLimit(q.t.Context(), &model.Limit{Name: "host=h", Running: most, Since: now}, now))
+	q.ok(flow.Of(part).PutCalendar(q.t.Context(), calendar, now))
 }
 
 func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T) {
@@ -187,8 +188,8 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 		q.steering(second, "another", 5, "1h")
 		// What is over is forgotten by each part in its time.
 		now := q.Clock.Now()
-		q.ok(third.Fleet().PutHold(t.Context(), &model.Hold{ID: "past", Since: now.Add(-2 * minute), Until: now.Add(-minute)}))
-		q.ok(second.Fleet().PutLimit(t.Context(), &model.Limit{Name: "host=past", Running: 1, Since: now.Add(-2 * minute), Until: now.Add(-minute)}, now))
+		q.ok(flow.Of(third).PutHold(t.Context(), &model.Hold{ID: "past", Since: now.Add(-2 * minute), Until: now.Add(-minute)}))
+		q.ok(flow.Of(second).PutLimit(t.Context(), &model.Limit{Name: "host=past", Running: 1, Since: now.Add(-2 * minute), Until: now.Add(-minute)}, now))
 		report := q.check(Options{})
 		tells(t, report,
 			"error hold-differs {q:1}:holds h1: expected the same as in the first part, {q:0}:holds, found another one; --repair writes what the first part has",
@@ -200,7 +201,7 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 		report = q.check(Options{Repair: true})
 		failIf(t, report.Repaired() != 6, "expected six mended, found\n%s", report)
 		healthy(t, q.check(Options{}))
-		holds, _, err := third.Fleet().Holds(t.Context())
+		holds, _, err := flow.Of(third).Holds(t.Context())
 		failIf(t, err != nil || len(holds) != 2 || holds[1].Reason != "moving", "expected the hold of the first part, found %v, %v", holds, err)
 	})
 }
@@ -208,7 +209,7 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 func TestASettingThatTheFirstPartHasNotOrThatCannotBeReadThereIsLeft(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		second := q.all.Parts[1]
-		q.ok(second.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: q.Clock.Now()}))
+		q.ok(flow.Of(second).PutHold(t.Context(), &model.Hold{ID: "h1", Since: q.Clock.Now()}))
 		for _, part := range q.all.Parts {
 			q.ok(q.Redis.HSet(t.Context(), part.Keys.Limits, "host=h", `{"running":"`+part.Keys.Queue+`"}`).Err())
 		}

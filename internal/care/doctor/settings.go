@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -35,7 +35,7 @@ func (c *checker) policy(name string) string { return c.setting(c.store.Keys.Pol
 
 // flowTexts checks that holds, limits and calendars can be read, and that no hold stops everything.
 func (c *checker) flowTexts(ctx context.Context) error {
-	texts, err := c.in.FlowTexts(ctx, c.now)
+	texts, err := flow.Inspect(c.store).Texts(ctx, c.now)
 	for _, one := range texts {
 		if one.Problem != "" {
 			unreadable, _ := settingKinds(c.store.Keys, one.Key)
@@ -45,7 +45,7 @@ func (c *checker) flowTexts(ctx context.Context) error {
 	if err != nil || c.first != nil || c.wrongType[c.store.Keys.Holds] {
 		return err
 	}
-	holds, _, err := c.store.Fleet().Holds(ctx)
+	holds, _, err := flow.Of(c.store).Holds(ctx)
 	for i := range holds {
 		if hold := &holds[i]; hold.Selector.All() && !hold.Ended(c.now) {
 			c.note(holdAll, hold.ID, "all of them "+explain.HeldText(hold, model.FormatTime))
@@ -92,7 +92,7 @@ func (c *checker) settingsReadable() bool {
 }
 
 // difference is a setting of this part that is not what the first has. Of one that is not there, the text is empty.
-type difference struct{ here, there inspect.FlowText }
+type difference struct{ here, there flow.Text }
 
 // differences lists what differs. What is over here and there is no difference: each part forgets it by itself.
 func (c *checker) differences(ctx context.Context) (differ []difference, err error) {
@@ -109,7 +109,7 @@ func (c *checker) differences(ctx context.Context) (differ []difference, err err
 	}
 	pairs := map[string]difference{}
 	for _, one := range here {
-		pairs[one.Key+" "+one.Name] = difference{here: one, there: inspect.FlowText{Over: true}}
+		pairs[one.Key+" "+one.Name] = difference{here: one, there: flow.Text{Over: true}}
 	}
 	for _, one := range there {
 		key := c.store.Keys.Queue + strings.TrimPrefix(one.Key, c.first.store.Keys.Queue)
@@ -127,15 +127,15 @@ func (c *checker) differences(ctx context.Context) (differ []difference, err err
 }
 
 // settings reads holds, limits and calendars, and the policies with these names. The text of a policy is its canonical one.
-func (c *checker) settings(ctx context.Context, names map[string]bool) ([]inspect.FlowText, error) {
-	all, err := c.in.FlowTexts(ctx, c.now)
+func (c *checker) settings(ctx context.Context, names map[string]bool) ([]flow.Text, error) {
+	all, err := flow.Inspect(c.store).Texts(ctx, c.now)
 	if err != nil {
 		return nil, err
 	}
 	sorted := slices.Sorted(maps.Keys(names))
 	policies, err := c.store.Policies(ctx, sorted)
 	for _, name := range sorted {
-		one := inspect.FlowText{Key: c.store.Keys.Policies, Name: name}
+		one := flow.Text{Key: c.store.Keys.Policies, Name: name}
 		if p, readable := policies[name]; readable {
 			p.Name = ""
 			text, _ := json.Marshal(p) // a policy always marshals
@@ -167,7 +167,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 		case d.there.Key == c.first.store.Keys.Policies:
 			return c.copyPolicy(ctx, d.there.Name)
 		default:
-			return "", c.in.CopyFlowText(ctx, d.there, c.first.store, c.now)
+			return "", flow.Inspect(c.store).CopyText(ctx, d.there, c.first.store, c.now)
 		}
 	})
 }
@@ -207,7 +207,7 @@ func (c *checker) sameQueueCircuit(ctx context.Context) error {
 		}
 	}
 	f := circuitDiffers.wanting(c.first.store.Keys.QueueCircuit+": "+queueCircuitText(there)).at(c.store.Keys.QueueCircuit, queueCircuitText(here))
-	return c.repair(f, func() error { return c.store.Fleet().SetQueueCircuit(ctx, there, "doctor") })
+	return c.repair(f, func() error { return flow.Of(c.store).SetQueueCircuit(ctx, there, "doctor") })
 }
 
 func (c *checker) queueCircuitReadable() bool {
@@ -217,7 +217,7 @@ func (c *checker) queueCircuitReadable() bool {
 
 // queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.
 func queueCircuitOf(ctx context.Context, part *store.Store) (model.QueueCircuit, error) {
-	status, err := part.Fleet().QueueCircuit(ctx)
+	status, err := flow.Of(part).QueueCircuit(ctx)
 	status.Open = false
 	return status.QueueCircuit, err
 }

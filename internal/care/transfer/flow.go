@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -37,7 +37,7 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	texts, err := inspect.Of(part).FlowTexts(ctx, now)
+	texts, err := flow.Inspect(part).Texts(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 			e.Fault(fmt.Sprintf("%s %s: %s", name, one.Name, one.Problem))
 		}
 	}
-	calendars, err := part.Fleet().StoredCalendars(ctx)
+	calendars, err := flow.Of(part).StoredCalendars(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 	if !e.Selector.All() {
 		return nil
 	}
-	limits, err := part.Fleet().Limits(ctx)
+	limits, err := flow.Of(part).Limits(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (e *entry) readLimit(fields map[string]any) (err error) {
 
 func (i *Import) importCalendar(ctx context.Context, t *task) error {
 	return i.store(t, "the calendar "+t.calendar.Name+" as it is here", func(part *store.Store) (found, same bool, err error) {
-		stored, err := part.Fleet().StoredCalendars(ctx)
+		stored, err := flow.Of(part).StoredCalendars(ctx)
 		for _, c := range stored {
 			found, same = found || c.Name == t.calendar.Name, same || c.Equal(t.calendar)
 		}
 		return found, same, err
-	}, func() error { return i.Queue.Fleet().PutCalendar(ctx, t.calendar) })
+	}, func() error { return flow.OfQueue(i.Queue).PutCalendar(ctx, t.calendar) })
 }
 
 // importLimit sets a limit, unless it has ended meanwhile.
@@ -106,10 +106,10 @@ func (i *Import) importLimit(ctx context.Context, t *task) error {
 		return nil
 	}
 	return i.store(t, "the limit "+t.limit.Name+" as it is here", func(part *store.Store) (found, same bool, err error) {
-		stored, err := part.Fleet().Limits(ctx)
+		stored, err := flow.Of(part).Limits(ctx)
 		for _, l := range stored {
 			found, same = found || l.Name == t.limit.Name && !l.Ended(now), same || l == t.limit
 		}
 		return found, same, err
-	}, func() error { return i.Queue.Fleet().PutLimit(ctx, &t.limit) })
+	}, func() error { return flow.OfQueue(i.Queue).PutLimit(ctx, &t.limit) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -28,16 +29,16 @@ func calendar(t *testing.T, name, length string) schedule.Calendar {
 // steer stores calendars, limits of which one has ended, and a hold.
 func (q *queue) steer() *queue {
 	q.t.Helper()
-	q.ok(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "nightly", "2h")))
-	q.ok(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "long", "5h")))
+	q.ok(flow.OfQueue(q.Queue).PutCalendar(q.t.Context(), calendar(q.t, "nightly", "2h")))
+	q.ok(flow.OfQueue(q.Queue).PutCalendar(q.t.Context(), calendar(q.t, "long", "5h")))
 	for _, l := range []model.Limit{
 		{Name: "host=example.com", Running: 1, Since: now.Add(-time.Hour), Until: now.Add(time.Hour), Reason: "they <move>", By: "ann"},
 		{Name: "{host(input_url)}", Running: 7, Rate: policy.Rate{Count: 60, Per: time.Minute}, Since: now.Add(-time.Hour)},
 		{Name: "host=over.example", Running: 1, Since: now.Add(-time.Hour), Until: now},
 	} {
-		q.ok(q.Fleet().PutLimit(q.t.Context(), &l))
+		q.ok(flow.OfQueue(q.Queue).PutLimit(q.t.Context(), &l))
 	}
-	q.ok(q.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: "moves house", By: "ann"}))
+	q.ok(flow.OfQueue(q.Queue).PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: "moves house", By: "ann"}))
 	return q
 }
 
@@ -51,9 +52,9 @@ func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		to := open(t, server, "to", 2)
 		for _, put := range []error{
-			to.Parts[1].Fleet().PutCalendar(t.Context(), calendar(t, "nightly", "3h"), now), // one part differs
-			to.Fleet().PutLimit(t.Context(), &model.Limit{Name: "host=example.com", Running: 2, Since: now}),
-			to.Fleet().PutLimit(t.Context(), &model.Limit{Name: "{host(input_url)}", Running: 2, Since: now.Add(-time.Hour), Until: now}), // it has ended
+			flow.Of(to.Parts[1]).PutCalendar(t.Context(), calendar(t, "nightly", "3h"), now), // one part differs
+			flow.OfQueue(to.Queue).PutLimit(t.Context(), &model.Limit{Name: "host=example.com", Running: 2, Since: now}),
+			flow.OfQueue(to.Queue).PutLimit(t.Context(), &model.Limit{Name: "{host(input_url)}", Running: 2, Since: now.Add(-time.Hour), Until: now}), // it has ended
 		} {
 			must(t, put)
 		}
@@ -76,7 +77,7 @@ func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
 func TestALimitThatEndedOnItsWayIsNotSet(t *testing.T) {
 	to := open(t, testkit.Miniredis(t), "to", 1)
 	i := to.must(`{"kind":"limit","key":"host=h","running":1,"since":"2026-11-21T06:00:00Z","until":"2026-11-21T07:00:00Z"}` + "\n")
-	limits, err := to.Parts[0].Fleet().Limits(t.Context())
+	limits, err := flow.Of(to.Parts[0]).Limits(t.Context())
 	failIf(t, i.Limits != (Count{Unchanged: 1}) || len(limits) > 0 || err != nil, "found %+v, %v, %v", i.Limits, limits, err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -225,7 +226,7 @@ func TestAnExportOfAnImportIsTheSameToTheByteAndAnImportRepeatedChangesNothing(t
 				equal(t, from.hash(m.UID), to.hash(m.UID))
 			}
 			equal(t, from.indexes(), to.indexes())
-			holds, _, err := to.Parts[0].Fleet().Holds(t.Context())
+			holds, _, err := flow.Of(to.Parts[0]).Holds(t.Context())
 			failIf(t, len(holds) != 0 || err != nil, "%s: expected no hold, found %v, %v", name, holds, err)
 		}
 	})

@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestEachFormDoesWhatItSays(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.By = "ann" })
-	fleet := d.queue.Fleet()
+	fleet := flow.OfQueue(d.queue)
 	d.put(failingModel)
 	d.start()
 	d.answer("failure", "a", `"reason":"503"`)

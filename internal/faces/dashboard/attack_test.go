@@ -3,14 +3,14 @@ package dashboard
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/redis/go-redis/v9"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -99,14 +99,14 @@ func (f *fleet) hostile() {
 	selector, err := model.ParseSelector("tenant=t2")
 	must(f.t, err)
 	for _, err := range []error{
-		f.queue.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Selector: selector, Since: now, Reason: attack("hold"), By: attack("by")}),
-		f.queue.Fleet().PutLimit(ctx, &model.Limit{Name: "host=example.com", Running: 1, Since: now, Until: now.Add(time.Hour), Reason: attack("limit"), By: attack("by")}),
+		flow.OfQueue(f.queue).PutHold(ctx, &model.Hold{ID: "h1", Selector: selector, Since: now, Reason: attack("hold"), By: attack("by")}),
+		flow.OfQueue(f.queue).PutLimit(ctx, &model.Limit{Name: "host=example.com", Running: 1, Since: now, Until: now.Add(time.Hour), Reason: attack("limit"), By: attack("by")}),
 	} {
 		must(f.t, err)
 	}
-	_, err = f.queue.Fleet().OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour)
+	_, err = flow.OfQueue(f.queue).OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour)
 	stopIf(f.t, err != nil, "%v", err)
-	_, err = f.queue.Fleet().BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")})
+	_, err = flow.OfQueue(f.queue).BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")})
 	stopIf(f.t, err != nil, "%v", err)
 	// What only somebody could write who may write to Redis as he likes.
 	f.Redis.HSet(ctx, f.Store.Keys.Policies, attack("policy name"), attack("policy text"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
@@ -73,7 +74,7 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	tab.Keys("by keys")
 	tab.TabTo("Hold")
 	tab.KeysFollow("\r")
-	holds, err := f.queue.Fleet().Holds(t.Context())
+	holds, err := flow.OfQueue(f.queue).Holds(t.Context())
 	failIf(t, err != nil || len(holds) != 1 || holds[0].Reason != "by keys", "expected a hold, found %+v, %v", holds, err)
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -55,7 +56,7 @@ func (s *sites) add(queue *store.Queue, observe func() func(error)) *site {
 	defer s.mu.Unlock()
 	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe, planner: &planner{wanted: make(chan struct{}, 1)}}
 	one.version = func(ctx context.Context) (string, error) {
-		version, err := queue.Report().Version(ctx)
+		version, err := report.OfQueue(queue).Version(ctx)
 		return version + one.planner.version(), err
 	}
 	one.beat.Store(newBeat())

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -88,7 +89,7 @@ func (f *fleet) steer() {
 	now, ctx := f.Clock.Now(), f.t.Context()
 	selector, err := model.ParseSelector("tenant=globex")
 	must(f.t, err)
-	must(f.t, f.queue.Fleet().PutHold(ctx, &model.Hold{ID: "globex-move", Selector: selector, Since: now, Until: now.Add(2 * time.Hour), Reason: "Globex moves its shop to another host until noon", By: "ann"}))
-	must(f.t, f.queue.Fleet().PutLimit(ctx, &model.Limit{Name: "host=feeds1.acme.example", Running: 2, Since: now, Reason: "asked us to be gentle", By: "ann"}))
+	must(f.t, flow.OfQueue(f.queue).PutHold(ctx, &model.Hold{ID: "globex-move", Selector: selector, Since: now, Until: now.Add(2 * time.Hour), Reason: "Globex moves its shop to another host until noon", By: "ann"}))
+	must(f.t, flow.OfQueue(f.queue).PutLimit(ctx, &model.Limit{Name: "host=feeds1.acme.example", Running: 2, Since: now, Reason: "asked us to be gentle", By: "ann"}))
 	f.Say(`{"type":"success","big_table_uid":"acme/stock"}`, `{"type":"failed","big_table_uid":"acme/stock","refresh_attempt_uid":"x"}`, "not json \x01\xff")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
@@ -87,7 +88,7 @@ func (f *fleet) turn(by time.Duration, answer func(entry fixture.Entry) (kind st
 	f.work()
 	for range by / time.Minute {
 		f.Clock.Turn(time.Minute)
-		must(f.t, f.Store.NoteSample(f.t.Context(), f.Clock.Now()))
+		must(f.t, report.Of(f.Store).NoteSample(f.t.Context(), f.Clock.Now()))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/chart"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -47,8 +47,8 @@ const (
 )
 
 // draw makes a graph of what is known of some metrics in slots of one length, the lowest metric first.
-func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limit int64, metrics ...store.Metric) {
-	waits := metrics[0] == store.MetricWait
+func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limit int64, metrics ...report.Metric) {
+	waits := metrics[0] == report.MetricWait
 	most := limit
 	for i := range slots {
 		sum := int64(0)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -51,7 +53,7 @@ func TestTenOpenPagesOfAQueueInWhichNothingHappensCostFiftyCommandsASecond(t *te
 		do()
 		return d.commands() - before - 1
 	}
-	probe := cost(func() { must(t, testkit.Only(site.queue.Report().Version(t.Context()))) })
+	probe := cost(func() { must(t, testkit.Only(report.OfQueue(site.queue).Version(t.Context()))) })
 	var pages []*viewing
 	read := 0
 	for i := range 10 {
@@ -103,9 +105,9 @@ func TestAnOpenPageIsNotSentAgainAsTimeGoesBy(t *testing.T) {
 
 func TestEachChangeThatAPageShowsGivesTheQueueAnotherVersion(t *testing.T) {
 	d := sit(t, testkit.Redis(t), nil)
-	fleet, now := d.queue.Fleet(), d.Clock.Now()
+	fleet, now := flow.OfQueue(d.queue), d.Clock.Now()
 	d.put(failingModel)
-	version := func() string { return testkit.Got(d.queue.Report().Version(t.Context()))(t) }
+	version := func() string { return testkit.Got(report.OfQueue(d.queue).Version(t.Context()))(t) }
 	for _, step := range []struct {
 		name string
 		do   func()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
@@ -72,7 +73,7 @@ func readModel(ctx context.Context, req *request) (any, error) {
 	}
 	view := &modelView{Explanation: e, Record: e.Record, shown: req.zoneOf(&e.Record.Model)}
 	view.Past = redis.Map(e.Attempts, func(a model.Attempt) pastRow { return rowOf(&a) })
-	holds, problem, err := req.queue.Of(e.Record.UID).Fleet().Holds(ctx)
+	holds, problem, err := flow.Of(req.queue.Of(e.Record.UID)).Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {
 		return h.Ended(e.Now) || !h.Selector.Matches(&e.Record.Model, e.Status)
 	})

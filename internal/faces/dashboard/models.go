@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/listing"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -53,7 +53,7 @@ func readModels(ctx context.Context, req *request) (any, error) {
 	if !slices.Contains([]string{"", listing.SortDue, listing.SortFailing}, list.Sort) {
 		return nil, document.Refuse("sort", "due or failing", document.Found(list.Sort))
 	}
-	stats, err := req.queue.Report().Stats(ctx)
+	stats, err := report.OfQueue(req.queue).Stats(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func readModels(ctx context.Context, req *request) (any, error) {
 }
 
 // show reads the models of one of the readings of the text.
-func (l *modelList) show(ctx context.Context, req *request, found []reading, i int, stats *store.Stats) (err error) {
+func (l *modelList) show(ctx context.Context, req *request, found []reading, i int, stats *report.Stats) (err error) {
 	l.Shown, l.Others = &found[i], slices.Delete(slices.Clone(found), i, i+1)
 	onlyDue := slices.Equal(l.Shown.picks.Only(model.SelectStatus), []string{string(model.StatusDue)})
 	if onlyDue && l.Sort == "" {
@@ -110,7 +110,7 @@ func (l *modelList) show(ctx context.Context, req *request, found []reading, i i
 	return err
 }
 
-func (l *modelList) addChips(stats *store.Stats) {
+func (l *modelList) addChips(stats *report.Stats) {
 	for _, one := range []struct {
 		status model.Status
 		count  int64

@@ -7,7 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/attention"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -19,7 +19,7 @@ var overviewPage = page{
 // overview is a queue at a glance.
 type overview struct {
 	Findings []link // of which some have no page
-	Stats    store.Stats
+	Stats    report.Stats
 
 	Never, Fresh, Late, Stale int64
 	Periods                   []link
@@ -73,15 +73,15 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 // charts are those of the overview, with their metrics from the lowest up.
 var charts = []struct {
 	name    string
-	metrics []store.Metric
+	metrics []report.Metric
 	legend  []key
 }{
-	{"Starts", []store.Metric{store.MetricStarts}, []key{{"start", "started"}}},
-	{"Results", []store.Metric{store.MetricSuccesses, store.MetricFailures, store.MetricTimeouts}, []key{{"success", "succeeded"}, {"failure", "failed"}, {"timeout", "timed out"}}},
-	{"In line for a worker", []store.Metric{store.MetricInput}, []key{{"start", "in line"}}},
-	{"Longest wait of a due model", []store.Metric{store.MetricWait}, []key{{"start", "of waiting"}}},
-	{"Failing models", []store.Metric{store.MetricFailing}, []key{{"failure", "failing"}}},
-	{"Fresh, late and stale models", []store.Metric{store.MetricFresh, store.MetricNever, store.MetricLate, store.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
+	{"Starts", []report.Metric{report.MetricStarts}, []key{{"start", "started"}}},
+	{"Results", []report.Metric{report.MetricSuccesses, report.MetricFailures, report.MetricTimeouts}, []key{{"success", "succeeded"}, {"failure", "failed"}, {"timeout", "timed out"}}},
+	{"In line for a worker", []report.Metric{report.MetricInput}, []key{{"start", "in line"}}},
+	{"Longest wait of a due model", []report.Metric{report.MetricWait}, []key{{"start", "of waiting"}}},
+	{"Failing models", []report.Metric{report.MetricFailing}, []key{{"failure", "failing"}}},
+	{"Fresh, late and stale models", []report.Metric{report.MetricFresh, report.MetricNever, report.MetricLate, report.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
 }
 
 // draw makes the charts of the period that is asked for.
@@ -94,13 +94,13 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 		o.Periods = append(o.Periods, link{other.text, req.Link("", "period", other.name), other.name == p.name})
 	}
 	now := o.Stats.Sample()
-	samples, err := req.queue.Report().Samples(ctx)
+	samples, err := report.OfQueue(req.queue).Samples(ctx)
 	if err != nil {
 		return err
 	}
 	slots := p.fill(append(samples, now), now.At)
 	for i := range slots {
-		if slots[i].values[store.MetricStarts] < 0 {
+		if slots[i].values[report.MetricStarts] < 0 {
 			o.Unknown++
 		}
 	}
@@ -111,7 +111,7 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 			if m.Counts() {
 				value, when = total(slots, m), " in the last "+strings.ToLower(p.text)+"."
 			}
-			told[i] = valueText(value, m == store.MetricWait) + " " + c.legend[i].Text
+			told[i] = valueText(value, m == report.MetricWait) + " " + c.legend[i].Text
 		}
 		g.About = strings.Join(told, ", ") + when
 		g.draw(slots, p.step, req.zone, 0, c.metrics...)

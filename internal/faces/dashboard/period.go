@@ -3,7 +3,7 @@ package dashboard
 import (
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -33,16 +33,16 @@ func findPeriod(name string) (*period, error) {
 // slot is what was counted in a part of a period, and what was held: the most that waited, and else the last that is known; -1: it is not known.
 type slot struct {
 	from   time.Time
-	values [store.Metrics]int64
+	values [report.Metrics]int64
 }
 
 // fill makes the slots of a period that ends at now. What was counted between two samples counts in the slot of the first one. In a slot without a
 // sample nothing is known. Nor is what was counted in a slot whose next sample is farther away than in the next slot, or has counted less: somebody has
 // reset the counters.
-func (p *period) fill(samples []store.Sample, now time.Time) []slot {
+func (p *period) fill(samples []report.Sample, now time.Time) []slot {
 	slots := make([]slot, p.slots)
 	first := now.Truncate(p.step).Add(-time.Duration(p.slots-1) * p.step)
-	at := func(one store.Sample) int { return int(one.At.Sub(first) / p.step) }
+	at := func(one report.Sample) int { return int(one.At.Sub(first) / p.step) }
 	for i := range slots {
 		slots[i].from = first.Add(time.Duration(i) * p.step)
 		for m := range slots[i].values {
@@ -60,14 +60,14 @@ func (p *period) fill(samples []store.Sample, now time.Time) []slot {
 }
 
 // add takes in what a sample held, and what was counted from it to the next.
-func (s *slot) add(one, next *store.Sample, near bool) {
-	begins := s.values[store.MetricModels] < 0
-	for m := range store.MetricModels {
+func (s *slot) add(one, next *report.Sample, near bool) {
+	begins := s.values[report.MetricModels] < 0
+	for m := range report.MetricModels {
 		near = near && next.Values[m] >= one.Values[m]
 	}
-	for m := range store.Metrics {
+	for m := range report.Metrics {
 		switch value := &s.values[m]; {
-		case m == store.MetricInput || m == store.MetricWait:
+		case m == report.MetricInput || m == report.MetricWait:
 			*value = max(*value, one.Values[m])
 		case !m.Counts():
 			*value = one.Values[m]
@@ -80,7 +80,7 @@ func (s *slot) add(one, next *store.Sample, near bool) {
 }
 
 // total sums up what was counted.
-func total(slots []slot, m store.Metric) (sum int64) {
+func total(slots []slot, m report.Metric) (sum int64) {
 	for i := range slots {
 		sum += max(0, slots[i].values[m])
 	}

@@ -8,29 +8,29 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestWhatIsCountedBetweenTwoSamplesCountsInTheSlotOfTheFirstOrIsNotKnown(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 30, 40, 0, time.UTC)
-	at := func(ago time.Duration, starts int64) store.Sample {
-		return store.Sample{At: now.Add(-ago), Values: [store.Metrics]int64{starts}}
+	at := func(ago time.Duration, starts int64) report.Sample {
+		return report.Sample{At: now.Add(-ago), Values: [report.Metrics]int64{starts}}
 	}
 	hour := 40*time.Second + 30*time.Minute
 	for name, test := range map[string]struct {
-		samples []store.Sample
+		samples []report.Sample
 		want    map[int]int64 // slot of 24 hours to count; others are not known
 	}{
 		"none":                      {nil, nil},
-		"one":                       {[]store.Sample{at(0, 7)}, map[int]int64{23: 0}},
-		"the hour in hand":          {[]store.Sample{at(hour, 7), at(0, 9)}, map[int]int64{23: 2}},
-		"two hours":                 {[]store.Sample{at(hour+time.Hour, 3), at(hour, 7), at(0, 9)}, map[int]int64{22: 4, 23: 2}},
-		"an hour that is missing":   {[]store.Sample{at(hour+2*time.Hour, 3), at(hour, 7), at(0, 9)}, map[int]int64{23: 2}},
-		"counters that were reset":  {[]store.Sample{at(hour+2*time.Hour, 3), at(hour+time.Hour, 70), at(hour, 0), at(0, 9)}, map[int]int64{21: 67, 23: 9}},
-		"reset within a slot":       {[]store.Sample{at(3*time.Minute, 50), at(2*time.Minute, 1), at(0, 3)}, nil},
-		"before all, and to come":   {[]store.Sample{at(40*time.Hour, 3), at(0, 9), at(-2*time.Hour, 70)}, nil},
-		"the first hour of the day": {[]store.Sample{at(hour+23*time.Hour, 1), at(hour+22*time.Hour, 5)}, map[int]int64{0: 4, 1: 0}},
+		"one":                       {[]report.Sample{at(0, 7)}, map[int]int64{23: 0}},
+		"the hour in hand":          {[]report.Sample{at(hour, 7), at(0, 9)}, map[int]int64{23: 2}},
+		"two hours":                 {[]report.Sample{at(hour+time.Hour, 3), at(hour, 7), at(0, 9)}, map[int]int64{22: 4, 23: 2}},
+		"an hour that is missing":   {[]report.Sample{at(hour+2*time.Hour, 3), at(hour, 7), at(0, 9)}, map[int]int64{23: 2}},
+		"counters that were reset":  {[]report.Sample{at(hour+2*time.Hour, 3), at(hour+time.Hour, 70), at(hour, 0), at(0, 9)}, map[int]int64{21: 67, 23: 9}},
+		"reset within a slot":       {[]report.Sample{at(3*time.Minute, 50), at(2*time.Minute, 1), at(0, 3)}, nil},
+		"before all, and to come":   {[]report.Sample{at(40*time.Hour, 3), at(0, 9), at(-2*time.Hour, 70)}, nil},
+		"the first hour of the day": {[]report.Sample{at(hour+23*time.Hour, 1), at(hour+22*time.Hour, 5)}, map[int]int64{0: 4, 1: 0}},
 	} {
 		slots := periods[1].fill(test.samples, now)
 		for i := range slots {
@@ -38,7 +38,7 @@ func TestWhatIsCountedBetweenTwoSamplesCountsInTheSlotOfTheFirstOrIsNotKnown(t *
 			if !known {
 				want = -1
 			}
-			got := slots[i].values[store.MetricStarts]
+			got := slots[i].values[report.MetricStarts]
 			failIf(t, got != want, "%s: slot %d: expected %d, found %d", name, i, want, got)
 		}
 	}
@@ -48,18 +48,18 @@ func TestNoSumIsNegativeAndNoneIsLargerThanWhatWasCounted(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := &periods[rapid.IntRange(0, 3).Draw(r, "period")]
 		now, counted, all := time.Date(2026, 11, 21, 7, 30, 40, 0, time.UTC), int64(0), int64(0)
-		var samples []store.Sample
+		var samples []report.Sample
 		for at := now.Add(-time.Duration(p.slots) * p.step); !at.After(now); at = at.Add(time.Duration(rapid.Int64Range(1, int64(2*p.step)).Draw(r, "gap"))) {
 			if rapid.IntRange(0, 9).Draw(r, "reset") == 0 {
 				counted = rapid.Int64Range(0, counted).Draw(r, "restored")
 			}
 			more := rapid.Int64Range(0, 1000).Draw(r, "more")
 			counted, all = counted+more, all+more
-			samples = append(samples, store.Sample{At: at, Values: [store.Metrics]int64{counted}})
+			samples = append(samples, report.Sample{At: at, Values: [report.Metrics]int64{counted}})
 		}
 		slots, sum := p.fill(samples, now), int64(0)
 		for i := range slots {
-			value := slots[i].values[store.MetricStarts]
+			value := slots[i].values[report.MetricStarts]
 			if value < -1 {
 				r.Fatalf("slot %d: %d", i, value)
 			}
@@ -75,7 +75,7 @@ func TestAnAxisHasTwoToFourRoundMarks(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		most, waits := rapid.Int64Range(0, 1e12).Draw(r, "most"), rapid.Bool().Draw(r, "waits")
 		g := graph{Legend: []key{{"start", "started"}}}
-		m := map[bool]store.Metric{true: store.MetricWait}[waits]
+		m := map[bool]report.Metric{true: report.MetricWait}[waits]
 		slots := []slot{{from: time.Unix(0, 0)}, {from: time.Unix(60, 0)}}
 		slots[0].values[m], slots[1].values[m] = most, -1
 		g.draw(slots, time.Minute, time.UTC, 0, m)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -95,7 +96,7 @@ func (v *planView) draw(f *operate.Forecast, zone *time.Location) {
 	}
 	for minute, starts := range f.Counts.PerMinute {
 		if i := int(f.Counts.At(minute).Sub(first) / planStep); i >= 0 && i < planSlots {
-			slots[i].values[store.MetricStarts] += int64(starts)
+			slots[i].values[report.MetricStarts] += int64(starts)
 		}
 	}
 	limit := int64(0)
@@ -105,14 +106,14 @@ func (v *planView) draw(f *operate.Forecast, zone *time.Location) {
 		limit = int64(*f.Drain.PerMinute * planStep.Minutes())
 		v.Graph.About += " The line is what workers took lately: " + numberText(limit) + " in 10 minutes."
 	}
-	v.Graph.draw(slots, planStep, zone, limit, store.MetricStarts)
+	v.Graph.draw(slots, planStep, zone, limit, report.MetricStarts)
 	v.Peaks = peaks(f, slots, zone)
 }
 
 // peaks names the most starts, and what workers will be behind.
 func peaks(f *operate.Forecast, slots []slot, zone *time.Location) (told []string) {
-	peak := slices.MaxFunc(slots, func(a, b slot) int { return int(a.values[store.MetricStarts] - b.values[store.MetricStarts]) })
-	most := numberText(peak.values[store.MetricStarts])
+	peak := slices.MaxFunc(slots, func(a, b slot) int { return int(a.values[report.MetricStarts] - b.values[report.MetricStarts]) })
+	most := numberText(peak.values[report.MetricStarts])
 	switch {
 	case most == "0":
 		return []string{"Nothing starts within 24 hours."}

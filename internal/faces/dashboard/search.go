@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -104,7 +104,7 @@ func asSelector(text string) string {
 }
 
 // readings reads what a text may mean in the queue. One that is the uid of a model leads to it.
-func (req *request) readings(ctx context.Context, text string, stats *store.Stats) (found []reading, err error) {
+func (req *request) readings(ctx context.Context, text string, stats *report.Stats) (found []reading, err error) {
 	v := &vocabulary{}
 	if document.IsUID(text) {
 		records, err := req.queue.Of(text).Load(ctx, []string{text})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
@@ -28,7 +29,7 @@ func TestNoSecretThatWorkSaysIsStoredLoggedOrShown(t *testing.T) {
 	var logged bytes.Buffer
 	log := zerolog.New(&logged)
 	var err error
-	d.poller, err = poller.New(d.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
+	d.poller, err = poller.New(poller.RoomsOf(d.Store), poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
 	must(t, err)
 	for _, uid := range []string{"retried", "final", "well", "postponed", "interrupted"} {
 		d.put(`"uid":"` + uid + `","labels":{"owner":"ann"},"refresh":"now","policy":{"timeout":"1h","retries":["1h"]}`)
@@ -65,7 +66,7 @@ func TestNoSecretStandsInTheReasonOfARejectedMessageNorOnItsPage(t *testing.T) {
 	var logged bytes.Buffer
 	log := zerolog.New(&logged)
 	var err error
-	d.poller, err = poller.New(d.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
+	d.poller, err = poller.New(poller.RoomsOf(d.Store), poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: d.Clock.Now, Log: &log})
 	must(t, err)
 	d.put(`"uid":"a"`)
 	unread := []string{
@@ -74,7 +75,7 @@ func TestNoSecretStandsInTheReasonOfARejectedMessageNorOnItsPage(t *testing.T) {
 	}
 	d.Say(unread...)
 	d.apply()
-	entries := testkit.Got(d.Store.Fleet().Rejected(t.Context()))(t)
+	entries := testkit.Got(outbox.Of(d.Store).Rejected(t.Context()))(t)
 	failIf(t, len(entries) != len(unread), "expected %d rejected messages, found %d", len(unread), len(entries))
 	for i, entry := range entries {
 		raw, err := entry.Message()

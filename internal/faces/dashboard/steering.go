@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
@@ -23,9 +23,9 @@ var steeringPage = page{
 // steering is what keeps models from starting, and what is done to many at once.
 type steering struct {
 	Now       time.Time
-	Holds     []store.HoldSum
+	Holds     []flow.HoldSum
 	Circuits  []operate.Circuit
-	Limits    []store.LimitUse
+	Limits    []flow.LimitUse
 	Calendars []operate.Calendar
 	Bulks     []operate.Bulk // what goes on first, and the newest of it
 
@@ -54,7 +54,7 @@ func readSteering(ctx context.Context, req *request) (any, error) {
 			return nil, err
 		}
 	}
-	page.Limits = slices.DeleteFunc(page.Limits, func(l store.LimitUse) bool { return l.Key == "" })
+	page.Limits = slices.DeleteFunc(page.Limits, func(l flow.LimitUse) bool { return l.Key == "" })
 	slices.Reverse(page.Bulks)
 	page.Bulks = page.Bulks[:min(len(page.Bulks), 50)]
 	return page, nil
@@ -67,7 +67,7 @@ func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 		keys[model.BlockerCircuit], keys[model.BlockerLimit] = append(keys[model.BlockerCircuit], key), []string{key}
 	}
 	for _, part := range req.queue.Parts {
-		blockers, err := part.Fleet().WaitedFor(ctx, 200) // a walk over all keys would take long
+		blockers, err := flow.Of(part).WaitedFor(ctx, 200) // a walk over all keys would take long
 		if err != nil {
 			return nil, req.queue.PartError(part, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -70,7 +71,7 @@ func TestAnActionIsToldByTheNameOfItsToken(t *testing.T) {
 	for token, by := range map[string]string{ofOperator: "olaf", secret: "dashboard"} {
 		d.post("/login", "token", token)
 		d.press(home+"hold/put", "selector", "uid="+by, "reason", "x")
-		holds, _, err := d.Store.Fleet().Holds(t.Context())
+		holds, _, err := flow.Of(d.Store).Holds(t.Context())
 		found := false
 		for _, hold := range holds {
 			found = found || hold.By == by && hold.Selector.String() == "uid="+by

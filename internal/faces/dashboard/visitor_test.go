@@ -58,8 +58,8 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client goredis.Universal
 	var errs [4]error
 	d.queue, errs[0] = store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name, Clock: q.Clock.Now})
 	d.dashboard, errs[1] = build([]*store.Queue{d.queue}, config)
-	d.dispatcher, errs[2] = dispatcher.New(q.Store, dispatcher.Config{Owner: "dispatcher-1", Tick: 50 * time.Millisecond, Clock: q.Clock.Now})
-	d.poller, errs[3] = poller.New(q.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: q.Clock.Now})
+	d.dispatcher, errs[2] = dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Owner: "dispatcher-1", Tick: 50 * time.Millisecond, Clock: q.Clock.Now})
+	d.poller, errs[3] = poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: q.Clock.Now})
 	must(t, errors.Join(errs[:]...))
 	handler := d.dashboard.Handler()
 	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/faces/metrics"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -87,7 +88,7 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 			client := server.Client(t)
 			part, err := store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name})
 			if err == nil {
-				_, err = part.Report().Stats(t.Context()) // there is a connection
+				_, err = report.Of(part).Stats(t.Context()) // there is a connection
 			}
 			must(t, err)
 			if name == "b" {

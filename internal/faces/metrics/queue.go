@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -35,9 +36,9 @@ type queueNumbers struct {
 	clock func() time.Time
 
 	mu     sync.Mutex
-	sum    store.Stats // guarded by mu: of all parts
-	err    error       // guarded by mu
-	readAt time.Time   // guarded by mu
+	sum    report.Stats // guarded by mu: of all parts
+	err    error        // guarded by mu
+	readAt time.Time    // guarded by mu
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -61,7 +62,7 @@ var (
 )
 
 // read reads and adds up all parts, unless that was done just now.
-func (n *queueNumbers) read() (store.Stats, error) {
+func (n *queueNumbers) read() (report.Stats, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if age := n.clock().Sub(n.readAt); age >= 0 && age < fresh {
@@ -69,16 +70,16 @@ func (n *queueNumbers) read() (store.Stats, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	parts := make([]store.Stats, len(n.queue.Parts))
+	parts := make([]report.Stats, len(n.queue.Parts))
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.SetLimit(atOnce)
 	for i, part := range n.queue.Parts {
 		reading.Go(func() (err error) {
-			parts[i], err = part.Report().Stats(ctx)
+			parts[i], err = report.Of(part).Stats(ctx)
 			return err
 		})
 	}
-	n.err, n.readAt, n.sum = reading.Wait(), n.clock(), store.Stats{}
+	n.err, n.readAt, n.sum = reading.Wait(), n.clock(), report.Stats{}
 	if n.err != nil {
 		return n.sum, n.err // numbers of some parts alone would pass for those of the queue
 	}

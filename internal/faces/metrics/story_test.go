@@ -20,6 +20,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -69,8 +70,10 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	s.rounds = [2]*metrics.Loop{s.Loop(name, "dispatcher"), s.Loop(name, "poller")}
 	attempts := 0
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
-	s.dispatcher = testkit.Got(dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
-	s.poller = testkit.Got(poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}))(t)
+	rooms := dispatcher.RoomsOf(queue.Store)
+	rooms.Store = measured{queue.Store, s.rounds[0]}
+	s.dispatcher = testkit.Got(dispatcher.New(rooms, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
+	s.poller = testkit.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p"}))(t)
 	return s
 }
 
@@ -149,7 +152,7 @@ func (s *story) tell() {
 	}
 	picks, err := domain.ParseSelector("uid=m4")
 	if err == nil {
-		err = s.Store.Fleet().PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
+		err = flow.Of(s.Store).PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
 	}
 	must(s.t, err)
 	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context()))) // they are saved, and due
@@ -168,7 +171,7 @@ func (s *story) tell() {
 	s.work()
 	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
 	s.work()
-	must(s.t, testkit.Only(s.Store.Fleet().OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())))
+	must(s.t, testkit.Only(flow.Of(s.Store).OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())))
 	s.Clock.Turn(2 * time.Hour)
 	s.work()
 	s.Clock.Turn(7 * time.Second)

@@ -102,7 +102,7 @@ func (b *bench) after(wait time.Duration) {
 // unread is how many entries no notifier has acknowledged.
 func (b *bench) unread() int {
 	b.t.Helper()
-	must(b.t, testkit.Only(b.Store.TrimOutbox(b.t.Context())))
+	must(b.t, testkit.Only(outbox.Of(b.Store).TrimOutbox(b.t.Context())))
 	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox).Val())
 }
 

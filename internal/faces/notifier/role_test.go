@@ -39,7 +39,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 		t.Errorf("%d entries are left for the foreign program, want one", n)
 	}
 	must(t, foreign.XAck(t.Context(), key, "billing", streams[0].Messages[0].ID).Err())
-	must(t, testkit.Only(users.Store(t, acl.Dispatcher).TrimOutbox(t.Context())))
+	must(t, testkit.Only(outbox.Of(users.Store(t, acl.Dispatcher)).TrimOutbox(t.Context())))
 	left := b.Redis.XLen(t.Context(), key).Val()
 	failIf(t, left != 0, "%d entries are left", left)
 	must(t, b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered, `{"channel":"all","recipient":"all","notices":["{}"]}`).Err())

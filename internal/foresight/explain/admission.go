@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/remedy"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -230,7 +230,7 @@ func (s *Explanation) limit(limit *model.Limit) string {
 }
 
 // OpenedText tells when a circuit opened, and why.
-func OpenedText(c *store.KeyCircuit, when func(time.Time) string) string {
+func OpenedText(c *flow.KeyCircuit, when func(time.Time) string) string {
 	text := "It opened at " + when(c.OpenedAt)
 	if c.By != "" {
 		return join("It was opened by "+c.By+" at "+when(c.OpenedAt)+".", quote("Reason", c.Reason))

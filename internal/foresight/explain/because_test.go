@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -38,19 +39,19 @@ func gated(t *testing.T, server *testkit.Server) *fixture.Queue {
 		t.Helper()
 		must(t, err)
 	}
-	d, err := dispatcher.New(q.Store, dispatcher.Config{Clock: q.Clock.Now})
+	d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Clock: q.Clock.Now})
 	ok(err)
-	p, err := poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1", Clock: q.Clock.Now})
 	ok(err)
 	shut, err := schedule.ParseCalendar(map[string]any{"name": "shut", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": "3h"})
 	ok(err)
 	ctx := t.Context()
-	ok(q.Store.Fleet().PutCalendar(ctx, shut, q.Clock.Now()))
+	ok(flow.Of(q.Store).PutCalendar(ctx, shut, q.Clock.Now()))
 	held, err := model.ParseSelector("uid=held")
 	ok(err)
-	ok(q.Store.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Selector: held, Since: q.Clock.Now(), By: "ann", Reason: "moving"}))
-	ok(q.Store.Fleet().PutLimit(ctx, &model.Limit{Name: "tenant=t1", Running: 1, Since: q.Clock.Now()}, q.Clock.Now()))
-	_, err = q.Store.Fleet().OpenCircuit(ctx, "tenant=t2", "bob", "down", q.Clock.Now().Add(time.Hour), q.Clock.Now())
+	ok(flow.Of(q.Store).PutHold(ctx, &model.Hold{ID: "h1", Selector: held, Since: q.Clock.Now(), By: "ann", Reason: "moving"}))
+	ok(flow.Of(q.Store).PutLimit(ctx, &model.Limit{Name: "tenant=t1", Running: 1, Since: q.Clock.Now()}, q.Clock.Now()))
+	_, err = flow.Of(q.Store).OpenCircuit(ctx, "tenant=t2", "bob", "down", q.Clock.Now().Add(time.Hour), q.Clock.Now())
 	ok(err)
 	limited := `"policy":{"timeout":"1h","limits":[{"key":"{label.tenant}","running":9}],"circuit":{"key":"{label.tenant}","open_after":"1 of 1","on":["http_5xx"],"probe":"1h"}}`
 	q.Command(`{"type":"put","uid":"held","timezone":"Europe/Berlin","rrule":"every day at 6 AM","refresh":"now"}`,

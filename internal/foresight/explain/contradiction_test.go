@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -19,15 +19,15 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 		failIf(t, !e.m.Parked(), "expected a parked model, found %+v", e.m.State)
 		return e
 	}
-	circuit := parkedBy(cut, open(store.KeyCircuit{CircuitState: probeAt("06:40"), Recent: "011"}))
-	circuit.admission.Circuit = &store.KeyCircuit{}
+	circuit := parkedBy(cut, open(flow.KeyCircuit{CircuitState: probeAt("06:40"), Recent: "011"}))
+	circuit.admission.Circuit = &flow.KeyCircuit{}
 	limit := parkedBy(limited, full)
 	limit.admission.Rooms.Keys["tenant=t1"].Running = 0
 	rate := parkedBy(limited, full)
 	rate.admission.Rooms.Keys["tenant=t1"] = &model.LimiterState{Slots: model.Slots{Closed: at("06:40")}}
 	explained := func(s situation) *Explanation { return s.explanation(t) }
 	opened := explained(situation{definition: cut, steps: once, now: "06:06"})
-	opened.admission.Circuit = &store.KeyCircuit{Key: "tenant=t1", CircuitState: model.CircuitState{OpenedAt: at("06:05"), ProbeAt: at("07:00")}, Recent: "011"}
+	opened.admission.Circuit = &flow.KeyCircuit{Key: "tenant=t1", CircuitState: model.CircuitState{OpenedAt: at("06:05"), ProbeAt: at("07:00")}, Recent: "011"}
 	opened.admission.Rooms.Learn(model.Limiters{Circuits: map[string]*model.CircuitState{"tenant=t1": &opened.admission.Circuit.CircuitState}})
 	opened.Forecast, opened.Gate = opened.admission.Gates.Forecast(opened.m, &opened.admission.Rooms, opened.Now)
 	for name, row := range map[string]struct {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
@@ -30,7 +31,7 @@ type Explanation struct {
 	face      remedy.Face
 	place     report.QueuePosition // of a queued attempt
 	alike     report.FailureGroup  // by which the model is failing
-	admission store.Admission
+	admission flow.Admission
 }
 
 // Read reads all that is told of a model that must be stored.
@@ -44,7 +45,7 @@ func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, err
 	}
 	record := found.Record
 	s := &Explanation{Shown: found, Attempts: attempts, m: &record.Model, zone: ZoneOf(&record.Model)}
-	if s.admission, err = part.Report().Admission(ctx, s.m, s.Now); err != nil {
+	if s.admission, err = flow.Inspect(part).Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
 	s.Forecast, s.Gate = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -62,7 +62,7 @@ func drawn(t *testing.T, rng *rand.Rand) (l *life, now time.Time, told string) {
 	}
 	key.Running = rng.IntN(3) // those of the steps have ended
 	if rng.IntN(3) == 0 {
-		circuit := &store.KeyCircuit{Key: "tenant=t1", Recent: "011", CircuitState: model.CircuitState{OpenedAt: at("05:58"), ProbeAt: now.Add(time.Duration(rng.IntN(90)-30) * time.Minute)}}
+		circuit := &flow.KeyCircuit{Key: "tenant=t1", Recent: "011", CircuitState: model.CircuitState{OpenedAt: at("05:58"), ProbeAt: now.Add(time.Duration(rng.IntN(90)-30) * time.Minute)}}
 		if rng.IntN(3) == 0 {
 			circuit.Probe = "tbl_2"
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -40,7 +41,7 @@ func ReadModel(ctx context.Context, store *store.Store, uid string) (Shown, erro
 	if len(found) == 0 {
 		return Shown{}, fmt.Errorf("%s: %w", uid, ErrUnknownModel)
 	}
-	r, rejected, err := store.Fleet().RejectionAbout(ctx, uid)
+	r, rejected, err := outbox.Of(store).RejectionAbout(ctx, uid)
 	if rejected {
 		found[0].Rejection = &Rejection{r.ID(), r.At, r.Source, r.Reason}
 	}
@@ -106,7 +107,7 @@ func ReadPast(ctx context.Context, store *store.Store, uid string) (Shown, []mod
 	if err != nil {
 		return Shown{}, nil, err
 	}
-	attempts, err := store.Report().History(ctx, uid)
+	attempts, err := report.Of(store).History(ctx, uid)
 	return found, attempts, err
 }
 

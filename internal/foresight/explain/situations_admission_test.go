@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -34,7 +34,7 @@ func full(w *world) {
 	w.turn = [2]int64{1, 2}
 }
 
-func open(circuit store.KeyCircuit) func(*world) {
+func open(circuit flow.KeyCircuit) func(*world) {
 	return func(w *world) {
 		circuit.Key, circuit.OpenedAt = "tenant=t1", at("05:58")
 		w.circuit = &circuit
@@ -53,10 +53,10 @@ var stopping = []situation{
 	{"calendar closed later", atSixAnd16 + `,"policy":{"timeout":"1h","closed":["nightly"]}`, "", "04:30", closed, nil},
 	{"limit full", limited, "06:00 start", "06:30", full, nil},
 	{"limit full now", limited, "", "05:30", full, nil},
-	{"circuit open", cut, "06:00 start", "06:01", open(store.KeyCircuit{CircuitState: probeAt("06:03"), Recent: "011"}), nil},
-	{"another probes", cut, "06:00 start", "06:04", open(store.KeyCircuit{CircuitState: model.CircuitState{ProbeAt: at("06:03"), Probe: "tbl_2"}, Recent: "011"}), nil},
-	{"it probes", cut, "06:03 start | 06:03 taken", "06:04", open(store.KeyCircuit{CircuitState: probeAt("06:03"), Recent: "011"}), nil},
-	{"opened by hand", cut, "06:00 start", "06:01", open(store.KeyCircuit{CircuitState: probeAt("07:00"), By: "bob", Reason: "their proxy"}), nil},
+	{"circuit open", cut, "06:00 start", "06:01", open(flow.KeyCircuit{CircuitState: probeAt("06:03"), Recent: "011"}), nil},
+	{"another probes", cut, "06:00 start", "06:04", open(flow.KeyCircuit{CircuitState: model.CircuitState{ProbeAt: at("06:03"), Probe: "tbl_2"}, Recent: "011"}), nil},
+	{"it probes", cut, "06:03 start | 06:03 taken", "06:04", open(flow.KeyCircuit{CircuitState: probeAt("06:03"), Recent: "011"}), nil},
+	{"opened by hand", cut, "06:00 start", "06:01", open(flow.KeyCircuit{CircuitState: probeAt("07:00"), By: "bob", Reason: "their proxy"}), nil},
 	{"queue circuit open", banner, twice, "06:21", func(w *world) { w.queue = model.QueueCircuit{On: true, Open: true} }, nil},
 }
 

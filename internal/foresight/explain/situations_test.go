@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -43,7 +44,7 @@ type situation struct {
 type world struct {
 	gates    model.Blockers
 	limiters model.Limiters
-	circuit  *store.KeyCircuit
+	circuit  *flow.KeyCircuit
 	place    report.QueuePosition
 	turn     [2]int64 // its place among those that wait for its gate, of so many
 	alike    int64    // models that fail by the same fingerprint
@@ -256,7 +257,7 @@ func (l *life) explain(now time.Time) *Explanation {
 		Shown: Shown{Record: record, Status: status, Now: now, Liveness: l.w.liveness, Rejection: l.w.rejected}, Attempts: l.attempts, m: m, zone: cmp.Or(l.w.shown, ZoneOf(m)),
 		place: l.w.place, alike: report.FailureGroup{Models: l.w.alike},
 	}
-	e.admission = store.Admission{Gates: l.w.gates, Limits: l.w.gates.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}
+	e.admission = flow.Admission{Gates: l.w.gates, Limits: l.w.gates.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}
 	e.Forecast, e.Gate = l.w.gates.Forecast(m, &e.admission.Rooms, now)
 	return e
 }

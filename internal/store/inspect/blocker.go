@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -24,19 +26,19 @@ type BlockerState struct {
 // BlockerState reads a gate at now.
 func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Time) (BlockerState, error) {
 	kind, name := gate.Split()
-	pipe := s.Clients.Read.TxPipeline()
-	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates, string(gate))
+	pipe := s.store.Clients.Read.TxPipeline()
+	parked, score := pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.store.Keys.Gates, string(gate))
 	var text, slots *goredis.StringCmd
 	var circuit *goredis.SliceCmd
 	switch kind {
 	case model.BlockerHold:
-		text = pipe.HGet(ctx, s.Keys.Holds, name)
+		text = pipe.HGet(ctx, s.store.Keys.Holds, name)
 	case model.BlockerCalendar:
-		text = pipe.HGet(ctx, s.Keys.Calendars, name)
+		text = pipe.HGet(ctx, s.store.Keys.Calendars, name)
 	case model.BlockerLimit:
-		slots = pipe.Get(ctx, s.Keys.Rate(name))
+		slots = pipe.Get(ctx, s.store.Keys.Rate(name))
 	case model.BlockerCircuit:
-		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), store.CircuitFields...)
+		circuit = pipe.HMGet(ctx, s.store.Keys.Circuit(name), store.CircuitFields...)
 	}
 	err := redis.ExecReads(ctx, pipe)
 	state := BlockerState{Parked: parked.Val(), Listed: score.Err() == nil, Opens: now}
@@ -73,16 +75,27 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 
 // RecheckBlocker lets a dispatcher look at a gate at now.
 func (s Part) RecheckBlocker(ctx context.Context, gate model.Blocker, now time.Time) error {
-	err := s.Clients.Write.ZAdd(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
+	err := s.store.Clients.Write.ZAdd(ctx, s.store.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
 	return redis.Wrap(err, "let a dispatcher look at a gate")
 }
 
 // OldestRecheck is the gate at which a dispatcher was to look first; false: there is none.
 func (s Part) OldestRecheck(ctx context.Context) (gate model.Blocker, at time.Time, found bool, err error) {
-	first, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Gates, 0, 0).Result()
+	first, err := s.store.Clients.Read.ZRangeWithScores(ctx, s.store.Keys.Gates, 0, 0).Result()
 	if err != nil || len(first) == 0 {
 		return "", at, false, redis.Wrap(err, "read when gates are looked at")
 	}
 	name, _ := first[0].Member.(string)
 	return model.Blocker(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil
+}
+
+// LacksCalendar reports whether a policy names a calendar that is not stored, at one instant.
+func (s Part) LacksCalendar(ctx context.Context, policyName, calendar string) (bool, error) {
+	pipe := s.store.Clients.Read.TxPipeline()
+	text, stored := pipe.HGet(ctx, s.store.Keys.Policies, policyName), pipe.HExists(ctx, s.store.Keys.Calendars, calendar)
+	if err := redis.ExecReads(ctx, pipe); err != nil {
+		return false, fmt.Errorf("read the calendars of a policy: %w", err)
+	}
+	p, err := s.store.Report().ParsePolicy(text.Val())
+	return err == nil && !stored.Val() && slices.Contains(p.Closed, calendar), nil
 }

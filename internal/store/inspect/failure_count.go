@@ -16,9 +16,9 @@ import (
 func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	failing, _ := model.ParseSelector("status=failing") // it always parses, and no other model has a fingerprint
-	err := s.Report().EachSelected(ctx, failing, func(uids []string) error {
-		ids, err := redis.ReadEach(ctx, s.Clients.Read, "read the fingerprints of models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
-			return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError)
+	err := s.store.Report().EachSelected(ctx, failing, func(uids []string) error {
+		ids, err := redis.ReadEach(ctx, s.store.Clients.Read, "read the fingerprints of models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
+			return pipe.HGet(ctx, s.store.Keys.Model(uid), store.FieldError)
 		})
 		for _, id := range ids {
 			if id != "" && fingerprint.ValidateID(id) == nil {
@@ -41,13 +41,13 @@ type ErrorCount struct {
 
 // ErrorCounts reads the counts of these fingerprints, in their order.
 func (s Part) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
-	return s.errorCounts(ctx, s.Clients.Read.Pipeline(), ids)
+	return s.errorCounts(ctx, s.store.Clients.Read.Pipeline(), ids)
 }
 
 func (s Part) errorCounts(ctx context.Context, pipe goredis.Pipeliner, ids []string) ([]ErrorCount, error) {
-	scores := redis.Map(ids, func(id string) *goredis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
-	changes := redis.Map(ids, func(id string) *goredis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
-	ttls := redis.Map(ids, func(id string) *goredis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
+	scores := redis.Map(ids, func(id string) *goredis.FloatCmd { return pipe.ZScore(ctx, s.store.Keys.Errors, id) })
+	changes := redis.Map(ids, func(id string) *goredis.SliceCmd { return pipe.HMGet(ctx, s.store.Keys.Error(id), "began", "ended") })
+	ttls := redis.Map(ids, func(id string) *goredis.DurationCmd { return pipe.TTL(ctx, s.store.Keys.Error(id)) })
 	err := redis.ExecReads(ctx, pipe)
 	counts := make([]ErrorCount, len(ids))
 	for i, id := range ids {
@@ -65,8 +65,8 @@ func (c ErrorCount) Agrees(models int64) bool {
 // RecountError writes down how many models are failing by a fingerprint; false: a model has begun or ceased to since the count was read, and
 // nothing changes.
 func (s Part) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
-	errors, past, known := s.Keys.Errors, s.Keys.PastErrors, s.Keys.Error(was.ID)
-	written, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
+	errors, past, known := s.store.Keys.Errors, s.store.Keys.PastErrors, s.store.Keys.Error(was.ID)
+	written, err := s.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		is, err := s.errorCounts(ctx, tx.Pipeline(), []string{was.ID})
 		return err == nil && is[0] == was, err
 	}, func(pipe goredis.Pipeliner) {

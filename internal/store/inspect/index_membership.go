@@ -53,9 +53,9 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 		}
 	}
 	for chunk := range slices.Chunk(all, redis.ScanCount) {
-		pipe := s.Clients.Read.Pipeline()
+		pipe := s.store.Clients.Read.Pipeline()
 		replies := redis.Map(chunk, func(one asked) *goredis.Cmd {
-			return sendMembership(ctx, pipe, s.Keys.Index(one.Index), one.Scored(), one.uid)
+			return sendMembership(ctx, pipe, s.store.Keys.Index(one.Index), one.Scored(), one.uid)
 		})
 		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return fmt.Errorf("read indexes: %w", err)
@@ -91,8 +91,8 @@ func (c *Inspection) place(index store.Index) *IndexMembership {
 // Orphans picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
 // what is picked is to be read again.
 func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
-	said, err := redis.ReadEach(ctx, s.Clients.Read, "read what models say of an index", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
-		return pipe.HGet(ctx, s.Keys.Model(uid), index.Field())
+	said, err := redis.ReadEach(ctx, s.store.Clients.Read, "read what models say of an index", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
+		return pipe.HGet(ctx, s.store.Keys.Model(uid), index.Field())
 	})
 	for i, uid := range uids {
 		if err == nil && !index.Said(said[i]) {

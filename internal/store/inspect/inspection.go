@@ -41,12 +41,14 @@ type Membership struct {
 }
 
 // At reports whether the uid stands in the set with exactly this time.
-func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at.UnixMilli()) }
+func (s Membership) At(at time.Time) bool {
+	return s.In && s.Score == float64(at.UnixMilli())
+}
 
 // Inspect reads at most store.ScanCount models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read
 // again with InspectAtomically.
 func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
-	all, err := s.inspect(ctx, uids, s.Clients.Read.Pipeline(), nil)
+	all, err := s.inspect(ctx, uids, s.store.Clients.Read.Pipeline(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error)
 func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...store.Index) ([]*Inspection, error) {
 	all := make([]*Inspection, 0, len(uids))
 	for chunk := range slices.Chunk(uids, store.AtomicBatch) {
-		before, err := s.inspect(ctx, chunk, s.Clients.Read.Pipeline(), nil)
+		before, err := s.inspect(ctx, chunk, s.store.Clients.Read.Pipeline(), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +70,7 @@ func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...st
 				asked[chunk[i]] = append(asked[chunk[i]], standing.Index)
 			}
 		}
-		inspections, err := s.inspect(ctx, chunk, s.Clients.Read.TxPipeline(), asked)
+		inspections, err := s.inspect(ctx, chunk, s.store.Clients.Read.TxPipeline(), asked)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +86,7 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe goredis.Pipeliner
 	}
 	reads := redis.Map(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
 	members := redis.Map(uids, func(uid string) any { return uid })
-	places := redis.Map(s.Keys.ScoreSets(), func(key string) *goredis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
+	places := redis.Map(s.store.Keys.ScoreSets(), func(key string) *goredis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
@@ -97,7 +99,7 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe goredis.Pipeliner
 
 // sendInspection asks for all of a model; read makes an inspection of the replies.
 func (s Part) sendInspection(ctx context.Context, uid string, pipe goredis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
-	k, m := &s.Keys, new(Inspection)
+	k, m := &s.store.Keys, new(Inspection)
 	hash, payload := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid))
 	var history *goredis.IntCmd
 	if asked != nil {
@@ -112,7 +114,7 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe goredis.Pipel
 			m.Record.Broken, m.Record.Exists = true, true
 		}
 		m.Field, m.Record.Fault = m.Record.Fault, ""
-		m.Record.ReplyTo, m.Record.Wire = s.Fleet().ReplyTo(), s.Wire()
+		m.Record.ReplyTo, m.Record.Wire = s.store.Fleet().ReplyTo(), s.store.Wire()
 		if m.Record.Payload, err = payload.Result(); err != nil && !redis.Missing(err) {
 			m.PayloadBroken = err.Error()
 		}
@@ -162,7 +164,7 @@ func readMembership(reply *goredis.Cmd, at int) Membership {
 // resolveInspections puts policy and schedule in force and notes what cannot be.
 func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection) error {
 	records := redis.Map(inspections, func(c *Inspection) *store.Record { return c.Record })
-	policies, err := s.Policies(ctx, store.PolicyNames(slices.Values(records)))
+	policies, err := s.store.Policies(ctx, store.PolicyNames(slices.Values(records)))
 	if err != nil && !goredis.HasErrorPrefix(err, "WRONGTYPE") {
 		return err
 	}
@@ -171,7 +173,7 @@ func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection)
 		if c.PolicyMissing = !found; !found {
 			p = policy.Default()
 		}
-		if err := c.Record.Resolve(p, s.Schedules.Get); err != nil {
+		if err := c.Record.Resolve(p, s.store.Schedules.Get); err != nil {
 			c.Schedule = err.Error()
 		}
 	}
@@ -180,12 +182,12 @@ func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection)
 
 // LacksPolicy reports whether a model names a policy that is not stored or cannot be read, at one instant.
 func (s Part) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
-	pipe := s.Clients.Read.TxPipeline()
-	named, text := pipe.HGet(ctx, s.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.Keys.Policies, name)
+	pipe := s.store.Clients.Read.TxPipeline()
+	named, text := pipe.HGet(ctx, s.store.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.store.Keys.Policies, name)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the policy of a model: %w", err)
 	}
-	_, err := s.Report().ParsePolicy(text.Val()) // none is an empty text, which cannot be read either
+	_, err := s.store.Report().ParsePolicy(text.Val()) // none is an empty text, which cannot be read either
 	return named.Val() == name && err != nil, nil
 }
 
@@ -209,11 +211,13 @@ func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	keys := redis.Map(uids, s.Keys.Model)
-	if found, err := s.Clients.Read.Exists(ctx, keys...).Result(); err != nil || found == int64(len(keys)) {
+	keys := redis.Map(uids, s.store.Keys.Model)
+	if found, err := s.store.Clients.Read.Exists(ctx, keys...).Result(); err != nil || found == int64(len(keys)) {
 		return nil, redis.Wrap(err, "look for models")
 	}
-	exist, err := redis.ReadEach(ctx, s.Clients.Read, "look for models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
+	exist, err := redis.ReadEach(ctx, s.store.Clients.Read, "look for models", uids, func(pipe goredis.Pipeliner, uid string) *goredis.IntCmd {
+		return pipe.Exists(ctx, s.store.Keys.Model(uid))
+	})
 	for i, uid := range uids {
 		if err == nil && exist[i] == 0 {
 			without = append(without, uid)
@@ -225,7 +229,7 @@ func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string
 // OwnedList reads how long a claimed or taken list is, and the last heartbeat of its owner in the set of pollers or workers, both at one instant;
 // false: the owner is not known.
 func (s Part) OwnedList(ctx context.Context, list, owners, owner string) (entries int64, heartbeat time.Time, known bool, err error) {
-	pipe := s.Clients.Read.TxPipeline()
+	pipe := s.store.Clients.Read.TxPipeline()
 	length, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
 	err = redis.Wrap(redis.ExecReads(ctx, pipe), fmt.Sprintf("read the list of %q", owner))
 	// A set of owners that cannot be read tells nothing about this one.

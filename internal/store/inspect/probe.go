@@ -15,8 +15,8 @@ import (
 // LostProbes picks the circuits, by their keys, whose probe no running attempt makes, with the uids of those probes. Circuit and model are read
 // one after the other; DropProbe looks at both at once.
 func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]string, err error) {
-	probes, err := redis.ReadEach(ctx, s.Clients.Read, "read probes", keys, func(pipe goredis.Pipeliner, key string) *goredis.StringCmd {
-		return pipe.HGet(ctx, s.Keys.Circuit(key), "probe")
+	probes, err := redis.ReadEach(ctx, s.store.Clients.Read, "read probes", keys, func(pipe goredis.Pipeliner, key string) *goredis.StringCmd {
+		return pipe.HGet(ctx, s.store.Keys.Circuit(key), "probe")
 	})
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]st
 	lost = map[string]string{}
 	for i, key := range keys {
 		if uid := probes[i]; uid != "" {
-			is, err := s.probes(ctx, s.Clients.Read.TxPipeline(), uid, key)
+			is, err := s.probes(ctx, s.store.Clients.Read.TxPipeline(), uid, key)
 			if err != nil {
 				return nil, err
 			}
@@ -38,7 +38,7 @@ func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]st
 
 // probes reports whether a model makes the probe of a circuit, or makes it no more.
 func (s Part) probes(ctx context.Context, pipe goredis.Pipeliner, uid, key string) (bool, error) {
-	probe, counted := pipe.HGet(ctx, s.Keys.Circuit(key), "probe"), pipe.HGet(ctx, s.Keys.Model(uid), "counted_by")
+	probe, counted := pipe.HGet(ctx, s.store.Keys.Circuit(key), "probe"), pipe.HGet(ctx, s.store.Keys.Model(uid), "counted_by")
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the probe of a circuit: %w", err)
 	}
@@ -49,12 +49,12 @@ func (s Part) probes(ctx context.Context, pipe goredis.Pipeliner, uid, key strin
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.
 func (s Part) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
 	gate := goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerCircuit, key))}
-	dropped, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
+	dropped, err := s.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		is, err := s.probes(ctx, tx.Pipeline(), uid, key)
 		return !is, err
 	}, func(pipe goredis.Pipeliner) {
-		pipe.HDel(ctx, s.Keys.Circuit(key), "probe")
-		pipe.ZAddXX(ctx, s.Keys.Gates, gate)
-	}, s.Keys.Circuit(key), s.Keys.Model(uid))
+		pipe.HDel(ctx, s.store.Keys.Circuit(key), "probe")
+		pipe.ZAddXX(ctx, s.store.Keys.Gates, gate)
+	}, s.store.Keys.Circuit(key), s.store.Keys.Model(uid))
 	return dropped, redis.Wrap(err, "drop the probe of a circuit")
 }

@@ -31,11 +31,11 @@ func commandsBeside(b *testing.B, command string, beside int) {
 	const commands = 1000
 	ctx := context.Background()
 	q := fixture.Live(b, testkit.Redis(b))
-	p, err := poller.New(q.Store, poller.Config{Owner: "p"})
+	p, err := poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := dispatcher.New(q.Store, dispatcher.Config{MaxQueued: beside + 2*commands})
+	d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{MaxQueued: beside + 2*commands})
 	if err != nil {
 		b.Fatal(err)
 	}

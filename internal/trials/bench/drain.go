@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -64,7 +65,7 @@ func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
 }
 
 func (b *Bench) successes(ctx context.Context) (int, error) {
-	stats, err := b.Store.Report().Stats(ctx)
+	stats, err := report.Of(b.Store).Stats(ctx)
 	return int(stats.Counters[string(model.EventSuccess)]), err
 }
 

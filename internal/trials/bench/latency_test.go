@@ -36,7 +36,7 @@ func onEach(b *testing.B, measure func(q *queue)) {
 	for name, server := range servers {
 		b.Run(name, func(b *testing.B) {
 			q := &queue{fixture.Live(b, server(b)), b}
-			d, err := dispatcher.New(q.Store, dispatcher.Config{})
+			d, err := dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{})
 			if err != nil {
 				b.Fatal(err)
 			}

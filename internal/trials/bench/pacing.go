@@ -152,7 +152,7 @@ func (b *Bench) Paced(ctx context.Context, plan Plan, first int) (late Lateness,
 		err = errors.Join(err, stopErr)
 	}()
 	if err := await(ctx, nil, func() (bool, error) { // until a dispatcher and a poller have given a heartbeat
-		stats, err := b.Store.Report().Stats(ctx)
+		stats, err := report.Of(b.Store).Stats(ctx)
 		return stats.Living[model.RoleDispatcher] > 0 && stats.Living[model.RolePoller] > 0, err
 	}); err != nil {
 		return late, err

@@ -111,8 +111,8 @@ func TestAWorkerWithoutARedisSaysWhereItLooksAndEndsWhenItIsAsked(t *testing.T) 
 // startDaemons runs a dispatcher and a poller, each as its own user, until the test ends.
 func startDaemons(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	d := testkit.Got(dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(users.Store(t, acl.Poller), poller.Config{}))(t)
+	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(users.Store(t, acl.Dispatcher)), dispatcher.Config{}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(users.Store(t, acl.Poller)), poller.Config{}))(t)
 	testkit.Run(t, d.Run, p.Run)
 }
 

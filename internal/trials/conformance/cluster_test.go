@@ -135,7 +135,7 @@ func TestAnApplicationSavesAndRunsModelsOnACluster(t *testing.T) {
 		long.Only(t)
 		t.Parallel()
 		q := fixture.Live(t, testkit.Cluster(t))
-		p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
+		p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 		testkit.Run(t, p.Run)
 		output, err := example(t, language, "application", "REDIS_URL="+q.Server.URL, "REFRESHD_QUEUE={"+store.DefaultQueue+"}").CombinedOutput()
 		diff := cmp.Diff(told, string(output))

@@ -184,7 +184,7 @@ func TestANodeApplicationIsAnsweredThoughItsConnectionsFallSilent(t *testing.T) 
 	long.Only(t)
 	t.Parallel()
 	q := fixture.Live(t, testkit.Redis(t))
-	p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
+	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 	testkit.Run(t, p.Run)
 	g, gates := newGag(t, q.Server.Addr), t.TempDir()
 	const saves = `const { existsSync } = require("fs"); const { Client } = require("refreshd.js"); const shop = new Client();

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -184,8 +185,8 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 	inLanguages(t, []string{"python", "node", "php", "bash"}, func(t *testing.T, language string) {
 		onEachAndACluster(t, func(t *testing.T, s *testkit.Server) {
 			q := fixture.Live(t, s)
-			d := testkit.Got(dispatcher.New(q.Store, dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
-			p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
+			d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
+			p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 			testkit.Run(t, d.Run, p.Run)
 			app := testkit.Got(client.New(fixture.Open(t, s.URL, store.Config{Queue: q.Store.Keys.Queue}), client.Config{}))(t)
 			startHandler(t, language, publishers[language], s.URL, "REFRESHD_QUEUE="+q.Store.Keys.Queue, "REFRESHD_LOG=1")
@@ -199,7 +200,7 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 				t.Helper()
 				var past []model.Attempt
 				testkit.Eventually(t, uid+" is over", func() bool {
-					past = testkit.Got(q.Store.Report().History(t.Context(), uid))(t)
+					past = testkit.Got(report.Of(q.Store).History(t.Context(), uid))(t)
 					return len(past) > 0
 				})
 				return past[0]

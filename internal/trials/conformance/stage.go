@@ -115,11 +115,11 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 	var running sync.WaitGroup
 	wait = func() { cancel(); running.Wait() }
 	for _, part := range s.queue.Parts {
-		d, err := dispatcher.New(part, dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: s.lease})
+		d, err := dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: s.lease})
 		if err != nil {
 			return wait, err
 		}
-		p, err := poller.New(part, poller.Config{Log: s.config.Log})
+		p, err := poller.New(poller.RoomsOf(part), poller.Config{Log: s.config.Log})
 		if err != nil {
 			return wait, err
 		}
@@ -285,7 +285,7 @@ func (s *stage) inLine(ctx context.Context) map[string]int {
 
 func (s *stage) counter(ctx context.Context, names ...string) (sum int64) {
 	for _, part := range s.queue.Parts {
-		stats, err := part.Report().Stats(ctx)
+		stats, err := report.Of(part).Stats(ctx)
 		s.fail(err)
 		for _, name := range names {
 			sum += stats.Counters[name]

@@ -145,7 +145,7 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 }
 
 func (p *progress) look(ctx context.Context) error {
-	stats, err := p.store.Report().Stats(ctx)
+	stats, err := report.Of(p.store).Stats(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (p *progress) look(ctx context.Context) error {
 
 // conclude prints what was seen and counted, and returns what is missing of it; without a time limit nothing is.
 func (p *progress) conclude(ctx context.Context, life time.Duration) error {
-	stats, err := p.store.Report().Stats(ctx)
+	stats, err := report.Of(p.store).Stats(ctx)
 	if err != nil {
 		return err
 	}

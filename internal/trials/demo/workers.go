@@ -15,11 +15,11 @@ import (
 type daemons map[string]func(context.Context) error
 
 func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
-	d, err := dispatcher.New(s.daemon, dispatcher.Config{Log: log})
+	d, err := dispatcher.New(dispatcher.RoomsOf(s.daemon), dispatcher.Config{Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := poller.New(s.daemon, poller.Config{Log: log})
+	p, err := poller.New(poller.RoomsOf(s.daemon), poller.Config{Log: log})
 	if err != nil {
 		return nil, nil, err
 	}

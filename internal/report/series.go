@@ -1,4 +1,4 @@
-package store
+package report
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -143,24 +144,24 @@ func fold(fields map[string]string, now time.Time) (folded map[string]string, go
 }
 
 // NoteSample notes once a minute what the part has counted and what it holds. Whoever comes first notes it.
-func (s *Store) NoteSample(ctx context.Context, now time.Time) error {
+func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 	minute := now.UTC().Format(sampleLayout)
-	fields, err := s.Clients.Read.HGetAll(ctx, s.Keys.Hours).Result()
+	fields, err := r.store.Clients.Read.HGetAll(ctx, r.store.Keys.Hours).Result()
 	folded, gone := fold(fields, now)
 	if _, noted := fields[minute]; noted && len(gone) == 0 || err != nil {
 		return redis.Wrap(err, "note a sample")
 	}
-	stats, err := s.Report().Stats(ctx)
+	stats, err := r.Stats(ctx)
 	if _, misfit := redis.WrongType(err); err != nil && !misfit {
 		return err
 	}
-	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
-		pipe.HSetNX(ctx, s.Keys.Hours, minute, stats.Sample().String())
+	_, err = r.store.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
+		pipe.HSetNX(ctx, r.store.Keys.Hours, minute, stats.Sample().String())
 		if len(folded) > 0 {
-			pipe.HSet(ctx, s.Keys.Hours, folded)
+			pipe.HSet(ctx, r.store.Keys.Hours, folded)
 		}
 		if len(gone) > 0 {
-			pipe.HDel(ctx, s.Keys.Hours, gone...)
+			pipe.HDel(ctx, r.store.Keys.Hours, gone...)
 		}
 		return nil
 	})
@@ -169,9 +170,9 @@ func (s *Store) NoteSample(ctx context.Context, now time.Time) error {
 
 // Samples reads what NoteSample has noted in all parts, the oldest first: every minute of an hour, before that every hour of some days, and every day. What
 // some part has missed is left out. A key of another type holds none.
-func (q QueueReport) Samples(ctx context.Context) (all []Sample, err error) {
+func (q Queue) Samples(ctx context.Context) (all []Sample, err error) {
 	sums, parts := map[time.Time]Sample{}, map[time.Time]int{}
-	err = q.queue.Each(func(part *Store) error {
+	err = q.queue.Each(func(part *store.Store) error {
 		fields, err := part.Clients.Read.HGetAll(ctx, part.Keys.Hours).Result()
 		if _, misfit := redis.WrongType(err); err != nil && !misfit {
 			return redis.Wrap(err, "read the samples")

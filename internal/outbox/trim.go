@@ -1,4 +1,4 @@
-package store
+package outbox
 
 import (
 	"context"
@@ -13,20 +13,20 @@ var trimOutbox = redis.LoadScript("trim-outbox.lua")
 
 // TrimOutbox removes from the outbox what all its groups have acknowledged, and what nobody has read in time, of which it returns how many
 // went.
-func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
-	first, err := s.firstUnread(ctx)
+func (o Outbox) TrimOutbox(ctx context.Context) (unread int, err error) {
+	first, err := o.FirstUnread(ctx)
 	if err != nil {
 		return 0, err
 	}
-	keys := []string{s.Keys.Outbox, s.Keys.Stats}
-	unread, err = redis.RunScript(ctx, s.Clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
+	keys := []string{o.store.Keys.Outbox, o.store.Keys.Stats}
+	unread, err = redis.RunScript(ctx, o.store.Clients.Write, trimOutbox, keys, first, o.store.Config.OutboxKeep.Milliseconds(), o.store.Config.OutboxCap).Int()
 	return unread, redis.Wrap(err, "trim the outbox")
 }
 
-// firstUnread is the id of the first entry of the outbox that some group has not acknowledged; empty: there is no group. A group only moves
+// FirstUnread is the id of the first entry of the outbox that some group has not acknowledged; empty: there is no group. A group only moves
 // forward, so that what lies before that may go at any time.
-func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
-	groups, err := s.Clients.Read.XInfoGroups(ctx, s.Keys.Outbox).Result()
+func (o Outbox) FirstUnread(ctx context.Context) (first string, err error) {
+	groups, err := o.store.Clients.Read.XInfoGroups(ctx, o.store.Keys.Outbox).Result()
 	if err != nil {
 		if strings.Contains(err.Error(), "no such key") {
 			err = nil
@@ -38,7 +38,7 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 		n, _ := strconv.ParseUint(sequence, 10, 64) // not an int64: whoever adds an entry by hand may say any
 		unread := ms + "-" + strconv.FormatUint(n+1, 10)
 		if group.Pending > 0 {
-			pending, err := s.Clients.Read.XPending(ctx, s.Keys.Outbox, group.Name).Result()
+			pending, err := o.store.Clients.Read.XPending(ctx, o.store.Keys.Outbox, group.Name).Result()
 			if err != nil {
 				return "", fmt.Errorf("read what is pending in the outbox: %w", err)
 			}

@@ -1,4 +1,4 @@
-package store
+package flow
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -31,17 +32,17 @@ type KeyCircuit struct {
 
 // Circuits reads the circuits of these keys, in their order; without any, of all that have counted anything within a week: it walks over the keys
 // of Redis then.
-func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
+func (f Flow) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
 	if len(names) == 0 {
-		if names, err = s.namesBehind(ctx, "list circuits", s.store.Keys.Circuit("")); err != nil {
+		if names, err = f.namesBehind(ctx, "list circuits", f.store.Keys.Circuit("")); err != nil {
 			return nil, err
 		}
 	}
 	for chunk := range slices.Chunk(names, redis.ScanCount) {
-		pipe := s.store.Clients.Read.Pipeline()
-		hashes := redis.Map(chunk, func(name string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.store.Keys.Circuit(name)) })
+		pipe := f.store.Clients.Read.Pipeline()
+		hashes := redis.Map(chunk, func(name string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, f.store.Keys.Circuit(name)) })
 		parked := redis.Map(chunk, func(name string) *goredis.IntCmd {
-			return pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
+			return pipe.ZCard(ctx, f.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
 		})
 		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read circuits: %w", err)
@@ -57,14 +58,14 @@ func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCir
 
 func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 	return KeyCircuit{
-		Key: name, CircuitState: *ReadCircuit(fields), Recent: fields["recent"], Opened: redis.ParseInt(fields["opened"]), By: fields["by"], Reason: fields["reason"],
+		Key: name, CircuitState: *store.ReadCircuit(fields), Recent: fields["recent"], Opened: redis.ParseInt(fields["opened"]), By: fields["by"], Reason: fields["reason"],
 	}
 }
 
 // namesBehind lists what stands in Redis behind each of these beginnings of keys, in order.
-func (s Fleet) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
+func (f Flow) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
 	for _, prefix := range prefixes {
-		err = cmp.Or(err, s.store.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
+		err = cmp.Or(err, f.store.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
 			for _, key := range keys {
 				names = append(names, strings.TrimPrefix(key, prefix))
 			}
@@ -79,51 +80,51 @@ var turnCircuit = redis.LoadScript("turn-circuit.lua")
 
 // OpenCircuit opens the circuit of a key by hand, with the name of who does it, and why or nothing, until an instant at least: from then on a
 // probe may close it, or what that of the queue has counted since. true: it was closed before, and its opening is told.
-func (s Fleet) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
+func (f Flow) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
 	kept := max(circuitKept, 2*probeAt.Sub(now))
-	return s.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
+	return f.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
 }
 
 // CloseCircuit closes the circuit of a key by hand: what it has counted is forgotten, and its models are let go. false: it was not open.
-func (s Fleet) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
-	return s.turnCircuit(ctx, CircuitClosed, key, by, "", "", circuitKept, now)
+func (f Flow) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
+	return f.turnCircuit(ctx, CircuitClosed, key, by, "", "", circuitKept, now)
 }
 
 // circuitKept is how long a circuit is kept after its last attempt.
 const circuitKept = 7 * 24 * time.Hour
 
-func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
-	keys := []string{s.store.Keys.Circuit(key), s.store.Keys.Gates, s.store.Keys.Stats, s.store.Keys.Journal, s.store.Keys.Outbox, s.store.Keys.Forwarded}
+func (f Flow) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
+	keys := []string{f.store.Keys.Circuit(key), f.store.Keys.Gates, f.store.Keys.Stats, f.store.Keys.Journal, f.store.Keys.Outbox, f.store.Keys.Forwarded}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
 	}
 	gate := string(model.NewBlocker(model.BlockerCircuit, key))
-	changed, err := s.compared(ctx, func(writing context.Context, seen string) (int, error) {
-		opened, err := s.store.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
+	changed, err := f.store.Fleet().Compared(ctx, func(writing context.Context, seen string) (int, error) {
+		opened, err := f.store.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = redis.IgnoreMissing(err); err != nil {
-			return changeNone, err
+			return store.ChangeNone, err
 		}
-		return redis.RunScript(writing, s.store.Clients.Write, turnCircuit, keys, string(to), key, gate, by, redis.Millis(now), model.FormatTime(now),
-			probeAt, keep, s.store.config.JournalCap, reason, seen, opened).Int()
+		return redis.RunScript(writing, f.store.Clients.Write, turnCircuit, keys, string(to), key, gate, by, redis.Millis(now), model.FormatTime(now),
+			probeAt, keep, f.store.Config.JournalCap, reason, seen, opened).Int()
 	})
 	return changed, redis.Wrap(err, "turn a circuit")
 }
 
 // Circuits reads the circuits of these keys from all parts, or those of all keys; open ones first. One that is open in several parts is told as where
 // it opened first.
-func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
-	read := func(part *Store) ([]KeyCircuit, error) { return part.Fleet().Circuits(ctx, keys...) }
-	return SumOf(q.queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
-		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
+func (q Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
+	read := func(part *store.Store) ([]KeyCircuit, error) { return Of(part).Circuits(ctx, keys...) }
+	return store.SumOf(q.queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
+		return cmp.Or(store.TrueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
 	})
 }
 
 // OpenCircuits reads the circuits that are open, that of the queue among them. How much is read does not grow with the models.
-func (q QueueFleet) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
+func (q Queue) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
 	names := []string{model.QueueCircuitKey}
-	err := q.queue.Each(func(part *Store) error {
-		gates, err := part.Fleet().WaitedFor(ctx, maxBlockers)
+	err := q.queue.Each(func(part *store.Store) error {
+		gates, err := Of(part).WaitedFor(ctx, store.MaxBlockers)
 		for _, gate := range gates {
 			if kind, name := gate.Split(); kind == model.BlockerCircuit {
 				names = append(names, name)
@@ -152,9 +153,6 @@ func (c *KeyCircuit) add(other *KeyCircuit) {
 
 var measureCircuit = redis.LoadScript("measure-circuit.lua")
 
-// queueCircuitFields are the fields of the hash <queue>:circuit:queue that a decision depends on.
-var queueCircuitFields = []string{"on", "opened_at", "share", "window_ms", "min"}
-
 // QueueCircuitStatus is the circuit of a queue and what it has counted within its window.
 type QueueCircuitStatus struct {
 	model.QueueCircuit
@@ -174,9 +172,9 @@ const (
 )
 
 // MeasureCircuit opens or closes the circuit of the queue by what was counted within its window, and tells journal and outbox of it.
-func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
-	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox}
-	reply, err := redis.RunScript(ctx, s.Clients.Write, measureCircuit, keys, redis.Millis(now), model.FormatTime(now), s.config.JournalCap).Result()
+func (f Flow) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
+	keys := []string{f.store.Keys.QueueCircuit, f.store.Keys.Stats, f.store.Keys.Journal, f.store.Keys.Outbox}
+	reply, err := redis.RunScript(ctx, f.store.Clients.Write, measureCircuit, keys, redis.Millis(now), model.FormatTime(now), f.store.Config.JournalCap).Result()
 	changed, is := reply.(string)
 	if err == nil && !is {
 		err = fmt.Errorf("expected a text, found %v", reply)
@@ -185,12 +183,12 @@ func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChang
 }
 
 // QueueCircuit reads the circuit of the queue.
-func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
-	pipe := s.store.Clients.Read.Pipeline()
-	circuit, stats := pipe.HGetAll(ctx, s.store.Keys.QueueCircuit), pipe.HGetAll(ctx, s.store.Keys.Stats)
+func (f Flow) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
+	pipe := f.store.Clients.Read.Pipeline()
+	circuit, stats := pipe.HGetAll(ctx, f.store.Keys.QueueCircuit), pipe.HGetAll(ctx, f.store.Keys.Stats)
 	err := redis.ExecReads(ctx, pipe)
 	hash := circuit.Val()
-	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: redis.ParseInt(hash["opened"])}
+	status := QueueCircuitStatus{QueueCircuit: store.ReadQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: redis.ParseInt(hash["opened"])}
 	for field, value := range stats.Val() {
 		if strings.HasPrefix(field, model.QueueCircuitSucceeded) {
 			status.Successes += redis.ParseInt(value)
@@ -202,51 +200,36 @@ func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 	return status, redis.Wrap(err, "read the circuit of the queue")
 }
 
-// decodeQueueCircuit reads the circuit of a queue; settings that are absent or cannot be read are the defaults.
-func decodeQueueCircuit(hash map[string]string) model.QueueCircuit {
-	circuit := model.DefaultQueueCircuit()
-	circuit.On = hash["on"] == "1"
-	circuit.Open = hash["opened_at"] != ""
-	read := circuit
-	read.Share, _ = strconv.ParseFloat(hash["share"], 64)
-	read.Window = time.Duration(redis.ParseInt(hash["window_ms"])) * time.Millisecond
-	read.Min = int(redis.ParseInt(hash["min"]))
-	if read.Validate() != nil {
-		return circuit
-	}
-	return read
-}
-
 // SetQueueCircuit sets the circuit of the queue and switches it on or off, with the name of who does it. Switched off, it is closed. Whether it is to
 // be open is not set.
-func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
+func (f Flow) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
 	if err := circuit.Validate(); err != nil {
 		return err
 	}
-	set := change{fields: []string{
+	set := store.Change{Fields: []string{
 		"on", cmp.Or(redis.Flag(circuit.On), "0"), "share", strconv.FormatFloat(circuit.Share, 'f', -1, 64),
 		"window_ms", strconv.FormatInt(circuit.Window.Milliseconds(), 10), "min", strconv.Itoa(circuit.Min),
 	}}
 	var was QueueCircuitStatus
-	_, err := s.change(ctx, s.store.Keys.QueueCircuit, order{}, func() (_ change, err error) {
-		was, err = s.QueueCircuit(ctx)
+	_, err := f.store.Fleet().Change(ctx, f.store.Keys.QueueCircuit, store.Order{}, func() (_ store.Change, err error) {
+		was, err = f.QueueCircuit(ctx)
 		return set, err
 	})
 	if err != nil || circuit.On || !was.On && !was.Open {
 		return redis.Wrap(err, "set the circuit of the queue")
 	}
-	now, err := s.store.Now(ctx)
+	now, err := f.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = s.CloseCircuit(ctx, model.QueueCircuitKey, by, now)
+	_, err = f.CloseCircuit(ctx, model.QueueCircuitKey, by, now)
 	return err
 }
 
 // QueueCircuit adds up what all parts have counted. The settings are those of the first.
-func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
-	err = q.queue.Each(func(part *Store) error {
-		status, err := part.Fleet().QueueCircuit(ctx)
+func (q Queue) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
+	err = q.queue.Each(func(part *store.Store) error {
+		status, err := Of(part).QueueCircuit(ctx)
 		if part == q.queue.Parts[0] {
 			sum = status
 			return err
@@ -258,6 +241,18 @@ func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, e
 }
 
 // SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
-func (q QueueFleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
-	return q.queue.write(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
+func (q Queue) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
+	return q.queue.ChangeEach(func(part *store.Store) error { return Of(part).SetQueueCircuit(ctx, circuit, by) })
+}
+
+// OpenCircuit opens the circuit of a key in every part, for a time; false: it was open in all of them. Each part tells of its own.
+func (q Queue) OpenCircuit(ctx context.Context, key, by, reason string, probeAfter time.Duration) (bool, error) {
+	return q.queue.Fleet().Change(ctx, func(part *store.Store, now time.Time) (bool, error) {
+		return Of(part).OpenCircuit(ctx, key, by, reason, now.Add(probeAfter), now)
+	})
+}
+
+// CloseCircuit closes the circuit of a key in every part; false: it was open in none.
+func (q Queue) CloseCircuit(ctx context.Context, key, by string) (bool, error) {
+	return q.queue.Fleet().Change(ctx, func(part *store.Store, now time.Time) (bool, error) { return Of(part).CloseCircuit(ctx, key, by, now) })
 }

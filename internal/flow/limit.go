@@ -1,9 +1,8 @@
-package store
+package flow
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,74 +11,42 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-type limitText struct {
-	Running int    `json:"running,omitempty"`
-	Rate    string `json:"rate,omitempty"`
-	Since   string `json:"since,omitempty"`
-	Until   string `json:"until,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	By      string `json:"by,omitempty"`
-}
-
-// ReadLimit reads the JSON of a limit.
-func ReadLimit(name, raw string) (model.Limit, error) {
-	l := model.Limit{Name: name}
-	var text limitText
-	if err := json.Unmarshal([]byte(raw), &text); err != nil {
-		return l, document.Refuse("limits."+name, "a JSON object", document.Found(raw))
-	}
-	l.Running, l.Reason, l.By = text.Running, text.Reason, text.By
-	var errs [3]error
-	l.Since, errs[0] = ReadStoredTime(text.Since)
-	l.Until, errs[1] = ReadStoredTime(text.Until)
-	if text.Rate != "" {
-		l.Rate, errs[2] = policy.ParseRate(text.Rate)
-	}
-	return l, document.Place(cmp.Or(errs[0], errs[1], errs[2]), "limits."+name)
-}
-
-// EndedLimit is a limit that was set at run time and has ended, as it is stored.
-type EndedLimit struct{ name, text string }
-
 // ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
-func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
+func (f Flow) ForgetLimits(ctx context.Context, ended []store.EndedLimit) error {
 	var over []string
-	_, err := s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
-		texts, err := tx.HGetAll(ctx, s.Keys.Limits).Result()
+	_, err := f.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
+		texts, err := tx.HGetAll(ctx, f.store.Keys.Limits).Result()
 		over = nil
 		for _, limit := range ended {
-			if texts[limit.name] == limit.text {
-				over = append(over, limit.name)
+			if texts[limit.Name] == limit.Text {
+				over = append(over, limit.Name)
 			}
 		}
 		return len(over) > 0, err
-	}, func(pipe goredis.Pipeliner) { pipe.HDel(ctx, s.Keys.Limits, over...) }, s.Keys.Limits)
+	}, func(pipe goredis.Pipeliner) { pipe.HDel(ctx, f.store.Keys.Limits, over...) }, f.store.Keys.Limits)
 	return redis.Wrap(err, "forget limits that have ended")
 }
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
-func (s Fleet) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	text, _ := json.Marshal(limitText{ // texts and a number
-		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
-	})
-	_, err := s.changeBlocker(ctx, s.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), string(text), now)
+func (f Flow) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
+	_, err := f.changeBlocker(ctx, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), store.WriteLimit(l), now)
 	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
-func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	return s.changeBlocker(ctx, s.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
+func (f Flow) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
+	return f.changeBlocker(ctx, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
 // OpenLimit opens a key that an answer has closed, and lets a dispatcher look at once at what waits for it. false: none has closed it.
-func (s Fleet) OpenLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	key, slots := s.store.Keys.Rate(name), model.Slots{}
-	opened, err := s.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
+func (f Flow) OpenLimit(ctx context.Context, name string, now time.Time) (bool, error) {
+	key, slots := f.store.Keys.Rate(name), model.Slots{}
+	opened, err := f.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		text, err := tx.Get(ctx, key).Result()
 		slots = model.ParseSlots(text)
 		_, by := slots.ClosedAt(now)
@@ -87,14 +54,14 @@ func (s Fleet) OpenLimit(ctx context.Context, name string, now time.Time) (bool,
 	}, func(pipe goredis.Pipeliner) {
 		open := slots.Open(now)
 		pipe.Set(ctx, key, open.String(), max(time.Millisecond, open.Last().Sub(now)))
-		pipe.ZAddXX(ctx, s.store.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
+		pipe.ZAddXX(ctx, f.store.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
 	}, key)
 	return opened, redis.Wrap(err, "open a key")
 }
 
 // Limits reads the limits that were set at run time, by their names.
-func (s Fleet) Limits(ctx context.Context) ([]model.Limit, error) {
-	return readNamed(ctx, s, s.store.Keys.Limits, "read limits", ReadLimit)
+func (f Flow) Limits(ctx context.Context) ([]model.Limit, error) {
+	return readNamed(ctx, f, f.store.Keys.Limits, "read limits", store.ReadLimit)
 }
 
 // LimitUse is a key that counts something, or for which a limit was set.
@@ -116,14 +83,14 @@ type LimitUse struct {
 
 // LimitUses reads these keys of limits, and those for which a limit was set, in their order; without any, all of which something runs or waits: it
 // walks over the keys of Redis then.
-func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error) {
-	now, err := s.store.Now(ctx)
+func (f Flow) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error) {
+	now, err := f.store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		parked := s.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))
-		if names, err = s.namesBehind(ctx, "list limits", s.store.Keys.Limit(""), s.store.Keys.Rate(""), parked); err != nil {
+		parked := f.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))
+		if names, err = f.namesBehind(ctx, "list limits", f.store.Keys.Limit(""), f.store.Keys.Rate(""), parked); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +98,7 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 	for _, name := range names {
 		uses[name] = &LimitUse{Key: name}
 	}
-	limits, err := s.Limits(ctx)
+	limits, err := f.Limits(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +107,11 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 	}
 	all := make([]LimitUse, 0, len(uses))
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), redis.ScanCount) {
-		pipe := s.store.Clients.Read.Pipeline()
-		running := redis.Map(names, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, s.store.Keys.Limit(name)) })
-		slots := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.Get(ctx, s.store.Keys.Rate(name)) })
+		pipe := f.store.Clients.Read.Pipeline()
+		running := redis.Map(names, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, f.store.Keys.Limit(name)) })
+		slots := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.Get(ctx, f.store.Keys.Rate(name)) })
 		parked := redis.Map(names, func(name string) *goredis.IntCmd {
-			return pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))))
+			return pipe.ZCard(ctx, f.store.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))))
 		})
 		if err := redis.ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read limits: %w", err)
@@ -164,22 +131,22 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 }
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
-func (s Fleet) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
-	names, err := s.store.Clients.Read.ZRange(ctx, s.store.Keys.Gates, 0, int64(most)-1).Result()
+func (f Flow) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
+	names, err := f.store.Clients.Read.ZRange(ctx, f.store.Keys.Gates, 0, int64(most)-1).Result()
 	return redis.Map(names, func(name string) model.Blocker { return model.Blocker(name) }), redis.Wrap(err, "list the gates for which models wait")
 }
 
 // CountParked counts the models that wait for a gate.
-func (s Fleet) CountParked(ctx context.Context, gate model.Blocker) (int64, error) {
-	n, err := s.store.Clients.Read.ZCard(ctx, s.store.Keys.ParkedBy(string(gate))).Result()
+func (f Flow) CountParked(ctx context.Context, gate model.Blocker) (int64, error) {
+	n, err := f.store.Clients.Read.ZCard(ctx, f.store.Keys.ParkedBy(string(gate))).Result()
 	return n, redis.Wrap(err, "count what waits for a gate")
 }
 
 // LimitUses reads the keys of limits of all parts, in their order; without keys, of all that count anything or were set: it walks over the keys of
 // Redis then.
-func (q QueueFleet) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
-	read := func(part *Store) ([]LimitUse, error) { return part.Fleet().LimitUses(ctx, keys...) }
-	return SumOf(q.queue, read, func(u *LimitUse) string { return u.Key }, (*LimitUse).add, func(a, b LimitUse) int { return cmp.Compare(a.Key, b.Key) })
+func (q Queue) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
+	read := func(part *store.Store) ([]LimitUse, error) { return Of(part).LimitUses(ctx, keys...) }
+	return store.SumOf(q.queue, read, func(u *LimitUse) string { return u.Key }, (*LimitUse).add, func(a, b LimitUse) int { return cmp.Compare(a.Key, b.Key) })
 }
 
 func (u *LimitUse) add(other *LimitUse) {
@@ -194,4 +161,20 @@ func (u *LimitUse) add(other *LimitUse) {
 		closed = *other
 	}
 	u.Running, u.Parked, u.Next, u.ClosedUntil, u.ClosedBy = running, parked, next, closed.ClosedUntil, closed.ClosedBy
+}
+
+// PutLimit sets a limit in every part, which has its share of it.
+func (q Queue) PutLimit(ctx context.Context, limit *model.Limit) error {
+	_, err := q.queue.Fleet().Change(ctx, func(part *store.Store, now time.Time) (bool, error) { return true, Of(part).PutLimit(ctx, limit, now) })
+	return err
+}
+
+// RemoveLimit forgets a limit in every part; false: there was none.
+func (q Queue) RemoveLimit(ctx context.Context, name string) (bool, error) {
+	return q.queue.Fleet().Change(ctx, func(part *store.Store, now time.Time) (bool, error) { return Of(part).RemoveLimit(ctx, name, now) })
+}
+
+// OpenLimit opens a key in every part; false: it was open.
+func (q Queue) OpenLimit(ctx context.Context, name string) (bool, error) {
+	return q.queue.Fleet().Change(ctx, func(part *store.Store, now time.Time) (bool, error) { return Of(part).OpenLimit(ctx, name, now) })
 }

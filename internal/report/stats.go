@@ -1,4 +1,4 @@
-package store
+package report
 
 import (
 	"cmp"
@@ -13,7 +13,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -77,21 +79,21 @@ func (c FreshnessCounts) Watched() int64 {
 
 // Stats reads the queue, with as many calls whatever it holds. The numbers are read one after the other: on a busy queue they may differ by what
 // happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see Misfit.
-func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
-	unread, err := s.store.firstUnread(ctx)
+func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
+	unread, err := outbox.Of(r.store).FirstUnread(ctx)
 	if _, misfit := redis.WrongType(err); err != nil && !misfit {
 		return Stats{}, err
 	}
-	if stats.At, err = s.store.Now(ctx); err != nil {
+	if stats.At, err = r.store.Now(ctx); err != nil {
 		return Stats{}, err
 	}
-	pipe := s.store.Clients.Read.Pipeline()
-	counted := s.askCounts(ctx, pipe, &stats)
-	oldestDue, circuit := s.askOldestDue(ctx, pipe), pipe.HMGet(ctx, s.store.Keys.QueueCircuit, "opened_at")
-	groups, counters := pipe.ZRangeWithScores(ctx, s.store.Keys.Errors, 0, -1), pipe.HGetAll(ctx, s.store.Keys.Stats)
-	gates, pollers := pipe.ZRange(ctx, s.store.Keys.Gates, 0, maxBlockers-1), pipe.ZRange(ctx, s.store.Keys.Pollers, 0, -1)
-	recipients := pipe.HKeys(ctx, s.store.Keys.Deliveries)
-	journal := pipe.XLen(ctx, s.store.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
+	pipe := r.store.Clients.Read.Pipeline()
+	counted := r.askCounts(ctx, pipe, &stats)
+	oldestDue, circuit := r.store.Report().AskOldestDue(ctx, pipe), pipe.HMGet(ctx, r.store.Keys.QueueCircuit, "opened_at")
+	groups, counters := pipe.ZRangeWithScores(ctx, r.store.Keys.Errors, 0, -1), pipe.HGetAll(ctx, r.store.Keys.Stats)
+	gates, pollers := pipe.ZRange(ctx, r.store.Keys.Gates, 0, store.MaxBlockers-1), pipe.ZRange(ctx, r.store.Keys.Pollers, 0, -1)
+	recipients := pipe.HKeys(ctx, r.store.Keys.Deliveries)
+	journal := pipe.XLen(ctx, r.store.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
 	misfit, err := redis.ExecTyped(ctx, pipe)
 	if err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
@@ -112,13 +114,13 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 			stats.Counters[name] = count
 		}
 	}
-	err = s.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), CommandOwner), recipients.Val(), unread)
+	err = r.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), store.CommandOwner), recipients.Val(), unread)
 	return stats, redis.Wrap(cmp.Or(err, misfit), "read stats")
 }
 
 // askCounts asks for the sizes of keys; the function that it returns notes them.
-func (s Report) askCounts(ctx context.Context, pipe goredis.Pipeliner, stats *Stats) func() {
-	k, now, alive := s.store.Keys, redis.Millis(stats.At), redis.Millis(stats.At.Add(-model.LongestSilence))
+func (r Report) askCounts(ctx context.Context, pipe goredis.Pipeliner, stats *Stats) func() {
+	k, now, alive := r.store.Keys, redis.Millis(stats.At), redis.Millis(stats.At.Add(-model.LongestSilence))
 	run := redis.Millis(stats.At.Add(-model.RunAhead))
 	var idle, urgent, runs, ages, late, stale, never int64
 	counts := map[*int64]*goredis.IntCmd{
@@ -130,7 +132,7 @@ func (s Report) askCounts(ctx context.Context, pipe goredis.Pipeliner, stats *St
 		&ages: pipe.ZCard(ctx, k.StaleAt), &late: pipe.ZCard(ctx, k.Late), &stale: pipe.ZCard(ctx, k.Stale),
 		&never: pipe.ZCount(ctx, k.Late, redis.Millis(model.Never), "+inf"),
 	}
-	roles := k.heartbeats()
+	roles := k.Heartbeats()
 	living := redis.Map(model.Roles, func(role model.Role) *goredis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
 	return func() {
 		for to, count := range counts {
@@ -153,8 +155,8 @@ const maxCounted = 1000
 
 // readLists reads what gates keep parked, what pollers have claimed, and what waits for recipients: in their mailboxes, and in the outbox from the
 // first entry on that some group has not acknowledged.
-func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, recipients []string, unread string) error {
-	pipe, k, most := s.store.Clients.Read.Pipeline(), s.store.Keys, int64(maxCounted)
+func (r Report) readLists(ctx context.Context, stats *Stats, gates, pollers, recipients []string, unread string) error {
+	pipe, k, most := r.store.Clients.Read.Pipeline(), r.store.Keys, int64(maxCounted)
 	if unread == "" { // nobody has acknowledged any: they all count
 		most = 1
 	}
@@ -191,15 +193,15 @@ func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 	for i, mailbox := range waiting {
 		var head struct{ At time.Time }
 		_ = json.Unmarshal([]byte(heads[i].Val()), &head) // what cannot be read, or is none, has no time
-		stats.Outbox, stats.OldestNotice = stats.Outbox+mailbox.Val(), earlier(stats.OldestNotice, head.At)
+		stats.Outbox, stats.OldestNotice = stats.Outbox+mailbox.Val(), store.Earlier(stats.OldestNotice, head.At)
 	}
 	return nil
 }
 
 // Stats adds up the parts of a queue. It is as of the last one that was read.
-func (q QueueReport) Stats(ctx context.Context) (sum Stats, err error) {
-	err = q.queue.Each(func(part *Store) error {
-		stats, err := part.Report().Stats(ctx)
+func (q Queue) Stats(ctx context.Context) (sum Stats, err error) {
+	err = q.queue.Each(func(part *store.Store) error {
+		stats, err := Of(part).Stats(ctx)
 		sum.Add(&stats)
 		return err
 	})
@@ -224,55 +226,35 @@ func (s *Stats) Add(more *Stats) {
 		*sum += count
 	}
 	s.QueueCircuitOpen = s.QueueCircuitOpen || more.QueueCircuitOpen
-	s.OldestDue, s.OldestNotice = earlier(s.OldestDue, more.OldestDue), earlier(s.OldestNotice, more.OldestNotice)
+	s.OldestDue, s.OldestNotice = store.Earlier(s.OldestDue, more.OldestDue), store.Earlier(s.OldestNotice, more.OldestNotice)
 	for role, count := range more.Living {
 		s.Living[role] = min(s.Living[role], count)
 	}
-	addUp(s.ParkedBy, more.ParkedBy)
-	addUp(s.Freshness, more.Freshness)
-	addUp(s.Errors, more.Errors)
-	addUp(s.Counters, more.Counters)
+	store.AddUp(s.ParkedBy, more.ParkedBy)
+	store.AddUp(s.Freshness, more.Freshness)
+	store.AddUp(s.Errors, more.Errors)
+	store.AddUp(s.Counters, more.Counters)
 }
-
-// earlier is the first of two instants; a zero one is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// Report is what people and programs read of a part: numbers, histories, journal and freshness. It changes nothing.
-type Report struct{ store *Store }
-
-// Report reads what is told of the part.
-func (s *Store) Report() Report { return Report{s} }
-
-// QueueReport is Report of all parts of a queue.
-type QueueReport struct{ queue *Queue }
-
-// Report reads what is told of the queue.
-func (q *Queue) Report() QueueReport { return QueueReport{q} }
 
 // Version is a text that differs as soon as anything has changed in the queue that people look at, whether there is a journal or not. What time alone
 // changes is not seen, but for processes that fall silent. It takes some twenty commands in one round trip for each part.
-func (q QueueReport) Version(ctx context.Context) (string, error) {
+func (q Queue) Version(ctx context.Context) (string, error) {
 	var text strings.Builder
-	err := q.queue.Each(func(part *Store) error {
-		s, pipe, k := part.Report(), part.Clients.Read.Pipeline(), part.Keys
-		counters, changes := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, fieldChanges)
+	err := q.queue.Each(func(part *store.Store) error {
+		pipe, k := part.Clients.Read.Pipeline(), part.Keys
+		counters, changes := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, store.FieldChanges)
 		sizes := redis.Map([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *goredis.IntCmd { return pipe.LLen(ctx, list) })
 		sizes = append(sizes, redis.Map([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *goredis.IntCmd { return pipe.ZCard(ctx, set) })...)
-		beats, clock := s.askHeartbeats(ctx, pipe), s.store.askTime(ctx, pipe)
+		beats := part.Report().AskHeartbeats(ctx, pipe)
 		if _, err := redis.ExecTyped(ctx, pipe); err != nil {
 			return fmt.Errorf("read whether the queue has changed: %w", err)
 		}
-		now, err := s.store.readTime(clock)
+		heartbeats, now, err := beats()
 		fmt.Fprint(&text, "\n", counters.Val(), changes.Val())
 		for _, size := range sizes {
 			fmt.Fprint(&text, " ", size.Val())
 		}
-		for _, beat := range beats() {
+		for _, beat := range heartbeats {
 			fmt.Fprint(&text, "\n", beat.Key, beat.Owner, now.Sub(beat.At) > model.LongestSilence)
 		}
 		return err
@@ -287,8 +269,8 @@ type StaleModel struct {
 }
 
 // LongestStale reads the first so many models that are stale for longest, from a place of their order on.
-func (s Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
-	found, err := s.store.Clients.Read.ZRangeWithScores(ctx, s.store.Keys.Stale, int64(from), int64(from+count-1)).Result()
+func (r Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
+	found, err := r.store.Clients.Read.ZRangeWithScores(ctx, r.store.Keys.Stale, int64(from), int64(from+count-1)).Result()
 	models := redis.Map(found, func(z goredis.Z) StaleModel {
 		return StaleModel{redis.Text(z.Member), time.UnixMilli(int64(z.Score)).UTC()}
 	})

@@ -1,0 +1,57 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/model"
+)
+
+// Admission is what keeps a model from starting, or would, or counts its attempt, as it was at one instant.
+type Admission struct {
+	Gates   model.Blockers
+	Limits  []model.Limit  // of the model, in the order of their keys
+	Rooms   model.Limiters // of these
+	Circuit *KeyCircuit    // that it has, or waits for; nil: none
+	// Place is its place among the models that wait for its gate, from 1, of so many; 0: it waits for none.
+	Place, Waiting int64
+}
+
+// Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
+func (in Inspection) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
+	if w.Gates, err = in.flow.store.Fleet().Blockers(ctx); err != nil {
+		return w, err
+	}
+	w.Limits = w.Gates.LimitsOf(m, now)
+	names := redis.Map(w.Limits, func(limit model.Limit) string { return limit.Name })
+	if w.Rooms, err = in.flow.limiters(ctx, names, nil, now); err != nil {
+		return w, err
+	}
+	kind, key := m.ParkedBy.Split()
+	if kind != model.BlockerCircuit {
+		key = ""
+	}
+	if key = cmp.Or(key, m.CircuitKey()); key != "" {
+		fields, err := in.flow.store.Clients.Read.HGetAll(ctx, in.flow.store.Keys.Circuit(key)).Result()
+		if err != nil {
+			return w, fmt.Errorf("read a circuit: %w", err)
+		}
+		circuit := newKeyCircuit(key, fields)
+		w.Circuit, w.Rooms.Circuits[key] = &circuit, &circuit.CircuitState
+	}
+	if !m.Parked() {
+		return w, nil
+	}
+	pipe, set := in.flow.store.Clients.Read.Pipeline(), in.flow.store.Keys.ParkedBy(string(m.ParkedBy))
+	place, waiting := pipe.ZRank(ctx, set, m.UID), pipe.ZCard(ctx, set)
+	if err := redis.ExecReads(ctx, pipe); err != nil {
+		return w, fmt.Errorf("read what waits for a gate: %w", err)
+	}
+	if place.Err() == nil {
+		w.Place, w.Waiting = place.Val()+1, waiting.Val()
+	}
+	return w, nil
+}

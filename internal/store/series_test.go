@@ -1,0 +1,70 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+func TestAMinuteIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.Seed(keys{
+			":stats": hash{"start": "7", "success": "5", "failure": "many"}, ":due": scores{"m1": six - 90_000, "m2": six + 1}, ":parked": scores{"m3": six},
+			":failing": scores{"m1": six}, "-input": list{"x", "y"},
+		})
+		const first = "start=7 success=5 failure=0 timeout=0 models=3 failing=1 disabled=0 never=0 fresh=0 late=0 stale=0 input=2 oldest_wait_s=90"
+		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
+		b.Redis().HSet(t.Context(), b.Keys.Stats, "start", 9)
+		b.Step(59 * time.Second)
+		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
+		expectEqual(t, "hours", any(hash{"2026-11-21T06:00": first}), b.State()[":hours"])
+		b.Step(time.Second)
+		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
+		all, err := report.OfQueue(queueOf(b)).Samples(t.Context())
+		must(t, err)
+		if len(all) != 2 || !all[0].At.Equal(store.SixOClock) || all[1].Values[report.MetricStarts]-all[0].Values[report.MetricStarts] != 2 {
+			t.Errorf("expected two minutes with two starts between them, found %v", all)
+		}
+	})
+}
+
+func queueOf(b *bench) *store.Queue {
+	return &store.Queue{Name: b.Keys.Queue, Parts: []*store.Store{b.Store}}
+}
+
+func TestAKeyOfAnotherTypeCostsAnHourNothingButItsOwnNumber(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.Seed(keys{":failing": "text", "-input": "text", ":stats": hash{"start": "7"}})
+		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
+		all, err := report.OfQueue(queueOf(b)).Samples(t.Context())
+		must(t, err)
+		failIf(t, len(all) != 1 || all[0].Values[report.MetricStarts] != 7, "expected the hour with its starts, found %v", all)
+		b.Seed(keys{":hours": "text"})
+		err = report.Of(b.Store).NoteSample(t.Context(), b.Clock())
+		_, misfit := redis.WrongType(err)
+		failIf(t, !misfit, "expected the type refused, found %v", err)
+		all, err = report.OfQueue(queueOf(b)).Samples(t.Context())
+		failIf(t, len(all) > 0 || err != nil, "expected no hours, found %v, %v", all, err)
+	})
+}
+
+func TestAnHourOfSeveralPartsIsTheirSumAndOneThatAPartHasMissedIsLeftOut(t *testing.T) {
+	b := newBench(t, testkit.Miniredis(t))
+	q := &store.Queue{Name: "{q}"}
+	for i, hours := range []hash{{"2026-11-21T05:00": "start=5", "2026-11-21T06:00": "start=7 oldest_wait_s=9"}, {"2026-11-21T06:00": "start=1 oldest_wait_s=3", "other": "start=1"}} {
+		part, err := store.New(b.Clients, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
+		must(t, err)
+		b.Redis().HSet(t.Context(), part.Keys.Hours, hours)
+		q.Parts = append(q.Parts, part)
+	}
+	all, err := report.OfQueue(q).Samples(t.Context())
+	must(t, err)
+	want := report.Sample{At: store.SixOClock}
+	want.Values[report.MetricStarts], want.Values[report.MetricWait] = 8, 9
+	expectEqual(t, "hours", []report.Sample{want}, all)
+}
