@@ -113,7 +113,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 	codes, err := p.store.Commit(ctx, batch)
 	blocked := map[string]bool{} // models
 	for i, code := range codes {
-		p.logbook.Misfit(batch.Items[i].Misfit, now)
+		p.logbook.WrongType(batch.Items[i].WrongType, now)
 		switch uid := messages[i].uid(); {
 		case code == store.CodeBlocked, code.Retry() && blocked[uid]: // the later ones of a model wait behind it
 			blocked[uid] = true
@@ -122,7 +122,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 				p.waiting++
 			}
 		case code == store.CodeBroken:
-			messages[i].counter, messages[i].reason = model.CounterBrokenModel, errors.New(batch.Items[i].Misfit)
+			messages[i].counter, messages[i].reason = model.CounterBrokenModel, errors.New(batch.Items[i].WrongType)
 			again = append(again, messages[i])
 		case code == store.CodeDuplicate:
 			messages[i].counter, messages[i].reason = string(model.Duplicate), nil
@@ -256,8 +256,8 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 		return nil, err
 	}
 	p.seen = claim.Now
-	for _, misfit := range claim.Misfits {
-		p.logbook.Misfit(misfit, claim.Now)
+	for _, misfit := range claim.WrongTypes {
+		p.logbook.WrongType(misfit, claim.Now)
 	}
 	messages := redis.Map(claim.Messages, func(entry store.Claimed) *message { return decode(entry, p.store) })
 	return &batch{Claim: claim, messages: messages}, nil

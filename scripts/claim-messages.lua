@@ -39,7 +39,7 @@
 --   entry is "o" before the raw message from output; "n", the number and a space before a command, of an older release
 --   "c"; or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is too
 --   large
--- include: clock, chunks, types, misfits
+-- include: clock, chunks, types, wrong_types
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local forwarded, bulks, heard = KEYS[7], KEYS[8], KEYS[9]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
@@ -47,11 +47,11 @@ local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber
 local several = ARGV[7] == '1'
 
 -- Check
-local _, unfit = wrong_type(header_types)
-if unfit[3] or unfit[6] then
-  return redis.error_reply('WRONGTYPE ' .. (unfit[3] or unfit[6]))
+local _, wrong_types = wrong_type(header_types)
+if wrong_types[3] or wrong_types[6] then
+  return redis.error_reply('WRONGTYPE ' .. (wrong_types[3] or wrong_types[6]))
 end
-local commands_wait = unfit[1] or unfit[4] or unfit[5] or unfit[7]
+local commands_wait = wrong_types[1] or wrong_types[4] or wrong_types[5] or wrong_types[7]
 
 redis.call('ZADD', pollers, now, owner) --@ heartbeat
 
@@ -75,7 +75,7 @@ if several and holds then
   -- Commands may wait here for another part, and must keep neither results nor other commands from coming.
   most_commands = math.min(redis.call('LLEN', control), room, math.floor(limit / 2) - #commands)
 elseif holds and #commands == 0 then --@ finish first
-  local results = unfit[2] and 0 or redis.call('LLEN', output)
+  local results = wrong_types[2] and 0 or redis.call('LLEN', output)
   most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
 end
 
@@ -109,8 +109,8 @@ local function claim(list, kept_in, stand, most, number)
 end
 -- include: heard
 local stood = #entries
-claim(output, claimed, entries, unfit[2] and 0 or room - math.max(0, most_commands))
-if not unfit[9] and not unfit[2] then
+claim(output, claimed, entries, wrong_types[2] and 0 or room - math.max(0, most_commands))
+if not wrong_types[9] and not wrong_types[2] then
   hear(#entries - stood, math.max(0, stood - tonumber(ARGV[9])))
 end
 if most_commands > 0 then
@@ -124,5 +124,5 @@ end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry
 end
-local wishes = holds and not unfit[8] and redis.call('EXISTS', bulks) or 0
-return {now, holds and 1 or 0, entries, wishes, list_of(unfit)} --@ replay
+local wishes = holds and not wrong_types[8] and redis.call('EXISTS', bulks) or 0
+return {now, holds and 1 or 0, entries, wishes, list_of(wrong_types)} --@ replay

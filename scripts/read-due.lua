@@ -34,7 +34,7 @@
 --   {fields and values of limits}, {those of calendars}, {uids whose freshness changes}, {which keys are of another
 --   type}, up to when deadlines are judged in Unix ms}, lists with the oldest first. Of these keys, holds, limits and
 --   calendars keep everything from starting, and the others count as empty
--- include: clock, types, misfits
+-- include: clock, types, wrong_types
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local front, holds, gates, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local stale_at, heard, output, pollers = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
@@ -42,15 +42,15 @@ local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause, grace = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Check
-local _, unfit = wrong_type(header_types)
-local stop = unfit[1] or unfit[2] or unfit[3]
+local _, wrong_types = wrong_type(header_types)
+local stop = wrong_types[1] or wrong_types[2] or wrong_types[3]
 if stop then
   return redis.error_reply('WRONGTYPE ' .. stop)
 end
-local starts = not (unfit[7] or unfit[9] or unfit[10])
+local starts = not (wrong_types[7] or wrong_types[9] or wrong_types[10])
 
 local before, living = 0, 1
-if owner ~= '' and not unfit[4] then
+if owner ~= '' and not wrong_types[4] then
   redis.call('ZREMRANGEBYSCORE', dispatchers, '-inf', now - lease)
   redis.call('ZADD', dispatchers, now, owner) --@ heartbeat
   local others = redis.call('ZRANGEBYSCORE', dispatchers, '-inf', now)
@@ -75,13 +75,13 @@ local function judged_to()
   for i = 1, #all, 2 do
     noted[all[i]] = all[i + 1]
     local poller = string.match(all[i], '^poller (.*)')
-    if poller and (unfit[14] or not redis.call('ZSCORE', pollers, poller)) then
+    if poller and (wrong_types[14] or not redis.call('ZSCORE', pollers, poller)) then
       redis.call('HDEL', heard, all[i])
     elseif poller then
       at = math.min(at, just_before(string.match(all[i + 1], '^%d+'))) --@ claimed
     end
   end
-  if not unfit[13] and redis.call('LLEN', output) > 0 then
+  if not wrong_types[13] and redis.call('LLEN', output) > 0 then
     at = math.min(at, just_before(noted.claimed)) --@ pushed
   end
   local beat, gap = tonumber(noted.beat), noted.gap
@@ -98,7 +98,7 @@ local function judged_to()
   end
   return at
 end
-local judged = unfit[12] and now or judged_to()
+local judged = wrong_types[12] and now or judged_to()
 
 -- read_page returns the page of a set that is the owner's, when it has to look for what comes next, and how much there
 -- is up to an instant; of one that it is not to read nothing. Those before it look sooner. A page that it has not got
@@ -121,12 +121,12 @@ local function read_page(set, reads, to)
 end
 local is_due, next_due, due_count = read_page(due, true, now) --@ due
 local expired, next_deadline = read_page(running, true, judged) --@ expired
-local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and not unfit[5], now) --@ urgent
+local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and not wrong_types[5], now) --@ urgent
 -- Mostly no policy promises any freshness.
-local ages, next_change = read_page(stale_at, not unfit[11] and redis.call('EXISTS', stale_at) == 1, now)
+local ages, next_change = read_page(stale_at, not wrong_types[11] and redis.call('EXISTS', stale_at) == 1, now)
 
 -- A gate is looked at by one dispatcher at a time. One that dies leaves it to another after a lease.
-local looks = starts and not unfit[8]
+local looks = starts and not wrong_types[8]
 local due_gates = looks and redis.call('ZRANGEBYSCORE', gates, '-inf', now, 'LIMIT', 0, limit) or {}
 local alone = #due_gates > 0 and string.format('%.0f', now + lease) or ''
 for _, gate in ipairs(due_gates) do
@@ -145,4 +145,4 @@ noted = type(noted) == 'string' and noted or ''
 return {string.format('%.0f', now), redis.call('LLEN', input), sharers, next_due, next_deadline, next_urgent,
   starts and is_due or {}, expired, is_urgent, noted, starts and redis.pcall('HGETALL', holds) or {}, due_gates, alone,
   starts and redis.pcall('HGETALL', limits) or {}, starts and redis.pcall('HGETALL', calendars) or {}, ages,
-  list_of(unfit), string.format('%.0f', judged)}
+  list_of(wrong_types), string.format('%.0f', judged)}

@@ -27,7 +27,7 @@
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
 --   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind
 --   a space stands which key was of another type; and behind the codes a list of those that only help
--- include: misfit, misfits, chunks, batch, step
+-- include: misfit, wrong_types, chunks, batch, step
 local refused = {} -- subjects of refused items
 -- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
 -- include: template, item
@@ -54,10 +54,10 @@ for _, step in ipairs(finals) do
   if step.count then
     step.args[step.count] = step.applied
   end
-  if step.applied > 0 and not step.unfit then
+  if step.applied > 0 and not step.wrong_type then
     run(step) --@ last
   end
 end
 call_dispatcher()
-codes[items + 1] = list_of(unfit)
+codes[items + 1] = list_of(wrong_types)
 return codes

@@ -75,8 +75,8 @@ func (b *Logbook) Fault(level zerolog.Level, text string, now time.Time) *zerolo
 	return b.log.WithLevel(level).Int("like_this", count)
 }
 
-// Misfit tells of a key of the wrong type, sampled; an empty text is none.
-func (b *Logbook) Misfit(misfit string, now time.Time) {
+// WrongType tells of a key of the wrong type, sampled; an empty text is none.
+func (b *Logbook) WrongType(misfit string, now time.Time) {
 	if misfit != "" {
 		b.Fault(zerolog.ErrorLevel, misfit, now).Str("misfit", misfit).Msg(b.part + ": a key is of another type")
 	}
@@ -86,7 +86,7 @@ func (b *Logbook) Misfit(misfit string, now time.Time) {
 func (b *Logbook) IgnoreMisfit(err error, now time.Time) error {
 	misfit, is := redis.WrongType(err)
 	if is {
-		b.Misfit(misfit, now)
+		b.WrongType(misfit, now)
 		return nil
 	}
 	return err

@@ -78,7 +78,7 @@ func (c FreshnessCounts) Watched() int64 {
 }
 
 // Stats reads the queue, with as many calls whatever it holds. The numbers are read one after the other: on a busy queue they may differ by what
-// happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see Misfit.
+// happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see WrongType.
 func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 	unread, err := outbox.Of(r.store).FirstUnread(ctx)
 	if _, misfit := redis.WrongType(err); err != nil && !misfit {

@@ -69,9 +69,9 @@ type Item struct {
 	CommandID string
 	// Reply is what the sender of the command is told. Zero: nothing.
 	Reply Reply
-	// Misfit is set by Commit: which key is of another type than it should be, and keeps the item from being applied; of the last item of
+	// WrongType is set by Commit: which key is of another type than it should be, and keeps the item from being applied; of the last item of
 	// a batch that is applied, also which keys were left out.
-	Misfit string
+	WrongType string
 }
 
 // Reply is one entry of a reply list.
@@ -99,12 +99,12 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 		number, is := reply[i].(int64)
 		if !is { // what is wrong follows it
 			code, misfit, _ := strings.Cut(redis.Text(reply[i]), " ")
-			number, batch.Items[i].Misfit = redis.ParseInt(code), misfit
+			number, batch.Items[i].WrongType = redis.ParseInt(code), misfit
 		}
 		codes[i] = Code(number)
 	}
 	last := &batch.Items[len(codes)-1]
-	last.Misfit = cmp.Or(last.Misfit, strings.Join(redis.Texts(reply[len(codes)]), "; "))
+	last.WrongType = cmp.Or(last.WrongType, strings.Join(redis.Texts(reply[len(codes)]), "; "))
 	return codes, nil
 }
 

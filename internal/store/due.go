@@ -29,7 +29,7 @@ type Due struct {
 	Looks   []model.Blocker  // gates that are to be looked at, by this dispatcher alone until Alone
 	Alone   time.Time
 	Ended   []EndedLimit // that nobody has forgotten yet
-	Misfits []string     // which keys are of another type than they should be
+	WrongTypes []string     // which keys are of another type than they should be
 	Next    time.Time    // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
 }
 
@@ -70,7 +70,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	}
 	due.Alone, _ = parseScore(redis.Text(reply[11]))
 	due.Judged, _ = parseScore(redis.Text(reply[16]))
-	due.Ages, due.Misfits = redis.Texts(reply[14]), append([]string(nil), redis.Texts(reply[15])...)
+	due.Ages, due.WrongTypes = redis.Texts(reply[14]), append([]string(nil), redis.Texts(reply[15])...)
 	for _, next := range reply[2:5] {
 		at, err := parseScore(redis.Text(next))
 		if err != nil {

@@ -28,12 +28,12 @@ type Decide func(i int, snapshot *Snapshot, now time.Time) (*Transition, error)
 // Refusal is why a decision was not committed.
 type Refusal struct {
 	Code   Code
-	Misfit string // the key of another type; empty: the model kept changing
+	WrongType string // the key of another type; empty: the model kept changing
 }
 
 func (r *Refusal) Error() string {
-	if r.Misfit != "" {
-		return r.Misfit
+	if r.WrongType != "" {
+		return r.WrongType
 	}
 	return fmt.Sprintf("expected the model to stand still for a moment, found it changed %d times", MaxPasses)
 }
@@ -104,7 +104,7 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 		case CodeTaken:
 			e.taken[item.Transition.UID()] = item.Transition.AttemptUID()
 		case CodeBroken, CodeBlocked:
-			e.refused[i] = &Refusal{code, item.Misfit}
+			e.refused[i] = &Refusal{code, item.WrongType}
 		}
 	}
 	for _, i := range pending {

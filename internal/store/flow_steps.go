@@ -22,7 +22,7 @@ func (s *steps) writeKeys() {
 		if take.Limit != 0 {
 			s.Below(int(CodeLimited), int(CodeBlocked), "ZCARD", s.Put(strconv.Itoa(take.Limit))).Key(limit)
 		} else {
-			s.Unless(int(CodeBlocked), int(CodeBlocked), "unfitting").Key(limit)
+			s.Unless(int(CodeBlocked), int(CodeBlocked), "wrong_type").Key(limit)
 		}
 		if expires != "" {
 			s.Do("ZADD").Key(limit).Value(s.Put(expires), txn.Subject)
@@ -104,7 +104,7 @@ func (s *steps) writeBlockers() {
 		return
 	}
 	waiting := s.Own(s.keys.ParkedBy(string(s.is.gate)), txn.ZSet) // of the item: there are as many as keys of limits
-	s.Unless(int(CodeBlocked), int(CodeBlocked), "unfitting").Key(waiting)
+	s.Unless(int(CodeBlocked), int(CodeBlocked), "wrong_type").Key(waiting)
 	s.Do("ZADD").Key(waiting).Value(s.Put(strconv.FormatInt(parked, 10)), txn.Subject)
 	recheck := cmp.Or(redis.Millis(s.t.decision.Recheck), redis.Millis(s.batch.Now), "0")
 	s.Do("ZADD").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.gate)))

@@ -90,8 +90,8 @@ type Claim struct {
 	Leads bool
 	// Bulks says that there are bulks, and that it is this poller's to carry them out.
 	Bulks bool
-	// Misfits are which keys are of another type than they should be: nothing is claimed from there.
-	Misfits []string
+	// WrongTypes are which keys are of another type than they should be: nothing is claimed from there.
+	WrongTypes []string
 }
 
 // Holding is what a poller knows of the results that it has claimed.
@@ -112,7 +112,7 @@ func (s *Store) Claim(ctx context.Context, owner string, holds Holding, limit in
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
 	messages := redis.Map(redis.Texts(reply[1]), func(entry string) Claimed { return Claimed{entry} })
-	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: redis.Texts(reply[3])}, nil
+	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), WrongTypes: redis.Texts(reply[3])}, nil
 }
 
 // ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:

@@ -162,13 +162,13 @@ func (m *misfit) commit(test *eventCase, ends [4]keys) {
 		case code == CodeApplied:
 			which += 1 << i
 		case code == CodeGone && (name == ":holder" || name == ":claimed:control"): // nobody knows that the command is this poller's
-		case code != CodeBroken && code != CodeBlocked || !strings.Contains(batch.Items[i].Misfit, told):
-			m.t.Errorf("item %d: expected it refused with %q, found %v %q", i, told, code, batch.Items[i].Misfit)
+		case code != CodeBroken && code != CodeBlocked || !strings.Contains(batch.Items[i].WrongType, told):
+			m.t.Errorf("item %d: expected it refused with %q, found %v %q", i, told, code, batch.Items[i].WrongType)
 		}
 	}
 	mayBeUnused := strings.HasPrefix(name, ":payload:") || strings.HasPrefix(name, ":history:") || name == ":error:" // of no failure before
-	if which == 3 && !strings.Contains(batch.Items[1].Misfit, told) && !mayBeUnused {
-		m.t.Errorf("expected to be told %q, found %q", told, batch.Items[1].Misfit)
+	if which == 3 && !strings.Contains(batch.Items[1].WrongType, told) && !mayBeUnused {
+		m.t.Errorf("expected to be told %q, found %q", told, batch.Items[1].WrongType)
 	}
 	if diff := cmp.Diff(lacking(ends[which], name), lacking(dumped(m.bench), name)); diff != "" {
 		m.t.Errorf("%v (-want +got):\n%s", codes, diff)

@@ -39,14 +39,14 @@ func (t *Transition) AttemptUID() string { return t.attemptUID }
 // Decision is what was decided. It must not be changed.
 func (t *Transition) Decision() *model.Decision { return &t.decision }
 
-// Was is what was so of a model before a transition, as far as it can be read.
-type Was struct {
+// Prior is a model before a transition, as far as it can be read.
+type Prior struct {
 	RefreshAt, ProcessingAt time.Time
 	Parked, Traced          bool
 }
 
-// Was tells what was so before, for those who measure.
-func (t *Transition) Was() (w Was) {
+// Prior returns the model before the transition, for those who measure.
+func (t *Transition) Prior() (w Prior) {
 	c := codec{get: t.before.of}
 	c.time(fieldRefreshAt, &w.RefreshAt)
 	c.time("processing_at", &w.ProcessingAt)

@@ -190,7 +190,7 @@ func (i *Item) Last(name string) *Words { return i.line("last").Text(name) }
 // Unrefused refuses if an earlier item about the subject was refused.
 func (i *Item) Unrefused(code int) {
 	if i.again {
-		i.Unless(code, code, "refused")
+		i.Unless(code, 0, "refused") // which asks no key
 	}
 }
 

@@ -13,7 +13,7 @@ local function group_of(id, key)
   if met_groups[id] == nil then
     local uids = redis.pcall('HGET', key, 'uids')
     group_error = type(uids) == 'table' and uids or group_error
-    met_groups[id] = type(uids) ~= 'table' and not is_unfit[errors] and not is_unfit[past_errors] and {
+    met_groups[id] = type(uids) ~= 'table' and not is_wrong[errors] and not is_wrong[past_errors] and {
       id = id, key = key, failures = 0, began = 0, ended = 0, uids = uids or '',
     }
     local group = met_groups[id]

@@ -2,7 +2,7 @@
 local input, max_queued, queued, pushed = nil, 0, 0, {}
 function verbs.input(key, most)
   input, max_queued = key, tonumber(most)
-  queued = is_unfit[key] and 0 or redis.call('LLEN', key)
+  queued = is_wrong[key] and 0 or redis.call('LLEN', key)
 end
 
 -- find_entry finds an entry. The release before ended entries with the version of its contract, ,"v":1.

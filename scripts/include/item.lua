@@ -72,7 +72,7 @@ local function apply(t)
   end
   t.applied = t.applied + 1 --@ applied
   if fault then
-    unfit[fault] = fault -- it is told at the end
+    wrong_types[fault] = fault -- it is told at the end
   end
   return 1
 end

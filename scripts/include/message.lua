@@ -1,6 +1,6 @@
 -- Messages: what was claimed goes with the item that answers it. Commands are their leader's only. A claimed list holds
 -- what is its owner's, also commands that an older version has left there. A message may be in it more than once.
-local claimed, lane, results, in_lane = nil, nil, {}, {}
+local claimed, commands, results, in_commands = nil, nil, {}, {}
 local done, in_claimed = 0, nil -- how many results are done, from the front; how often each of the others is there
 local done_results, done_commands = {}, {}
 local function count_each(messages, behind)
@@ -11,15 +11,15 @@ local function count_each(messages, behind)
   return times
 end
 
-function verbs.claim(claimed_key, lane_key, holder, owner)
-  claimed, lane = claimed_key, lane_key
-  local leads = not (is_unfit[lane] or is_unfit[holder]) and redis.call('GET', holder) == owner --@ holder
-  results = not is_unfit[claimed] and redis.call('LRANGE', claimed, 0, -1) or {}
-  in_lane = count_each(leads and redis.call('LRANGE', lane, 0, -1) or {}, 0)
+function verbs.claim(claimed_key, commands_key, leader, owner)
+  claimed, commands = claimed_key, commands_key
+  local leads = not (is_wrong[commands] or is_wrong[leader]) and redis.call('GET', leader) == owner --@ holder
+  results = not is_wrong[claimed] and redis.call('LRANGE', claimed, 0, -1) or {}
+  in_commands = count_each(leads and redis.call('LRANGE', commands, 0, -1) or {}, 0)
 end
 
 function verbs.gone(message)
-  if not in_claimed and results[done + 1] == message or (in_lane[message] or 0) > 0 then
+  if not in_claimed and results[done + 1] == message or (in_commands[message] or 0) > 0 then
     return false
   end
   in_claimed = in_claimed or count_each(results, done) -- one before it was refused
@@ -27,8 +27,8 @@ function verbs.gone(message)
 end
 
 function verbs.settle(message)
-  if (in_lane[message] or 0) > 0 then
-    in_lane[message] = in_lane[message] - 1
+  if (in_commands[message] or 0) > 0 then
+    in_commands[message] = in_commands[message] - 1
     done_commands[#done_commands + 1] = message --@ command is removed
   elseif not in_claimed then
     done = done + 1 --@ front is removed
@@ -46,6 +46,6 @@ finishes[#finishes + 1] = function()
     redis.call('LREM', claimed, 1, result)
   end
   for _, command in ipairs(done_commands) do
-    redis.call('LREM', lane, 1, command)
+    redis.call('LREM', commands, 1, command)
   end
 end

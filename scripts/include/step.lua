@@ -30,7 +30,7 @@ local function read_step(words, command, t)
       note_fill(t.values, args, place, text)
     elseif mark == '@' then
       args[place] = KEYS[tonumber(text)]
-      step.unfit = step.unfit or unfit[tonumber(text)]
+      step.wrong_type = step.wrong_type or wrong_types[tonumber(text)]
     elseif mark == '%' then
       local number, kind = string.match(text, '^(%d+) (%a+)$')
       step.keys[tonumber(number)] = kind

@@ -2,7 +2,7 @@
 -- dispatcher.
 local tickets, wake, moved = 0, nil, false
 function verbs.tickets(key)
-  tickets = not is_unfit[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
+  tickets = not is_wrong[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
 end
 
 -- ticket draws the number of a start in the order of all that there ever were. Without a count it is 0.
@@ -12,7 +12,7 @@ function verbs.ticket()
 end
 
 function verbs.watch(key, field, value)
-  moved = not is_unfit[key] and (redis.call('HGET', key, field) or '') ~= value --@ hold
+  moved = not is_wrong[key] and (redis.call('HGET', key, field) or '') ~= value --@ hold
 end
 
 function verbs.moved()
@@ -23,9 +23,9 @@ function verbs.refused()
   return refused[subject]
 end
 
--- unfitting answers with the error of a key that is no sorted set, once for all items that have it.
+-- wrong_type answers with the error of a key that is no sorted set, once for all items that have it.
 local fitting = {}
-function verbs.unfitting(key)
+function verbs.wrong_type(key)
   local length = fitting[key] or redis.pcall('ZCARD', key)
   fitting[key] = type(length) == 'number' and length or nil
   return type(length) == 'table' and length
@@ -50,7 +50,7 @@ function verbs.call()
 end
 
 local function call_dispatcher()
-  if wakes and wake and not is_unfit[wake] and redis.call('LLEN', wake) == 0 then --@ wake
+  if wakes and wake and not is_wrong[wake] and redis.call('LLEN', wake) == 0 then --@ wake
     redis.call('RPUSH', wake, '1')
   end
 end

@@ -35,7 +35,7 @@ local function read_line(t, what, head, words)
   elseif what == 'add' or what == 'try' then
     local group = shared(groups, words, redis.call)
     local alone = not t.again and absent[group.args[2]] -- nobody is in it yet
-    local idle = group.unfit or alone and group.args[1] == 'ZREM'
+    local idle = group.wrong_type or alone and group.args[1] == 'ZREM'
     for i = 1, idle and 0 or #numbers do
       t.adds[#t.adds + 1] = {list = group.list, number = numbers[i]}
     end
@@ -47,10 +47,10 @@ local function read_line(t, what, head, words)
   else
     step = read_step(words, what == 'do' and redis.call or redis.pcall, t)
     step.soft = step.run ~= redis.call -- its reply may be an error
-    t.steps[#t.steps + 1] = not step.unfit and step or nil
+    t.steps[#t.steps + 1] = not step.wrong_type and step or nil
     step = what == 'do' and step
   end
-  t.blocked = t.blocked or step and step.unfit --@ blocked
+  t.blocked = t.blocked or step and step.wrong_type --@ blocked
 end
 
 local function new_template()

@@ -129,7 +129,7 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect
 		switch {
 		case refused != "" || codes[i] == store.CodeApplied:
 		case codes[i] == store.CodeBlocked:
-			left = batch.Items[i].Misfit
+			left = batch.Items[i].WrongType
 		default:
 			left = "it changed while it was mended (" + codes[i].String() + "); run --repair again"
 		}

@@ -112,14 +112,14 @@ func (l *Loop) transition(t *store.Transition, now time.Time) {
 	d := t.Decision()
 	switch {
 	case event == model.EventStart:
-		if was := t.Was(); !was.Parked && !was.RefreshAt.IsZero() {
+		if was := t.Prior(); !was.Parked && !was.RefreshAt.IsZero() {
 			loops.lateness.WithLabelValues(l.queue).Observe(seconds(was.RefreshAt, now))
 		}
 	case event == model.EventStarted:
 		loops.waited.WithLabelValues(l.queue).Observe(seconds(d.Next.StartedAt, now))
 	case d.Ended != nil:
 		loops.lasted.WithLabelValues(l.queue, known(model.Events, string(event))).Observe(d.Ended.Duration.Seconds())
-		if began := t.Was().ProcessingAt; !began.IsZero() {
+		if began := t.Prior().ProcessingAt; !began.IsZero() {
 			loops.ran.WithLabelValues(l.queue, known(model.Events, string(event))).Observe(seconds(began, now))
 		}
 	}

@@ -83,13 +83,13 @@ func (t *Traces) Committed(queue string, batch store.Batch, codes []store.Code, 
 		s := span{queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, to: batch.Now}
 		switch {
 		case d.Event == model.EventStart && next.Traced:
-			if s.part, s.from = model.SpanSchedule, transition.Was().RefreshAt; s.from.IsZero() || s.from.After(s.to) {
+			if s.part, s.from = model.SpanSchedule, transition.Prior().RefreshAt; s.from.IsZero() || s.from.After(s.to) {
 				s.from = s.to
 			}
 		case d.Event == model.EventStarted && next.Traced:
 			s.part, s.from, s.worker = model.SpanWait, next.StartedAt, next.Worker
 			s.parent = model.SpanID(s.attempt, model.SpanSchedule)
-		case d.Ended != nil && transition.Was().Traced:
+		case d.Ended != nil && transition.Prior().Traced:
 			s.part, s.attempt, s.no, s.worker = model.SpanApply, d.Ended.AttemptUID, d.Ended.AttemptNo, d.Ended.Worker
 			s.parent = cmp.Or(model.SpanWithin(d.Traceparent, s.attempt), model.SpanID(s.attempt, model.SpanSchedule))
 			s.from, s.to = batch.Now, batch.Now.Add(max(0, t.clock().Sub(since)))
