@@ -357,7 +357,7 @@ type cancelling struct{ fixture.Part }
 func (s cancelling) Bulks(ctx context.Context) ([]flow.Bulk, error) {
 	bulks, err := s.Flow.Bulks(ctx)
 	for _, bulk := range bulks {
-		if _, err := s.Flow.CancelBulk(ctx, bulk.ID); err != nil {
+		if _, err := s.CancelBulk(ctx, bulk.ID); err != nil {
 			return nil, err
 		}
 	}
