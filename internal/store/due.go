@@ -16,21 +16,21 @@ var readDue = redis.LoadScript("read-due.lua")
 
 // Due is what a dispatcher sees of a queue at one instant.
 type Due struct {
-	Now     time.Time
-	Queued  int              // entries in the input list
-	Front   model.HeadSample // of the input list, as it was noted last; zero: it never was
-	Sharers int              // dispatchers that start something of what is due now, this one included
-	Urgent  []string         // uids that somebody wants to be started at once, oldest first
-	Due     []string         // uids whose refresh_at has come, oldest first
-	Expired []string         // uids whose deadline has passed, oldest first
-	Judged  time.Time        // up to when deadlines are judged: behind it workers may have spoken, and were not heard yet
-	Ages    []string         // uids whose freshness changes, oldest first
-	Gates   model.Blockers   // what keeps models from starting
-	Looks   []model.Blocker  // gates that are to be looked at, by this dispatcher alone until Alone
-	Alone   time.Time
-	Ended   []EndedLimit // that nobody has forgotten yet
+	Now        time.Time
+	Queued     int              // entries in the input list
+	Front      model.HeadSample // of the input list, as it was noted last; zero: it never was
+	Sharers    int              // dispatchers that start something of what is due now, this one included
+	Urgent     []string         // uids that somebody wants to be started at once, oldest first
+	Due        []string         // uids whose refresh_at has come, oldest first
+	Expired    []string         // uids whose deadline has passed, oldest first
+	Judged     time.Time        // up to when deadlines are judged: behind it workers may have spoken, and were not heard yet
+	Ages       []string         // uids whose freshness changes, oldest first
+	Gates      model.Blockers   // what keeps models from starting
+	Looks      []model.Blocker  // gates that are to be looked at, by this dispatcher alone until Alone
+	Alone      time.Time
+	Ended      []EndedLimit // that nobody has forgotten yet
 	WrongTypes []string     // which keys are of another type than they should be
-	Next    time.Time    // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
+	Next       time.Time    // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
 }
 
 // DueRequest is what a dispatcher asks for.

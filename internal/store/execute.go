@@ -27,7 +27,7 @@ type Decide func(i int, snapshot *Snapshot, now time.Time) (*Transition, error)
 
 // Refusal is why a decision was not committed.
 type Refusal struct {
-	Code   Code
+	Code      Code
 	WrongType string // the key of another type; empty: the model kept changing
 }
 
