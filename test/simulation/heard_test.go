@@ -201,8 +201,6 @@ var heardBugs = []bug{
 	{name: "what a dead poller has claimed is not looked at", away: true, file: "read-due.lua", mark: "claimed", line: "at = at"},
 	{name: "a poller that is left with messages forgets that it holds them", first: 5, away: true, file: "claim-messages.lua", mark: "applied", line: "local applied = tonumber(ARGV[8]) > 0 and last"},
 	{name: "a poller does not note what it holds", away: true, mark: "holds"},
-	{name: "what a poller was left with counts as claimed last", first: 10, away: true, mark: "left", line: "local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')"},
-	{name: "a poller that claims nothing new does not note what it has adopted", first: 10, away: true, mark: "nothing held", line: "if came == 0 and not noted[3] then"},
 	{name: "an adopter does not note what it has adopted", first: 5, away: true, mark: "adopted"},
 	{name: "an outage is not noted", first: 6, away: true, mark: "gap"},
 	{name: "there is no grace behind an outage", away: true, mark: "grace"},
