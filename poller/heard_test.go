@@ -164,3 +164,52 @@ func TestWithoutAHistoryAnAnswerThatCameTooLateIsADuplicate(t *testing.T) {
 		b.ExpectStats("it is a duplicate", map[string]int{"late": 0, "duplicate": 1})
 	})
 }
+
+// A batch claimed behind another that is in hand is younger. When both are left, after a failed round, the older one counts.
+func TestNothingExpiresBeforeTheOldestOfTheBatchesIsAppliedThatAPollerIsLeftWith(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("done")
+		b.take()
+		b.hear("garbage") // up to now all is claimed
+		claims := func(inHand, want int) {
+			t.Helper()
+			claim := testkit.Got(b.Store.Claim(t.Context(), "p1", store.Holding{InHand: inHand}, 10, time.Hour))(t)
+			failIf(t, len(claim.Messages) != want, "expected %d messages, found %v", want, claim.Messages)
+		}
+		b.Clock.Turn(50 * time.Second)
+		b.Say(b.result("success", "done"))
+		b.Clock.Turn(20 * time.Second) // its deadline has passed
+		claims(0, 1)
+		b.Clock.Turn(time.Second)
+		b.Say("garbage")
+		claims(1, 1)
+		b.Clock.Turn(time.Second)
+		claims(0, 2)
+		if got := b.expired(); got != 0 {
+			t.Fatalf("expected nothing to end before the older batch is applied, found %d", got)
+		}
+		b.round()
+		b.ExpectStats("the success counts", map[string]int{"success": 1, "timeout": 0})
+	})
+}
+
+// An older release adopts messages without a note.
+func TestNothingExpiresBeforeMessagesAreAppliedThatAPollerFindsWithoutANote(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("done")
+		b.take()
+		b.round()
+		b.Say(b.result("success", "done"))
+		for range 2 { // the second time it claims nothing new
+			must(t, b.Redis.HDel(t.Context(), b.Store.Keys.Heard, "poller p1").Err())
+			_, err := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{}).RunOnce(t.Context())
+			failIf(t, !errors.Is(err, errRedis), "expected it to fail with a claimed message, found %v", err)
+		}
+		b.Clock.Turn(2 * time.Minute)
+		if got := b.expired(); got != 0 {
+			t.Fatalf("expected nothing to end before the message is applied, found %d", got)
+		}
+		b.round()
+		b.ExpectStats("the success counts", map[string]int{"success": 1, "timeout": 0})
+	})
+}

@@ -4,10 +4,10 @@ local in_hand = tonumber(ARGV[8]) > 0
 local function hear(came, left)
   local name = 'poller ' .. owner
   local noted = redis.call('HMGET', heard, 'claimed', 'mark', name)
-  if came + left == 0 and not noted[3] then --@ nothing held
+  if came + left == 0 and not noted[3] then
     return
   end
-  local before, last = noted[1] or '0', left > 0 and '0' or string.match(noted[3] or '', '%d+$') --@ left
+  local before, last = noted[1] or '0', left > 0 and '0' or string.match(noted[3] or '', '%d+$')
   local applied = (left > 0 or in_hand) and last --@ applied
   if came > 0 then
     local rest = redis.call('LLEN', output)

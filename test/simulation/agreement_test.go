@@ -122,7 +122,7 @@ func (p *replay) checkMoves() {
 		moved := hash["processing_at"] != "" || hash["taken_at"] != ""
 		deadline := instant(hash["deadline_at"])
 		passed := slices.ContainsFunc(p.clock, func(at time.Time) bool { return !deadline.After(at) }) // and the clock was set back since
-		counts := hash["attempt_uid"] == uid && deadline.After(p.now) && !moved && !passed
+		counts := hash["attempt_uid"] == uid && (deadline.After(p.now) && !moved && !passed || p.unjudged(p.oracle.attempts[uid].model, deadline))
 		gone := !slices.Contains(after, entry)
 		switch {
 		case counts && gone && !p.pops && !p.answers(uid):
@@ -136,14 +136,14 @@ func (p *replay) checkMoves() {
 	failIf(len(answered) > 0, "a worker pool has answered what it did not have: %v", answered)
 }
 
-// over reports whether an attempt was over before the round began: it had ended, or its deadline had passed.
+// over reports whether an attempt was over before the round began: it had ended, or its deadline had passed and was judged.
 func (p *replay) over(attemptUID string) bool {
 	facts := p.oracle.attempts[attemptUID]
 	if facts == nil {
 		return true
 	}
 	deadline := instant(p.before.models[facts.model]["deadline_at"])
-	passed := len(p.clock) > 0 && !slices.ContainsFunc(p.clock, deadline.After)
+	passed := len(p.clock) > 0 && !slices.ContainsFunc(p.clock, deadline.After) && !p.unjudged(facts.model, deadline)
 	return facts.ended != "" && facts.at < p.since || facts.ended == "" && passed
 }
 

@@ -28,7 +28,9 @@ func (w *world) settle() {
 	w.operator.spare, w.storms, w.delayed = 0, 0, nil
 	w.server.write.ScriptFlush(context.Background())
 	w.letGo()
-	w.outlive()
+	if w.rng.IntN(2) > 0 { // in the other half workers end what they began
+		w.outlive()
+	}
 	scenes := w.scenes()
 	left := time.Duration(0) // for how long something was left with the dead
 	for range patience {
@@ -72,9 +74,6 @@ func (w *world) settle() {
 // outlive passes every deadline while no worker works, and all that workers have said is heard: no attempt outlives its deadline by more than some
 // rounds of dispatchers.
 func (w *world) outlive() {
-	if w.rng.IntN(2) == 0 {
-		return // in the other half workers end what they began
-	}
 	w.listenToAll()
 	latest := w.now
 	for _, deadline := range w.before.running {
@@ -206,7 +205,7 @@ func (w *world) scenes() (all []func()) {
 		all = append(all, w.beUsual, w.beDoubted)
 	}
 	if w.temper.away {
-		all = append(all, w.beAway)
+		all = append(all, w.beAway, w.beBereaved)
 	}
 	return all
 }

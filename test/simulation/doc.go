@@ -15,7 +15,8 @@
 // (index_test.go), and operators export models and import them again (import_test.go). calm_test.go plays at the end what chance brings about too
 // seldom.
 //
-// In some worlds dispatchers or pollers are away while deadlines pass, and nothing expires for a while behind an outage (heard_test.go).
+// In some worlds dispatchers or pollers are away while deadlines pass, and nothing expires for a while behind an outage (heard_test.go). What dead
+// workers had taken is handed back there as long as its deadline is not judged.
 //
 // Each daemon is a goroutine that hands over a baton at each Redis call, so exactly one runs at a time. After each executed
 // command the whole queue is read and compared with a reference that knows nothing of Lua: each entry of the journal must be

@@ -1,12 +1,16 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -66,7 +70,26 @@ func (w *world) beAway() {
 	w.slow = false
 }
 
-// hurry lets a poller come to its next call. It may die there, or lose it.
+// beBereaved lets workers stand still over what they have taken, begun or not, while all dispatchers are away until its deadline has passed. What pools
+// had taken is handed back behind that.
+func (w *world) beBereaved() {
+	w.slow = true
+	for i, uid := range w.uids {
+		w.send(w.operator.order(fmt.Sprintf(briefCommands[i%len(briefCommands)], uid, w.steps)+"%.0s", ""))
+	}
+	for range 2 { // the first one may end a round that was under way
+		w.dispatch()
+	}
+	for _, a := range slices.Clone(w.actors) {
+		for calls := w.rng.IntN(12); works(a) && !a.ended && calls > 0; calls-- {
+			w.hurry(a)
+		}
+	}
+	w.slow = false
+	w.outlive()
+}
+
+// hurry lets an actor come to its next call. It may die there, or lose it.
 func (w *world) hurry(a *actor) {
 	f := answered
 	if a.at != nil && w.rng.IntN(15) == 0 {
@@ -134,16 +157,53 @@ func (p *replay) spoken(m *model.Model) {
 		"the attempt has expired at %s, and ends at %s: nobody was there from %s to %s", expired, p.saw.now, out.from, out.to)
 }
 
+// unjudged reports whether the deadline of a model was not judged yet when the dispatcher looked, and has not moved since. Who is no dispatcher judges
+// by the clock alone.
+func (p *replay) unjudged(uid string, deadline time.Time) bool {
+	return p.saw != nil && instant(p.saw.models[uid]["deadline_at"]).Equal(deadline) && deadline.After(p.saw.judged())
+}
+
+// judged is up to when deadlines are judged: up to when all messages are applied, by what pollers have noted, and workers could have spoken.
+func (s *sight) judged() time.Time {
+	at := s.now
+	noted := func(text string) {
+		ms, _ := strconv.ParseInt(text, 10, 64)
+		if to := time.UnixMilli(ms); to.After(s.now) { // the clock was set back since
+			at = time.Time{}
+		} else if to.Add(-time.Millisecond).Before(at) {
+			at = to.Add(-time.Millisecond)
+		}
+	}
+	for name, text := range s.heard {
+		if strings.HasPrefix(name, "poller ") {
+			noted(strings.Fields(text)[0])
+		}
+	}
+	if len(s.output) > 0 {
+		noted(s.heard["claimed"])
+	}
+	if from := s.outage.from.Add(-grace); s.now.Before(s.outage.to.Add(grace)) && from.Before(at) {
+		at = from
+	}
+	return at
+}
+
+// unforgiving judges by the clock alone what a dead worker had taken.
+type unforgiving struct{ store.Pool }
+
+func (s unforgiving) RequeueExpired(ctx context.Context, now, _ time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
+	return s.Store.RequeueExpired(ctx, now, now, lease)
+}
+
 // heardBugs are those of messages that nobody has heard, and of outages.
 var heardBugs = []bug{
 	{name: "messages in output are not looked at", first: 4, away: true, mark: "pushed"},
 	{name: "what a dead poller has claimed is not looked at", away: true, file: "read-due.lua", mark: "claimed", line: "at = at"},
 	{name: "a poller that is left with messages forgets that it holds them", first: 5, away: true, file: "claim-messages.lua", mark: "applied", line: "local applied = tonumber(ARGV[8]) > 0 and last"},
 	{name: "a poller does not note what it holds", away: true, mark: "holds"},
-	{name: "what a poller was left with counts as claimed last", first: 10, away: true, mark: "left", line: "local before, last = noted[1] or '0', string.match(noted[3] or '', '%d+$')"},
-	{name: "a poller that claims nothing new does not note what it has adopted", first: 10, away: true, mark: "nothing held", line: "if came == 0 and not noted[3] then"},
 	{name: "an adopter does not note what it has adopted", first: 5, away: true, mark: "adopted"},
 	{name: "an outage is not noted", first: 6, away: true, mark: "gap"},
 	{name: "there is no grace behind an outage", away: true, mark: "grace"},
+	{name: "what a dead worker had taken is dropped behind an outage", away: true, store: func(s store.Pool) queue { return unforgiving{s} }},
 	{name: "a grace that never ends", first: 6, away: true, mark: "grace ends", line: "if from then"},
 }
