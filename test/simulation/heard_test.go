@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -189,10 +190,10 @@ func (s *sight) judged() time.Time {
 }
 
 // unforgiving judges by the clock alone what a dead worker had taken.
-type unforgiving struct{ store.Pool }
+type unforgiving struct{ fixture.Part }
 
 func (s unforgiving) RequeueExpired(ctx context.Context, now, _ time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	return s.Store.RequeueExpired(ctx, now, now, lease)
+	return s.Part.RequeueExpired(ctx, now, now, lease)
 }
 
 // heardBugs are those of messages that nobody has heard, and of outages.
@@ -204,6 +205,6 @@ var heardBugs = []bug{
 	{name: "an adopter does not note what it has adopted", first: 5, away: true, mark: "adopted"},
 	{name: "an outage is not noted", first: 6, away: true, mark: "gap"},
 	{name: "there is no grace behind an outage", away: true, mark: "grace"},
-	{name: "what a dead worker had taken is dropped behind an outage", away: true, store: func(s store.Pool) queue { return unforgiving{s} }},
+	{name: "what a dead worker had taken is dropped behind an outage", away: true, store: func(s fixture.Part) queue { return unforgiving{s} }},
 	{name: "a grace that never ends", first: 6, away: true, mark: "grace ends", line: "if from then"},
 }
