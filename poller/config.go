@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rs/zerolog"
 
@@ -52,8 +53,8 @@ func (c Config) WithDefaults() Config {
 // Validate reports the first field out of range.
 func (c Config) Validate() error {
 	switch {
-	case strings.ContainsAny(c.Owner, "{} \n") || len(c.Owner) > 100:
-		return fmt.Errorf("owner: expected at most 100 characters without braces and spaces, found %q", c.Owner)
+	case strings.ContainsAny(c.Owner, "{} ") || strings.ContainsFunc(c.Owner, unicode.IsControl) || len(c.Owner) > 100:
+		return fmt.Errorf("owner: expected at most 100 characters without braces, spaces and control characters, found %q", c.Owner)
 	case c.Owner == store.CommandOwner:
 		return fmt.Errorf("owner: expected another name than that of the list of commands, found %q", c.Owner)
 	case c.Batch < 2 || c.Batch > 1000:

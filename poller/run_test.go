@@ -83,7 +83,7 @@ func TestConfigIsRefusedWithTheFieldAndItsRange(t *testing.T) {
 	}{
 		{poller.Config{}, "<nil>"},
 		{poller.Config{Lease: time.Second}, "<nil>"},
-		{poller.Config{Owner: "a b"}, `owner: expected at most 100 characters without braces and spaces, found "a b"`},
+		{poller.Config{Owner: "a b"}, `owner: expected at most 100 characters without braces, spaces and control characters, found "a b"`},
 		{poller.Config{Batch: 5000}, "batch: expected 2 to 1000, found 5000"},
 		{poller.Config{Tick: time.Hour}, "tick: expected 10ms to 1m, found 1h0m0s"},
 		{poller.Config{Lease: time.Second, Tick: time.Second}, "lease: expected at least four ticks of 1s, found 1s"},

@@ -357,3 +357,18 @@ func TestAHashIsReadFieldByField(t *testing.T) {
 	slices.Sort(others)
 	expectEqual(t, "others", []string{"colour", "label:Status", "label:kind"}, others)
 }
+
+// TestWhatSomebodyHasWrittenIsNoLineOfATransaction starts a model when the counter of holds is a text that would be lines of a template.
+func TestWhatSomebodyHasWrittenIsNoLineOfATransaction(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.put("m1", "{}"))
+		hostile := "1\ndo\t=DEL\t%0 hash\nhelp\t=HDEL\t%0 hash\t=rev"
+		b.seed(keys{":holds": hash{HoldChanges: hostile}})
+		codes, err := b.Commit(t.Context(), Batch{Now: b.now, MaxQueued: roomy, HoldChanges: hostile, Items: []Item{{Transition: b.start("m1", "a1")}}})
+		must(t, err)
+		expectCodes(t, codes, CodeApplied)
+		if got := b.load("m1").AttemptUID; got != "a1" {
+			t.Errorf("got attempt %q, want a1", got)
+		}
+	})
+}

@@ -85,8 +85,7 @@ func (s *steps) compare() {
 	}
 	if event := s.t.decision.Event; event == model.EventStart || event == model.EventParked {
 		holds := s.txn.Key(s.keys.Holds, txn.Hash)
-		s.First("watch").Key(holds).Text(HoldChanges, s.batch.HoldChanges)
-		s.Unless(int(CodeConflict), int(CodeBlocked), "moved").Key(holds)
+		s.Unless(int(CodeConflict), int(CodeBlocked), "moved").Key(holds).Text(HoldChanges).Value(s.Put(s.batch.HoldChanges)) // anybody may have set it
 	}
 }
 

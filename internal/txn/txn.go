@@ -24,7 +24,8 @@ type Words []byte
 
 func (w *Words) raw(text string) { *w = append(append(*w, '\t'), text...) }
 
-// Text adds words that are the same in all items of a template, without tabs and line breaks. A name of a command or verb is one.
+// Text adds words that are the same in all items of a template, and hold no control character: never what somebody else has written, which is a value.
+// A name of a command or verb is one.
 func (w *Words) Text(texts ...string) *Words {
 	for _, text := range texts {
 		*w = append(append(*w, '\t', '='), text...)

@@ -1,6 +1,6 @@
 -- Subjects: their tickets, what they depend on beside their own keys, what is left of them, and the call to a
 -- dispatcher.
-local tickets, wake, moved = 0, nil, false
+local tickets, wake, noted = 0, nil, nil
 function verbs.tickets(key)
   tickets = not is_wrong[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
 end
@@ -11,12 +11,10 @@ function verbs.ticket()
   drawn = string.format('%d', tickets or 0)
 end
 
-function verbs.watch(key, field, value)
-  moved = not is_wrong[key] and (redis.call('HGET', key, field) or '') ~= value --@ hold
-end
-
-function verbs.moved()
-  return moved
+-- moved reports whether a field is another than what the batch was decided on. It is read once.
+function verbs.moved(key, field, value)
+  noted = noted or redis.call('HGET', key, field) or ''
+  return noted ~= value --@ hold
 end
 
 function verbs.refused()
