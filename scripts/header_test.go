@@ -31,7 +31,7 @@ var (
 // decided are the commands that Go gives to scripts.
 func decided() map[string]bool {
 	commands := map[string]bool{}
-	for _, file := range []string{"encoder.go", "steps.go", "flow_steps.go"} {
+	for _, file := range []string{"commit.go", "steps.go", "flow_steps.go"} {
 		text, err := os.ReadFile("../internal/store/" + file)
 		if err != nil {
 			panic(err)

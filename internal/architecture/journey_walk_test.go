@@ -21,7 +21,7 @@ import (
 const module = "github.com/refreshd/refreshd/"
 
 // counted are the packages in which a journey is followed; what they call in others only answers.
-var counted = []string{"dispatcher", "poller", "internal/store", "model"}
+var counted = []string{"dispatcher", "poller", "internal/store", "internal/redis", "model"}
 
 type function struct {
 	name, file string

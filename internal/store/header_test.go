@@ -188,7 +188,7 @@ func codesOfChecks(t *testing.T, file string) map[int]bool {
 		return nil
 	}
 	codes := map[int]bool{int(CodeApplied): true}
-	for _, name := range []string{"encoder.go", "steps.go", "flow_steps.go"} {
+	for _, name := range []string{"commit.go", "steps.go", "flow_steps.go"} {
 		text, err := os.ReadFile(name)
 		must(t, err)
 		for code := CodeApplied; code.String() != fmt.Sprintf("code %d", code); code++ {
