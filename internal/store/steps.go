@@ -85,7 +85,12 @@ func (s *steps) compare() {
 	}
 	if event := s.t.decision.Event; event == model.EventStart || event == model.EventParked {
 		holds := s.txn.Key(s.keys.Holds, txn.Hash)
-		s.Unless(int(CodeConflict), int(CodeBlocked), "moved").Key(holds).Text(HoldChanges).Value(s.Put(s.batch.HoldChanges)) // anybody may have set it
+		moved := s.Unless(int(CodeConflict), int(CodeBlocked), "moved").Key(holds).Text(HoldChanges)
+		if count := s.batch.HoldChanges; strings.Trim(count, "0123456789") == "" {
+			moved.Text(count)
+		} else { // somebody has set another text
+			moved.Value(s.Put(count))
+		}
 	}
 }
 
