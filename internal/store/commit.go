@@ -136,8 +136,10 @@ type encoder struct {
 	config      *Config
 	keys        *Keys
 	instant, ms string // of the batch
-	tellsCreate bool   // the journal is told of creates
-	steps       steps  // of the transition in hand
+	claimed     string // the key of its owner
+	journalCap  string
+	tellsCreate bool  // the journal is told of creates
+	steps       steps // of the transition in hand
 }
 
 func newEncoder(s *Store, batch *Batch) *encoder {
@@ -149,6 +151,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 	}
 	e := &encoder{
 		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
+		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap),
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
 	}
 	if len(batch.Items) == 0 {
@@ -215,7 +218,7 @@ type messageValues struct{ entry, id int }
 // checkMessage refuses the item unless its message is claimed, and is no command that was handled before.
 func (e *encoder) checkMessage(i *txn.Item, item *Item) (m messageValues) {
 	if item.Message.Entry != "" {
-		claimed := e.txn.Key(e.keys.Claimed(e.batch.Owner), txn.List)
+		claimed := e.txn.Key(e.claimed, txn.List)
 		commands, leader := e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)
 		m.entry = i.Put(item.Message.Entry)
 		i.First("claim").Key(claimed, commands, leader).Text(e.batch.Owner)

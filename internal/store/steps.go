@@ -164,7 +164,7 @@ func (s *steps) compareFields() {
 		case value == s.t.before[i] || value != "" && name == FieldError: // the script decides it
 		case value == "":
 			s.del.Text(name)
-			if !isOfAttempt[name] || s.t.decision.Next.Running() { // else it goes with attempt_uid
+			if s.t.decision.Next.Running() || !isOfAttempt[name] { // else it goes with attempt_uid
 				s.gone = append(s.gone, name)
 			}
 		case value == s.instant:
@@ -264,7 +264,7 @@ func (s *steps) writeJournal() {
 		note(fieldWhy, s.t.after.of(fieldWhy))
 	}
 	w.Add(s.entry)
-	s.Last("XTRIM").Key(journal).Text("MAXLEN", "~", strconv.Itoa(s.config.JournalCap))
+	s.Last("XTRIM").Key(journal).Text("MAXLEN", "~", s.journalCap)
 }
 
 // writeIndexes writes in which sorted sets the model is a member from now on.

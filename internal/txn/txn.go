@@ -24,6 +24,14 @@ type Words []byte
 
 func (w *Words) raw(text string) { *w = append(append(*w, '\t'), text...) }
 
+// appendNumber appends a number, most of which have one digit.
+func appendNumber(to []byte, number int) []byte {
+	if 0 <= number && number < 10 {
+		return append(to, byte('0'+number))
+	}
+	return strconv.AppendInt(to, int64(number), 10)
+}
+
 // Text adds words that are the same in all items of a template, and hold no control character: never what somebody else has written, which is a value.
 // A name of a command or verb is one.
 func (w *Words) Text(texts ...string) *Words {
@@ -36,7 +44,7 @@ func (w *Words) Text(texts ...string) *Words {
 // Value adds values of the item, by their numbers.
 func (w *Words) Value(numbers ...int) *Words {
 	for _, number := range numbers {
-		*w = strconv.AppendInt(append(*w, '\t', '$'), int64(number), 10)
+		*w = appendNumber(append(*w, '\t', '$'), number)
 	}
 	return w
 }
@@ -158,7 +166,7 @@ func (i *Item) line(what string, numbers ...int) *Words {
 	}
 	i.words = append(i.words, what...)
 	for _, number := range numbers {
-		i.words = strconv.AppendInt(append(i.words, ' '), int64(number), 10)
+		i.words = appendNumber(append(i.words, ' '), number)
 	}
 	return &i.words
 }
@@ -214,15 +222,18 @@ func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
 	w := i.line("check", code, wrong)
 	*w = append(*w, ' ', how)
 	for _, number := range numbers {
-		*w = strconv.AppendInt(append(*w, ' '), int64(number), 10)
+		*w = appendNumber(append(*w, ' '), number)
 	}
 	return w
 }
 
 // End ends the item.
 func (i *Item) End() {
-	b, flag := i.batch, map[bool]int{true: 1}
-	i.line("item", len(b.items)-i.at, i.keys, flag[i.changes])
+	b, changes := i.batch, 0
+	if i.changes {
+		changes = 1
+	}
+	i.line("item", len(b.items)-i.at, i.keys, changes)
 	number, known := b.templates[string(i.words)]
 	if !known {
 		number = len(b.templates) + 1
