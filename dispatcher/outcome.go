@@ -49,8 +49,8 @@ type outcome struct {
 func (d *Dispatcher) count(ctx context.Context, o outcome, w *work, round *Round) (missing []*store.Transition, err error) {
 	counters, now := round.counters(), w.due.Now
 	for i, code := range o.codes {
-		transition, misfit := o.batch.Items[i].Transition, o.batch.Items[i].WrongType
-		d.logbook.WrongType(misfit, now)
+		transition, wrong := o.batch.Items[i].Transition, o.batch.Items[i].WrongType
+		d.logbook.WrongType(wrong, now)
 		switch code {
 		case store.CodeApplied:
 			*cmp.Or(counters[transition.Event()], &round.Refused)++

@@ -36,8 +36,8 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		return Round{}, err
 	}
 	d.seen = due.Now
-	for _, misfit := range due.WrongTypes {
-		d.logbook.WrongType(misfit, due.Now)
+	for _, wrong := range due.WrongTypes {
+		d.logbook.WrongType(wrong, due.Now)
 	}
 	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.noteSample, d.requeueExpired, d.sampleHead} {
 		if err := d.logbook.IgnoreMisfit(step(ctx, due), due.Now); err != nil {

@@ -53,7 +53,7 @@ func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 		return nil
 	}
 	err := d.report.NoteSample(ctx, due.Now)
-	if _, misfit := redis.WrongType(err); err == nil || misfit || redis.Refused(err) { // else the next round tries again
+	if _, wrong := redis.WrongType(err); err == nil || wrong || redis.Refused(err) { // else the next round tries again
 		d.noted = minute
 	}
 	if redis.Refused(err) { // it was made by an older release

@@ -256,8 +256,8 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 		return nil, err
 	}
 	p.seen = claim.Now
-	for _, misfit := range claim.WrongTypes {
-		p.logbook.WrongType(misfit, claim.Now)
+	for _, wrong := range claim.WrongTypes {
+		p.logbook.WrongType(wrong, claim.Now)
 	}
 	messages := redis.Map(claim.Messages, func(entry store.Claimed) *message { return decode(entry, p.store) })
 	return &batch{Claim: claim, messages: messages}, nil

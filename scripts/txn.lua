@@ -89,7 +89,7 @@ while at <= end_at do
     t.applied = t.applied + 1 --@ applied
     codes[items] = 1
     if fault then
-      wrong_types[fault] = fault -- it is told at the end
+      wrong_types[fault] = fault -- it stands behind the codes
     end
   end
 end

@@ -76,17 +76,17 @@ func (b *Logbook) Fault(level zerolog.Level, text string, now time.Time) *zerolo
 }
 
 // WrongType tells of a key of the wrong type, sampled; an empty text is none.
-func (b *Logbook) WrongType(misfit string, now time.Time) {
-	if misfit != "" {
-		b.Fault(zerolog.ErrorLevel, misfit, now).Str("misfit", misfit).Msg(b.part + ": a key is of another type")
+func (b *Logbook) WrongType(wrong string, now time.Time) {
+	if wrong != "" {
+		b.Fault(zerolog.ErrorLevel, wrong, now).Str("misfit", wrong).Msg(b.part + ": a key is of another type")
 	}
 }
 
 // IgnoreMisfit tells of an error about a key of another type, and returns any other: the round goes on without what needed that key.
 func (b *Logbook) IgnoreMisfit(err error, now time.Time) error {
-	misfit, is := redis.WrongType(err)
+	wrong, is := redis.WrongType(err)
 	if is {
-		b.WrongType(misfit, now)
+		b.WrongType(wrong, now)
 		return nil
 	}
 	return err

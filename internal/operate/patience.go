@@ -16,7 +16,7 @@ import (
 // Patience is how long a Redis that does not answer is asked again: longer than a fail-over takes, or most loads of a snapshot.
 const Patience = 2 * time.Minute
 
-// WithRetry returns a context in which each call that Redis does not answer is made again, see store.Insist, for so long. The error of the first one that
+// WithRetry returns a context in which each call that Redis does not answer is made again, see redis.WithRetry, for so long. The error of the first one that
 // is given up ends with what to do then; behind it no call is made again. log is told of the calls.
 func WithRetry(ctx context.Context, patience time.Duration, log *zerolog.Logger, then string) context.Context {
 	var gone atomic.Bool // nobody waits for it a second time

@@ -40,7 +40,7 @@ func WrongType(err error) (text string, is bool) {
 
 // IgnoreWrongType is the error unless it tells of a key of another type.
 func IgnoreWrongType(err error) error {
-	if _, misfit := WrongType(err); misfit {
+	if _, wrong := WrongType(err); wrong {
 		return nil
 	}
 	return err
@@ -94,7 +94,7 @@ func ExecReads(ctx context.Context, pipe goredis.Pipeliner) error {
 }
 
 // ExecTyped is ExecReads, and tells of the first key of the wrong type; nil: there is none.
-func ExecTyped(ctx context.Context, pipe goredis.Pipeliner) (misfit, err error) {
+func ExecTyped(ctx context.Context, pipe goredis.Pipeliner) (wrong, err error) {
 	commands, err := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
 	if len(commands) == 0 {
 		return nil, err
@@ -103,12 +103,12 @@ func ExecTyped(ctx context.Context, pipe goredis.Pipeliner) (misfit, err error) 
 		switch err := command.Err(); {
 		case err == nil || Missing(err):
 		case goredis.HasErrorPrefix(err, "WRONGTYPE"):
-			misfit = cmp.Or(misfit, err)
+			wrong = cmp.Or(wrong, err)
 		default:
-			return misfit, err
+			return wrong, err
 		}
 	}
-	return misfit, nil
+	return wrong, nil
 }
 
 // Refused reports whether Redis answered that this user may not do it, or not within a script.

@@ -152,7 +152,7 @@ func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 		return redis.Wrap(err, "note a sample")
 	}
 	stats, err := r.Stats(ctx)
-	if _, misfit := redis.WrongType(err); err != nil && !misfit {
+	if _, wrong := redis.WrongType(err); err != nil && !wrong {
 		return err
 	}
 	_, err = r.store.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
@@ -174,7 +174,7 @@ func (q Queue) Samples(ctx context.Context) (all []Sample, err error) {
 	sums, parts := map[time.Time]Sample{}, map[time.Time]int{}
 	err = q.queue.Each(func(part *store.Store) error {
 		fields, err := part.Clients.Read.HGetAll(ctx, part.Keys.Hours).Result()
-		if _, misfit := redis.WrongType(err); err != nil && !misfit {
+		if _, wrong := redis.WrongType(err); err != nil && !wrong {
 			return redis.Wrap(err, "read the samples")
 		}
 		for name, text := range fields {

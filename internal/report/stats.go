@@ -78,10 +78,10 @@ func (c FreshnessCounts) Watched() int64 {
 }
 
 // Stats reads the queue, with as many calls whatever it holds. The numbers are read one after the other: on a busy queue they may differ by what
-// happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see WrongType.
+// happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see redis.WrongType.
 func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 	unread, err := outbox.Of(r.store).FirstUnread(ctx)
-	if _, misfit := redis.WrongType(err); err != nil && !misfit {
+	if _, wrong := redis.WrongType(err); err != nil && !wrong {
 		return Stats{}, err
 	}
 	if stats.At, err = r.store.Now(ctx); err != nil {
@@ -94,7 +94,7 @@ func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 	gates, pollers := pipe.ZRange(ctx, r.store.Keys.Gates, 0, store.MaxBlockers-1), pipe.ZRange(ctx, r.store.Keys.Pollers, 0, -1)
 	recipients := pipe.HKeys(ctx, r.store.Keys.Deliveries)
 	journal := pipe.XLen(ctx, r.store.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
-	misfit, err := redis.ExecTyped(ctx, pipe)
+	wrong, err := redis.ExecTyped(ctx, pipe)
 	if err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
 	}
@@ -115,7 +115,7 @@ func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 		}
 	}
 	err = r.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), store.CommandOwner), recipients.Val(), unread)
-	return stats, redis.Wrap(cmp.Or(err, misfit), "read stats")
+	return stats, redis.Wrap(cmp.Or(err, wrong), "read stats")
 }
 
 // askCounts asks for the sizes of keys; the function that it returns notes them.

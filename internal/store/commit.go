@@ -101,8 +101,8 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	for i := range codes {
 		number, is := reply[i].(int64)
 		if !is { // what is wrong follows it
-			code, misfit, _ := strings.Cut(redis.Text(reply[i]), " ")
-			number, batch.Items[i].WrongType = redis.ParseInt(code), misfit
+			code, wrong, _ := strings.Cut(redis.Text(reply[i]), " ")
+			number, batch.Items[i].WrongType = redis.ParseInt(code), wrong
 		}
 		codes[i] = Code(number)
 	}

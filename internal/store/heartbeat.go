@@ -43,7 +43,7 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 		return liveness, nil
 	}
 	fields, err := s.store.Clients.Read.HMGet(ctx, s.store.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
-	if _, misfit := redis.WrongType(err); err != nil && !misfit {
+	if _, wrong := redis.WrongType(err); err != nil && !wrong {
 		return liveness, fmt.Errorf("read the front of the input list: %w", err)
 	}
 	if err == nil && redis.Text(fields[0]) == entry.AttemptUID { // else it is over

@@ -20,7 +20,7 @@ const ZonesID = "zones-"
 // ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
 func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
 	hash, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Zones).Result()
-	if _, misfit := redis.WrongType(err); misfit || redis.Refused(err) { // nobody knows
+	if _, wrong := redis.WrongType(err); wrong || redis.Refused(err) { // nobody knows
 		err = nil
 	}
 	return zones.ReadNotes(hash), redis.Wrap(err, "read by which zone data the queue was planned")
@@ -55,7 +55,7 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 	if redis.Refused(err) {
 		err = nil
 	}
-	if _, misfit := redis.WrongType(err); misfit || err == nil {
+	if _, wrong := redis.WrongType(err); wrong || err == nil {
 		w.noted = cmp.Or(at, seen)
 	}
 	w.loaded = loaded

@@ -203,7 +203,8 @@ func (i *Item) Unrefused(code int) {
 	}
 }
 
-// Equal refuses unless the first replies of a command are some values, by their numbers; of 0 none or an empty text. wrong is the code where a key is of another type.
+// Equal refuses unless the first replies of a command are some values, by their numbers; of 0 none or an empty text. wrong is the code where a key is of
+// another type.
 func (i *Item) Equal(code, wrong int, command string, wants ...int) *Words {
 	return i.check(code, wrong, '=', wants).Text(command)
 }

@@ -130,7 +130,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 
 func (c *checker) readTime(ctx context.Context) (err error) {
 	mend, there, err := flow.Of(c.store).ReadBulk(ctx, store.MendID)
-	if _, misfit := redis.WrongType(err); err == nil || misfit { // which is told as any other
+	if _, wrong := redis.WrongType(err); err == nil || wrong { // which is told as any other
 		c.mending = there && mend.EndedAt.IsZero()
 		c.now, err = c.store.Now(ctx)
 	}
