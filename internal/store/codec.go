@@ -39,11 +39,13 @@ var places = func() map[string]int {
 // values are those of the fields of a hash, by their places. An absent value is an empty text.
 type values []string
 
-func (v values) of(name string) string {
+func (v values) of(name string) string { return v.at(places[name]) }
+
+func (v values) at(place int) string {
 	if v == nil {
 		return ""
 	}
-	return v[places[name]]
+	return v[place]
 }
 
 // The fields that are read one by one.
@@ -58,11 +60,17 @@ const (
 	FieldError      = "error"  // likewise
 )
 
-// isOfAttempt says of fields that only a model with an attempt has them: they go with its attempt_uid.
-var isOfAttempt = map[string]bool{
-	"counted_by": true, "started_at": true, fieldDeadlineAt: true, "entry_deadline_at": true, "entry_planned_at": true, "entry_times": true, "taken_at": true,
-	"processing_at": true, "worker": true, "silent_after": true, fieldHeardAt: true, "again": true, "outdated": true, "traced": true, fieldGuarded: true,
-}
+// isOfAttempt says by place which fields only a model with an attempt has: they go with its attempt_uid.
+var isOfAttempt = func() []bool {
+	is := make([]bool, len(fieldNames))
+	for _, name := range []string{
+		"counted_by", "started_at", fieldDeadlineAt, "entry_deadline_at", "entry_planned_at", "entry_times", "taken_at",
+		"processing_at", "worker", "silent_after", fieldHeardAt, "again", "outdated", "traced", fieldGuarded,
+	} {
+		is[places[name]] = true
+	}
+	return is
+}()
 
 // codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
 type codec struct {

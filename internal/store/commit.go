@@ -136,10 +136,15 @@ type encoder struct {
 	config      *Config
 	keys        *Keys
 	instant, ms string // of the batch
-	claimed     string // the key of its owner
 	journalCap  string
 	tellsCreate bool  // the journal is told of creates
 	steps       steps // of the transition in hand
+
+	// Keys of verbs that run first, numbers of groups and of what runs last: zero until an item needs them.
+	claims, input, streams, wake, tickets, errors txn.Key
+	joins, leaves                                 [len(ScoreIndexes)]int
+	rejects, drops, calls, forgets, trims         int
+	counts                                        map[string]int
 }
 
 func newEncoder(s *Store, batch *Batch) *encoder {
@@ -151,7 +156,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 	}
 	e := &encoder{
 		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
-		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap),
+		journalCap: strconv.Itoa(s.Config.JournalCap), counts: map[string]int{},
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
 	}
 	if len(batch.Items) == 0 {
@@ -169,28 +174,72 @@ func (e *encoder) probe() {
 	}
 }
 
-// opensInput lets verbs use the input list.
-func (e *encoder) opensInput(i *txn.Item) txn.Key {
-	input := e.txn.Key(e.keys.Input, txn.List)
-	i.First("input").Key(input).Text(strconv.Itoa(e.batch.MaxQueued))
-	return input
+// opensClaimed lets verbs settle what the owner of the batch has claimed.
+func (e *encoder) opensClaimed() txn.Key {
+	if e.claims == "" {
+		e.claims = e.txn.Key(e.keys.Claimed(e.batch.Owner), txn.List)
+		commands, leader := e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)
+		e.txn.First(txn.Line("claim").Key(e.claims, commands, leader).Text(e.batch.Owner))
+	}
+	return e.claims
 }
 
-// opensStreams lets verbs tell of what is about no model.
-func (e *encoder) opensStreams(i *txn.Item) txn.Key {
-	outbox := e.txn.Key(e.keys.Outbox, txn.Stream)
-	i.First("streams").Key(e.txn.Key(e.keys.Journal, txn.Stream), outbox, e.txn.Key(e.keys.Stats, txn.Hash)).Text(strconv.Itoa(max(0, e.config.JournalCap)))
-	return outbox
+// opensInput lets verbs use the input list.
+func (e *encoder) opensInput() txn.Key {
+	if e.input == "" {
+		e.input = e.txn.Key(e.keys.Input, txn.List)
+		e.txn.First(txn.Line("input").Key(e.input).Text(strconv.Itoa(e.batch.MaxQueued)))
+	}
+	return e.input
+}
+
+// opensStreams lets verbs tell of what is about no model, and returns the key of the outbox.
+func (e *encoder) opensStreams() txn.Key {
+	if e.streams == "" {
+		e.streams = e.txn.Key(e.keys.Outbox, txn.Stream)
+		journal, stats := e.txn.Key(e.keys.Journal, txn.Stream), e.txn.Key(e.keys.Stats, txn.Hash)
+		e.txn.First(txn.Line("streams").Key(journal, e.streams, stats).Text(strconv.Itoa(max(0, e.config.JournalCap))))
+	}
+	return e.streams
 }
 
 // opensWake lets verbs call a dispatcher.
-func (e *encoder) opensWake(i *txn.Item) { i.First("wake").Key(e.txn.Key(e.keys.Wake, txn.List)) }
+func (e *encoder) opensWake() {
+	if e.wake == "" {
+		e.wake = e.txn.Key(e.keys.Wake, txn.List)
+		e.txn.First(txn.Line("wake").Key(e.wake))
+	}
+}
+
+// opensTickets lets verbs draw tickets.
+func (e *encoder) opensTickets() {
+	if e.tickets == "" {
+		e.tickets = e.txn.Key(e.keys.Stats, txn.Hash)
+		e.txn.First(txn.Line("tickets").Key(e.tickets))
+	}
+}
+
+// opensErrors lets verbs count by which fingerprints models fail.
+func (e *encoder) opensErrors() {
+	if e.errors == "" {
+		e.errors = e.txn.Key(e.keys.Errors, txn.ZSet)
+		e.txn.First(txn.Line("errors").Key(e.errors, e.txn.Key(e.keys.PastErrors, txn.ZSet)))
+	}
+}
 
 func (e *encoder) indexKey(index *ScoreIndex) txn.Key {
 	if index.written == required {
 		return e.txn.Must(index.Key(e.keys), txn.ZSet)
 	}
 	return e.txn.Key(index.Key(e.keys), txn.ZSet)
+}
+
+// group returns the number of the group by which models join one of the ScoreIndexes, or leave it.
+func (e *encoder) group(numbers *[len(ScoreIndexes)]int, n int, command string) int {
+	if numbers[n] == 0 {
+		numbers[n] = e.txn.Group(command, e.indexKey(&ScoreIndexes[n]))
+	}
+	return numbers[n]
 }
 
 // add encodes an item.
@@ -203,9 +252,13 @@ func (e *encoder) add(item *Item) {
 	message := e.checkMessage(i, item)
 	i.Unrefused(int(CodeConflict))
 	if reason := item.rejected(e.batch.Now); reason != "" {
-		rejected := e.txn.Key(e.keys.Rejected, txn.List)
-		i.Add("RPUSH", rejected, i.Put(reason))
-		i.Last("LTRIM").Key(rejected).Text(strconv.Itoa(-e.config.RejectedCap), "-1")
+		if e.rejects == 0 {
+			rejected := e.txn.Key(e.keys.Rejected, txn.List)
+			e.rejects = e.txn.Group("RPUSH", rejected)
+			e.drops = e.txn.Last(txn.Line("LTRIM").Key(rejected).Text(strconv.Itoa(-e.config.RejectedCap), "-1"))
+		}
+		i.Add(e.rejects, i.Put(reason))
+		i.Last(e.drops)
 	}
 	e.writeMessage(i, item, message)
 	e.count(i, item.Counter)
@@ -218,11 +271,8 @@ type messageValues struct{ entry, id int }
 // checkMessage refuses the item unless its message is claimed, and is no command that was handled before.
 func (e *encoder) checkMessage(i *txn.Item, item *Item) (m messageValues) {
 	if item.Message.Entry != "" {
-		claimed := e.txn.Key(e.claimed, txn.List)
-		commands, leader := e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)
 		m.entry = i.Put(item.Message.Entry)
-		i.First("claim").Key(claimed, commands, leader).Text(e.batch.Owner)
-		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry).Key(claimed)
+		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry).Key(e.opensClaimed())
 	}
 	if item.CommandID != "" {
 		m.id = i.Put(item.CommandID)
@@ -238,7 +288,10 @@ func (e *encoder) writeMessage(i *txn.Item, item *Item, m messageValues) {
 	if m.id != 0 {
 		commands := e.txn.Key(e.keys.Commands, txn.ZSet)
 		i.Do("ZADD").Key(commands).Text(e.ms).Value(m.id)
-		i.Last("forget").Key(commands)
+		if e.forgets == 0 {
+			e.forgets = e.txn.Last(txn.Line("forget").Key(commands))
+		}
+		i.Last(e.forgets)
 	}
 	if item.Reply.Text != "" {
 		reply := i.Own(e.keys.Reply(item.Reply.Name), txn.List)
@@ -252,9 +305,15 @@ func (e *encoder) writeMessage(i *txn.Item, item *Item, m messageValues) {
 // count counts the item.
 func (e *encoder) count(i *txn.Item, counters ...string) {
 	for _, name := range counters {
-		if name != "" {
-			i.Last("HINCRBY").Key(e.txn.Key(e.keys.Stats, txn.Hash)).Text(name).Count()
+		if name == "" {
+			continue
 		}
+		number := e.counts[name]
+		if number == 0 {
+			number = e.txn.Last(txn.Line("HINCRBY").Key(e.txn.Key(e.keys.Stats, txn.Hash)).Text(name).Count())
+			e.counts[name] = number
+		}
+		i.Last(number)
 	}
 }
 

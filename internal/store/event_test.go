@@ -119,7 +119,10 @@ func withJournal(seed, want keys) keys {
 		delete(entry, "rev")
 	}
 	if entry["attempt_uid"] == "" { // they go with it
-		maps.DeleteFunc(entry, func(name string, value any) bool { return isOfAttempt[name] && value == "" })
+		maps.DeleteFunc(entry, func(name string, value any) bool {
+			place, known := places[name]
+			return known && isOfAttempt[place] && value == ""
+		})
 	}
 	told := events{entry}
 	if outbox, is := want[":outbox"].(events); is && outbox[0]["event"] == "new_error" {

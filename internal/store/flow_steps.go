@@ -52,7 +52,7 @@ func (s *steps) writeReleases() {
 			s.Help("ZADD").Key(limit).Value(s.Put(strconv.FormatInt(s.is.deadline, 10)), txn.Subject)
 			continue
 		}
-		s.opensWake(s.Item)
+		s.opensWake()
 		s.Help("free").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Value(s.Put(string(model.NewBlocker(model.BlockerLimit, name))))
 		s.Help("ZREM").Key(limit).Value(txn.Subject)
 		rates = append(rates, name)
@@ -86,8 +86,8 @@ func (s *steps) countForCircuit(name string) {
 		probe = min(probe, max(0, d.Next.NotBefore.Sub(s.batch.Now)))
 	}
 	at := s.batch.Now.Add(probe)
-	outbox := s.opensStreams(s.Item)
-	s.opensWake(s.Item)
+	outbox := s.opensStreams()
+	s.opensWake()
 	s.Do("count").Key(s.Own(s.keys.Circuit(name), txn.Hash), s.txn.Key(s.keys.Gates, txn.ZSet)).
 		Value(s.Put(string(model.NewBlocker(model.BlockerCircuit, name))), s.Put(name)).
 		Text(string(d.CircuitOutcome), strconv.Itoa(circuit.Failures), strconv.Itoa(circuit.Of)).

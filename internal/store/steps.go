@@ -60,8 +60,10 @@ func (e *encoder) change(item *Item) {
 	s.writeInput()
 	s.writeJournal()
 	if t.decision.NotifiesDispatcher(e.batch.Now) {
-		e.opensWake(s.Item)
-		s.Last("call")
+		if e.opensWake(); e.calls == 0 {
+			e.calls = e.txn.Last(txn.Line("call"))
+		}
+		s.Last(e.calls)
 	}
 	e.count(s.Item, t.decision.Counters(t.queueCircuit, e.batch.Now)...)
 	s.End()
@@ -111,7 +113,7 @@ func (s *steps) writeInput() {
 	if push == "" && back == "" {
 		return
 	}
-	input := s.opensInput(s.Item)
+	input := s.opensInput()
 	switch {
 	case back == "":
 		s.Do("push").Value(s.Put(push)).Key(input)
@@ -125,7 +127,7 @@ func (s *steps) writeInput() {
 // draw draws the ticket of a start, or counts by which fingerprint the model fails.
 func (s *steps) draw() {
 	if s.t.decision.Event == model.EventStart {
-		s.First("tickets").Key(s.txn.Key(s.keys.Stats, txn.Hash))
+		s.opensTickets()
 		s.Do("ticket")
 		s.drawn.Text(fieldTicket).Drawn()
 		return
@@ -134,13 +136,13 @@ func (s *steps) draw() {
 	if !fails && !recovers {
 		return
 	}
-	s.First("errors").Key(s.txn.Key(s.keys.Errors, txn.ZSet), s.txn.Key(s.keys.PastErrors, txn.ZSet))
+	s.opensErrors()
 	was := s.Own(s.keys.Error(s.was.errorID), txn.Hash)
 	if recovers {
 		s.Do("recover").Key(was)
 		return
 	}
-	outbox := s.opensStreams(s.Item)
+	outbox := s.opensStreams()
 	reason, errorType := "", ""
 	if ended := s.t.decision.Ended; ended != nil {
 		reason, errorType = ended.Reason, ended.ErrorType
@@ -164,7 +166,7 @@ func (s *steps) compareFields() {
 		case value == s.t.before[i] || value != "" && name == FieldError: // the script decides it
 		case value == "":
 			s.del.Text(name)
-			if s.t.decision.Next.Running() || !isOfAttempt[name] { // else it goes with attempt_uid
+			if s.t.decision.Next.Running() || !isOfAttempt[i] { // else it goes with attempt_uid
 				s.gone = append(s.gone, name)
 			}
 		case value == s.instant:
@@ -182,10 +184,10 @@ func (s *steps) compareFields() {
 		s.set.Text(name, s.instant)
 	}
 	if len(s.now) > 0 {
-		s.entry.Text("now", strings.Join(s.now, " "))
+		s.entry.Text("now").Join(s.now)
 	}
 	if len(s.gone) > 0 {
-		s.entry.Text("gone", strings.Join(s.gone, " "))
+		s.entry.Text("gone").Join(s.gone)
 	}
 	s.set.Add(s.drawn)
 	s.entry.Add(s.drawn)
@@ -242,6 +244,8 @@ func (s *steps) labelFields() {
 	}
 }
 
+var heardAt, why = places[fieldHeardAt], places[fieldWhy]
+
 // writeJournal adds an entry that tells of the transition.
 func (s *steps) writeJournal() {
 	entry, journaled := s.t.decision.Journal(s.t.uid, s.batch.Now)
@@ -257,14 +261,17 @@ func (s *steps) writeJournal() {
 	}
 	c := codec{set: note}
 	c.notes(&entry)
-	if s.t.newRev != "" && (redis.ParseInt(s.t.newRev) != redis.ParseInt(s.t.rev)+1 || s.t.before.of(fieldHeardAt) != "") { // signs have counted too
+	if s.t.newRev != "" && (s.t.before.at(heardAt) != "" || redis.ParseInt(s.t.newRev) != redis.ParseInt(s.t.rev)+1) { // signs have counted too
 		note(fieldRev, s.t.newRev)
 	}
-	if s.t.after != nil && s.t.after.of(fieldWhy) == s.t.before.of(fieldWhy) {
-		note(fieldWhy, s.t.after.of(fieldWhy))
+	if s.t.after != nil && s.t.after.at(why) == s.t.before.at(why) {
+		note(fieldWhy, s.t.after.at(why))
 	}
 	w.Add(s.entry)
-	s.Last("XTRIM").Key(journal).Text("MAXLEN", "~", s.journalCap)
+	if s.trims == 0 {
+		s.trims = s.txn.Last(txn.Line("XTRIM").Key(journal).Text("MAXLEN", "~", s.journalCap))
+	}
+	s.Last(s.trims)
 }
 
 // writeIndexes writes in which sorted sets the model is a member from now on.
@@ -275,14 +282,13 @@ func (s *steps) writeIndexes() {
 		if index.written < always && !ended && !s.all && score == s.was.scores[n] {
 			continue
 		}
-		set := s.indexKey(index)
 		switch {
 		case score == 0:
-			s.Try("ZREM", set, txn.Subject)
+			s.Try(s.group(&s.leaves, n, "ZREM"), txn.Subject)
 		case index.written >= always:
-			s.Add("ZADD", set, s.Put(strconv.FormatInt(score, 10)), txn.Subject)
+			s.Add(s.group(&s.joins, n, "ZADD"), s.Put(strconv.FormatInt(score, 10)), txn.Subject)
 		default:
-			s.Try("ZADD", set, s.Put(strconv.FormatInt(score, 10)), txn.Subject)
+			s.Try(s.group(&s.joins, n, "ZADD"), s.Put(strconv.FormatInt(score, 10)), txn.Subject)
 		}
 	}
 }

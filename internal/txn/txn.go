@@ -1,5 +1,5 @@
 // Package txn builds batches for scripts/txn.lua: items of compares, conditions and Redis commands that are decided already. It has no word of the
-// domain. Items that differ in their values only share a template.
+// domain. Items that differ in their values only share a template, and what a batch does once is named by all of them.
 package txn
 
 import (
@@ -23,6 +23,12 @@ type Key string
 type Words []byte
 
 func (w *Words) raw(text string) { *w = append(append(*w, '\t'), text...) }
+
+func (w *Words) numbers(numbers []int) {
+	for _, number := range numbers {
+		*w = appendNumber(append(*w, ' '), number)
+	}
+}
 
 // appendNumber appends a number, most of which have one digit.
 func appendNumber(to []byte, number int) []byte {
@@ -66,8 +72,23 @@ func (w *Words) Drawn() *Words { w.raw("#"); return w }
 // Count adds how many items are applied, in a line that runs last.
 func (w *Words) Count() *Words { w.raw("+"); return w }
 
+// Join adds texts as one word, with spaces between them.
+func (w *Words) Join(texts []string) *Words {
+	for i, text := range texts {
+		separator := " "
+		if i == 0 {
+			separator = "\t="
+		}
+		*w = append(append(*w, separator...), text...)
+	}
+	return w
+}
+
 // Add adds other words.
 func (w *Words) Add(others Words) { *w = append(*w, others...) }
+
+// Line returns the words of a command or verb, for what a batch does once.
+func Line(name string) *Words { return new(Words).Text(name) }
 
 // Batch is what one call of the script applies.
 type Batch struct {
@@ -76,18 +97,21 @@ type Batch struct {
 	types  []byte
 	seen   map[string]bool // subjects
 
-	templates map[string]int // their numbers, from 1 on
-	text      []byte         // of them all
-	items     []any
-	itemKeys  []string
-	item      Item
+	once           []byte // lines of the batch
+	groups, finals int
+	templates      map[string]int // their numbers, from 1 on
+	text           []byte         // of them all
+	items          []any
+	values         []string // to which items point, as that is cheaper than a copy of each
+	itemKeys       []string
+	item           Item
 }
 
 // NewBatch returns an empty batch with room for so many items.
 func NewBatch(items int) *Batch {
 	return &Batch{
 		places: map[string]Key{}, seen: make(map[string]bool, items), templates: map[string]int{},
-		items: make([]any, 0, 20*items), itemKeys: make([]string, 0, 2*items),
+		items: make([]any, 0, 14*items), values: make([]string, 0, 14*items), itemKeys: make([]string, 0, 2*items),
 	}
 }
 
@@ -108,13 +132,35 @@ func (b *Batch) key(name, kind, must string) Key {
 	return key
 }
 
+// First runs a verb before all items.
+func (b *Batch) First(line *Words) { b.line("first", line) }
+
+// Group returns the number of a command and its key, for which items collect values. It is run once, with all of them.
+func (b *Batch) Group(command string, key Key) int {
+	b.line("group", Line(command).Key(key))
+	b.groups++
+	return b.groups
+}
+
+// Last returns the number of a command or a verb that is run behind all items, once, if any of those that name it is applied.
+func (b *Batch) Last(line *Words) int {
+	b.line("final", line)
+	b.finals++
+	return b.finals
+}
+
+func (b *Batch) line(what string, words *Words) {
+	b.once = append(append(append(b.once, what...), *words...), '\n')
+}
+
 // Item begins an item. When it is refused, so are later items about its subject that are Unrefused, if it has one; not where it changes nothing and its
 // message is gone.
 func (b *Batch) Item(subject string, changes bool) *Item {
 	i := &b.item
 	*i = Item{batch: b, changes: changes, again: b.seen[subject], words: i.words[:0], at: len(b.items)}
 	b.seen[subject] = subject != ""
-	b.items = append(b.items, nil, subject)
+	b.items = append(b.items, nil)
+	i.Put(subject)
 	if i.again {
 		i.line("again")
 	}
@@ -135,8 +181,10 @@ const Subject = 1
 
 // Put adds a value and returns its number.
 func (i *Item) Put(value string) int {
-	i.batch.items = append(i.batch.items, value)
-	return len(i.batch.items) - i.at - 1
+	b := i.batch
+	b.values = append(b.values, value)
+	b.items = append(b.items, &b.values[len(b.values)-1])
+	return len(b.items) - i.at - 1
 }
 
 var ownKeys = func() (words [8]map[string]Key) {
@@ -165,9 +213,7 @@ func (i *Item) line(what string, numbers ...int) *Words {
 		i.words = append(i.words, '\n')
 	}
 	i.words = append(i.words, what...)
-	for _, number := range numbers {
-		i.words = appendNumber(append(i.words, ' '), number)
-	}
+	i.words.numbers(numbers)
 	return &i.words
 }
 
@@ -180,21 +226,14 @@ func (i *Item) Do(name string) *Words { return i.line("do").Text(name) }
 // Help runs a command or a verb that is left out where a key is of another type.
 func (i *Item) Help(name string) *Words { return i.line("help").Text(name) }
 
-// First runs a verb before all items, once, however many of them have it.
-func (i *Item) First(verb string) *Words { return i.line("first").Text(verb) }
-
-// Add collects values for a command and its key, which is run once for the batch.
-func (i *Item) Add(command string, key Key, values ...int) {
-	i.line("add", values...).Text(command).Key(key)
-}
+// Add collects values for a group.
+func (i *Item) Add(group int, values ...int) { i.line("add", group).numbers(values) }
 
 // Try is Add of what only helps.
-func (i *Item) Try(command string, key Key, values ...int) {
-	i.line("try", values...).Text(command).Key(key)
-}
+func (i *Item) Try(group int, values ...int) { i.line("try", group).numbers(values) }
 
-// Last runs a command or a verb behind all items, once, if any of those with it is applied.
-func (i *Item) Last(name string) *Words { return i.line("last").Text(name) }
+// Last has the batch run what Batch.Last has numbered.
+func (i *Item) Last(number int) { i.line("last", number) }
 
 // Unrefused refuses if an earlier item about the subject was refused.
 func (i *Item) Unrefused(code int) {
@@ -222,9 +261,7 @@ func (i *Item) Unless(code, wrong int, verb string) *Words {
 func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
 	w := i.line("check", code, wrong)
 	*w = append(*w, ' ', how)
-	for _, number := range numbers {
-		*w = appendNumber(append(*w, ' '), number)
-	}
+	w.numbers(numbers)
 	return w
 }
 
@@ -249,5 +286,5 @@ func (b *Batch) Keys() []string { return append(b.keys, b.itemKeys...) }
 
 // Args are ARGV of the script, for the instant of the batch in RFC 3339 and Unix ms.
 func (b *Batch) Args(instant string, ms int64) []any {
-	return append([]any{instant, ms, string(b.types), string(b.text)}, b.items...)
+	return append([]any{instant, ms, string(b.types), string(b.once) + string(b.text)}, b.items...)
 }

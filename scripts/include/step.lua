@@ -1,14 +1,17 @@
 -- Steps. A line is a word and numbers, and behind tabs a command or verb: "=text", "$2" a value of the item, "@3" a key
 -- of the batch, "%1 list" a key of the item, "~" all fields, "#" what was drawn last, "+" how many items have applied
 -- it. A verb has a key that it uses behind its arguments too, where the batch has named it to another verb.
+-- Of the batch:
+--   first: runs before all items
+--   group: is run with what items collect for it; final: runs behind all items, if any that names it is applied
+-- Of a template, which the line "item" ends:
 --   again: an earlier item is about the subject of this one
---   first: runs before all items, once
 --   check 2 6 = 3 0: refuses with 2, or 6 where a key is of another type, unless the first replies are the values 3 and
 --     "" (0); with "<" unless the reply is below the value; with "?" if the reply is true
 --   fields 4: names, whose values are those from 4 on
 --   do: the item needs it; help: it is left out where a key is of another type
---   add 2 3: the values 2 and 3 are collected, and written at once for the batch; try: likewise, where that only helps
---   last: runs behind all items, once, if any item with it is applied
+--   add 1 2 3: the values 2 and 3 are collected for group 1; try: likewise, where that only helps
+--   last 1: final 1 is run
 --   item 5 2 1: an item has 5 values and 2 keys, and changes its subject (1)
 local ARGV, KEYS, type, unpack = ARGV, KEYS, type, unpack -- a local is read faster, and these are read most
 local at, next_key, end_at = 5, places + 1, #ARGV

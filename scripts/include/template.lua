@@ -1,15 +1,5 @@
--- Templates: what items of one shape have in common. A line that several have stands for one step.
-local templates, firsts, groups, finals = {}, {}, {}, {}
-local function shared(steps, words, command)
-  local step = steps[words]
-  if not step then
-    step = read_step(words, command)
-    step.list, step.written, step.applied = {}, 0, 0
-    steps[words], steps[#steps + 1] = step, step
-  end
-  return step
-end
-
+-- Templates: what items of one shape have in common. Before them stand the lines of the batch.
+local templates, groups, finals = {}, {}, {}
 local function read_line(t, what, head, words)
   local numbers, step = {}, nil
   for number in string.gmatch(head, '%d+') do
@@ -18,10 +8,11 @@ local function read_line(t, what, head, words)
   if what == 'again' then
     t.again = true
   elseif what == 'first' then
-    if not firsts[words] then
-      firsts[words] = true
-      run(read_step(words, redis.call))
-    end
+    run(read_step(words, redis.call))
+  elseif what == 'group' or what == 'final' then
+    local steps, once = what == 'group' and groups or finals, read_step(words, redis.pcall)
+    once.list, once.written, once.applied = {}, 0, 0
+    steps[#steps + 1] = once
   elseif what == 'check' then
     step = read_step(words, redis.pcall, t)
     step.code, step.wrong, step.how = numbers[1], numbers[2], string.match(head, '%p')
@@ -33,15 +24,15 @@ local function read_line(t, what, head, words)
       t.names[#t.names + 1] = name
     end
   elseif what == 'add' or what == 'try' then
-    local group = shared(groups, words, redis.call)
+    local group = groups[numbers[1]]
     local alone = not t.again and absent[group.args[2]] -- nobody is in it yet
     local idle = group.wrong_type or alone and group.args[1] == 'ZREM'
-    for i = 1, idle and 0 or #numbers do
+    for i = 2, idle and 0 or #numbers do
       t.adds[#t.adds + 1] = {list = group.list, number = numbers[i]}
     end
     step = what == 'add' and group
   elseif what == 'last' then
-    t.finals[#t.finals + 1] = shared(finals, words, redis.pcall)
+    t.finals[#t.finals + 1] = finals[numbers[1]]
   elseif what == 'item' then
     t.size, t.count, t.changes = math.max(1, numbers[1]), numbers[2], numbers[3] == 1
   else
