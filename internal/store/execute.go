@@ -143,7 +143,7 @@ func (e *execution) recognize(ctx context.Context, batch Batch, codes []Code) er
 // them, and to start one that has not been started since does no harm.
 func (r *Record) follows(t *Transition, now int64) bool {
 	saved := t.decision.Definition
-	stored, _ := r.stored()
+	stored := r.stored()
 	switch {
 	case t.removes():
 		return !r.Exists || redis.ParseInt(t.rev) < now && redis.ParseInt(r.rev) >= now // a new one of that uid begins at the clock

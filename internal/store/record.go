@@ -28,22 +28,19 @@ type Record struct {
 	Broken bool
 
 	rev    string
-	former string            // rev of the model that was removed on the way to this one; empty: none
-	hash   map[string]string // as it was read
-	moved  values            // of its fields, as a decision has left them; nil: none has
+	former string   // rev of the model that was removed on the way to this one; empty: none
+	values values   // of its fields, as they are stored or a decision has left them; nil: none are
+	others []string // fields of its hash that are none of a model: they go with the next transition
 }
 
 // NewRecord reads a hash.
 func NewRecord(uid string, hash map[string]string) *Record {
-	r := &Record{Exists: len(hash) > 0, hash: hash}
-	if !r.Exists {
-		r.UID = uid
-		return r
+	if len(hash) == 0 {
+		return &Record{Model: model.Model{UID: uid}}
 	}
-	var room [64]string // on the stack: most records are only read
-	stored := values(room[:len(fieldNames)])
-	labels, _ := split(hash, stored)
-	r.rev, r.Model = hash[fieldRev], decode(uid, stored)
+	r := &Record{Exists: true, rev: hash[fieldRev], values: make(values, len(fieldNames))}
+	labels, others := split(hash, r.values)
+	r.Model, r.others = decode(uid, r.values), others
 	r.Labels = labels
 	if r.Freshness == model.Fresh && r.LastSuccessAt.IsZero() { // an older release knew no other word
 		r.Freshness = model.FreshnessNever
@@ -64,17 +61,15 @@ func (r *Record) Status(now time.Time, queued bool) model.Status {
 
 // RefreshUnreadable reports whether there is a refresh_at that is no time. Without one the model waits for nothing.
 func (r *Record) RefreshUnreadable() bool {
-	return r.RefreshAt.IsZero() && r.hash[fieldRefreshAt] != "" && r.moved == nil
+	return r.RefreshAt.IsZero() && r.values.of(fieldRefreshAt) != ""
 }
 
-// stored are the values of the fields as they are stored, and the names of fields that are none of a model: they go with the next transition.
-func (r *Record) stored() (v values, others []string) {
-	if r.moved != nil {
-		return r.moved, nil
+// stored are the values of the fields.
+func (r *Record) stored() values {
+	if r.values == nil {
+		return make(values, len(fieldNames))
 	}
-	v = make(values, len(fieldNames))
-	_, others = split(r.hash, v)
-	return v, others
+	return r.values
 }
 
 // Uses reports whether the model is stored and uses the policy that is, or was, stored under a name.
@@ -255,7 +250,7 @@ func (s *Store) resolve(ctx context.Context, records iter.Seq[*Record], policies
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	stored, others := r.stored()
+	stored := r.stored()
 	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: standingOf(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
@@ -286,12 +281,12 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.State = t.decision.Next
-	t.before, t.after, t.others = stored, encode(&r.Model), others
+	t.before, t.after, t.others = stored, encode(&r.Model), r.others
 	heard := t.after.of(fieldHeardAt) != t.before.of(fieldHeardAt)
 	if next := r.nextRev(decision.Event, heard, now); next != r.rev {
 		t.newRev, r.rev = next, next
 	}
-	r.moved, r.Exists = t.after, true
+	r.values, r.others, r.Exists = t.after, nil, true
 	return t
 }
 

@@ -350,7 +350,7 @@ func TestAHashIsReadFieldByField(t *testing.T) {
 	m := NewRecord("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
 	expectEqual(t, "refresh_at of another zone", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
 	m = NewRecord("m1", hash{"rev": "7", "policy": "p", "colour": "red", "label:tenant": "t1", "label:Status": "x", "label:kind": "a,b"})
-	v, others := m.stored()
+	v, others := m.stored(), m.others
 	expectEqual(t, "rev", "7", m.Rev())
 	expectEqual(t, "fields", hash{"policy": "p"}, asHash(v))
 	expectEqual(t, "labels", map[string]string{"tenant": "t1"}, m.Labels)
