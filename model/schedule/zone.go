@@ -40,12 +40,6 @@ func Zone(name string) (*time.Location, error) {
 	return z.loc, err
 }
 
-// CheckZone refuses what is no IANA name with a *document.Error; the empty name is UTC.
-func CheckZone(name string) error {
-	_, err := loadZone(name)
-	return err
-}
-
 var namedZone = regexp.MustCompile(`(?i)^(?:in |with )?(?:the )?time ?zone:? ([^\s)\],]+),|,? ?(?:[([]?(?:in |with )?(?:the )?time ?zone:? ([^\s)\],]+?)[)\].]*|[([]([a-z][\w+-]*/[\w+/-]*)[)\]]|in the ([a-z][\w+/-]*) time ?zone)$`)
 
 // cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
