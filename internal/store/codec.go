@@ -39,13 +39,11 @@ var places = func() map[string]int {
 // values are those of the fields of a hash, by their places. An absent value is an empty text.
 type values []string
 
-func (v values) of(name string) string { return v.at(places[name]) }
-
-func (v values) at(place int) string {
+func (v values) of(name string) string {
 	if v == nil {
 		return ""
 	}
-	return v[place]
+	return v[places[name]]
 }
 
 // The fields that are read one by one.

@@ -136,6 +136,7 @@ type encoder struct {
 	config      *Config
 	keys        *Keys
 	instant, ms string // of the batch
+	claimed     string // the key of its owner
 	journalCap  string
 	tellsCreate bool  // the journal is told of creates
 	steps       steps // of the transition in hand
@@ -156,7 +157,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 	}
 	e := &encoder{
 		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
-		journalCap: strconv.Itoa(s.Config.JournalCap), counts: map[string]int{},
+		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap), counts: map[string]int{},
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
 	}
 	if len(batch.Items) == 0 {
@@ -177,7 +178,7 @@ func (e *encoder) probe() {
 // opensClaimed lets verbs settle what the owner of the batch has claimed.
 func (e *encoder) opensClaimed() txn.Key {
 	if e.claims == "" {
-		e.claims = e.txn.Key(e.keys.Claimed(e.batch.Owner), txn.List)
+		e.claims = e.txn.Key(e.claimed, txn.List)
 		commands, leader := e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)
 		e.txn.First(txn.Line("claim").Key(e.claims, commands, leader).Text(e.batch.Owner))
 	}

@@ -244,8 +244,6 @@ func (s *steps) labelFields() {
 	}
 }
 
-var heardAt, why = places[fieldHeardAt], places[fieldWhy]
-
 // writeJournal adds an entry that tells of the transition.
 func (s *steps) writeJournal() {
 	entry, journaled := s.t.decision.Journal(s.t.uid, s.batch.Now)
@@ -261,11 +259,11 @@ func (s *steps) writeJournal() {
 	}
 	c := codec{set: note}
 	c.notes(&entry)
-	if s.t.newRev != "" && (s.t.before.at(heardAt) != "" || redis.ParseInt(s.t.newRev) != redis.ParseInt(s.t.rev)+1) { // signs have counted too
+	if s.t.newRev != "" && (s.t.before.of(fieldHeardAt) != "" || redis.ParseInt(s.t.newRev) != redis.ParseInt(s.t.rev)+1) { // signs have counted too
 		note(fieldRev, s.t.newRev)
 	}
-	if s.t.after != nil && s.t.after.at(why) == s.t.before.at(why) {
-		note(fieldWhy, s.t.after.at(why))
+	if s.t.after != nil && s.t.after.of(fieldWhy) == s.t.before.of(fieldWhy) {
+		note(fieldWhy, s.t.after.of(fieldWhy))
 	}
 	w.Add(s.entry)
 	if s.trims == 0 {
