@@ -3,6 +3,8 @@ package store
 import (
 	"strconv"
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -250,4 +252,14 @@ var freshnessCases = []eventCase{
 		act:  func(_ *bench, r *Record) *Transition { return r.Mend() },
 		want: and(waitingKeys(), keys{":wake": list{"1"}}),
 	},
+}
+
+func TestACommandIsForgottenAfterADay(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		day := float64(24 * time.Hour / time.Millisecond)
+		b.seed(keys{":commands": scores{"old": six - day - 1, "young": six - day + 1}, ":claimed:p1": list{"put"}})
+		b.now = time.UnixMilli(six)
+		expectCodes(t, b.commit(Item{Transition: b.put("m1", "{}"), Message: Claimed{"put"}, CommandID: "new"}), CodeApplied)
+		expectEqual(t, "commands", any(scores{"young": six - day + 1, "new": six}), b.state()[":commands"])
+	})
 }

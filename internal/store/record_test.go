@@ -358,6 +358,24 @@ func TestAHashIsReadFieldByField(t *testing.T) {
 	expectEqual(t, "others", []string{"colour", "label:Status", "label:kind"}, others)
 }
 
+func TestAFieldThatIsNoneOfAModelGoesWithTheFirstTransition(t *testing.T) {
+	m := NewRecord("m1", hash{"rev": "7", "refresh_at": "2026-11-21T06:00:00.000Z", "colour": "red"})
+	for i, want := range []list{{"colour"}, nil} {
+		if got := m.Decide(m.Start(sixOClock, "a1"), sixOClock).others; !slices.Equal(got, want) {
+			t.Errorf("transition %d: got %q, want %q", i+1, got, want)
+		}
+	}
+}
+
+func TestARefreshThatCannotBeReadIsNoneToWaitFor(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "tomorrow": true, "2026-11-21T06:00:00.000Z": false} {
+		m := NewRecord("m1", hash{"rev": "7", "policy": "p", "refresh_at": text})
+		if got := m.RefreshUnreadable(); got != want {
+			t.Errorf("refresh_at %q: got %t, want %t", text, got, want)
+		}
+	}
+}
+
 // TestWhatSomebodyHasWrittenIsNoLineOfATransaction starts a model when the counter of holds is a text that would be lines of a template.
 func TestWhatSomebodyHasWrittenIsNoLineOfATransaction(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {

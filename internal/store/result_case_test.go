@@ -209,16 +209,16 @@ var startCases = []eventCase{
 	{
 		name: "start of a retry",
 		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "attempt_no", "1", "user_friendly_status", "half", "progress", "50",
-			"trying_since", "2026-11-21T05:50:00.000Z")}),
+			"trying_since", "2026-11-21T05:50:00.000Z"), ":stats": hash{"start": "41"}}),
 		act: func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a2"), b.now) },
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "on timeout: retry 2 of 3 after 1m",
 				"attempt_uid", "a2", "attempt_no", "2", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T05:50:00.000Z", "ticket", "1", "entry_times", "2026-11-21T06:00:00.000Z"),
+				"trying_since", "2026-11-21T05:50:00.000Z", "ticket", "42", "entry_times", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`, ":due": scores{"m2": six}, ":running": scores{"m1": tenPast},
 			"-input": list{`{"big_table_uid":"m1","refresh_attempt_uid":"a2","input_url":"u","attempt_no":2,` +
 				`"deadline_at":"2026-11-21T06:10:00.000Z"` + atSix("change") + `}`},
-			":journal": events{{"event": "start"}}, ":stats": hash{"start": "1", "retry": "1"},
+			":journal": events{{"event": "start"}}, ":stats": hash{"start": "42", "retry": "1"},
 		},
 	},
 	{
