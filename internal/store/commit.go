@@ -138,14 +138,12 @@ type encoder struct {
 	instant, ms string // of the batch
 	claimed     string // the key of its owner
 	journalCap  string
+	maxQueued   string
 	tellsCreate bool  // the journal is told of creates
 	steps       steps // of the transition in hand
 
-	// Keys of verbs that run first, numbers of groups and of what runs last: zero until an item needs them.
-	claims, input, streams, wake, tickets, errors txn.Key
-	joins, leaves                                 [len(ScoreIndexes)]int
-	rejects, drops, calls, forgets, trims         int
-	counts                                        map[string]int
+	rejects       int                    // numbers of groups, 0 until an item needs them
+	joins, leaves [len(ScoreIndexes)]int // likewise
 }
 
 func newEncoder(s *Store, batch *Batch) *encoder {
@@ -157,7 +155,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 	}
 	e := &encoder{
 		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
-		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap), counts: map[string]int{},
+		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap), maxQueued: strconv.Itoa(batch.MaxQueued),
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
 	}
 	if len(batch.Items) == 0 {
@@ -175,72 +173,28 @@ func (e *encoder) probe() {
 	}
 }
 
-// opensClaimed lets verbs settle what the owner of the batch has claimed.
-func (e *encoder) opensClaimed() txn.Key {
-	if e.claims == "" {
-		e.claims = e.txn.Key(e.claimed, txn.List)
-		commands, leader := e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)
-		e.txn.First(txn.Line("claim").Key(e.claims, commands, leader).Text(e.batch.Owner))
-	}
-	return e.claims
-}
-
 // opensInput lets verbs use the input list.
 func (e *encoder) opensInput() txn.Key {
-	if e.input == "" {
-		e.input = e.txn.Key(e.keys.Input, txn.List)
-		e.txn.First(txn.Line("input").Key(e.input).Text(strconv.Itoa(e.batch.MaxQueued)))
-	}
-	return e.input
+	input := e.txn.Key(e.keys.Input, txn.List)
+	e.txn.First("input", []txn.Key{input}, e.maxQueued)
+	return input
 }
 
 // opensStreams lets verbs tell of what is about no model, and returns the key of the outbox.
 func (e *encoder) opensStreams() txn.Key {
-	if e.streams == "" {
-		e.streams = e.txn.Key(e.keys.Outbox, txn.Stream)
-		journal, stats := e.txn.Key(e.keys.Journal, txn.Stream), e.txn.Key(e.keys.Stats, txn.Hash)
-		e.txn.First(txn.Line("streams").Key(journal, e.streams, stats).Text(strconv.Itoa(max(0, e.config.JournalCap))))
-	}
-	return e.streams
+	journal, outbox := e.txn.Key(e.keys.Journal, txn.Stream), e.txn.Key(e.keys.Outbox, txn.Stream)
+	e.txn.First("streams", []txn.Key{journal, outbox, e.txn.Key(e.keys.Stats, txn.Hash)}, strconv.Itoa(max(0, e.config.JournalCap)))
+	return outbox
 }
 
 // opensWake lets verbs call a dispatcher.
-func (e *encoder) opensWake() {
-	if e.wake == "" {
-		e.wake = e.txn.Key(e.keys.Wake, txn.List)
-		e.txn.First(txn.Line("wake").Key(e.wake))
-	}
-}
-
-// opensTickets lets verbs draw tickets.
-func (e *encoder) opensTickets() {
-	if e.tickets == "" {
-		e.tickets = e.txn.Key(e.keys.Stats, txn.Hash)
-		e.txn.First(txn.Line("tickets").Key(e.tickets))
-	}
-}
-
-// opensErrors lets verbs count by which fingerprints models fail.
-func (e *encoder) opensErrors() {
-	if e.errors == "" {
-		e.errors = e.txn.Key(e.keys.Errors, txn.ZSet)
-		e.txn.First(txn.Line("errors").Key(e.errors, e.txn.Key(e.keys.PastErrors, txn.ZSet)))
-	}
-}
+func (e *encoder) opensWake() { e.txn.First("wake", []txn.Key{e.txn.Key(e.keys.Wake, txn.List)}) }
 
 func (e *encoder) indexKey(index *ScoreIndex) txn.Key {
 	if index.written == required {
 		return e.txn.Must(index.Key(e.keys), txn.ZSet)
 	}
 	return e.txn.Key(index.Key(e.keys), txn.ZSet)
-}
-
-// group returns the number of the group by which models join one of the ScoreIndexes, or leave it.
-func (e *encoder) group(numbers *[len(ScoreIndexes)]int, n int, command string) int {
-	if numbers[n] == 0 {
-		numbers[n] = e.txn.Group(command, e.indexKey(&ScoreIndexes[n]))
-	}
-	return numbers[n]
 }
 
 // add encodes an item.
@@ -253,13 +207,12 @@ func (e *encoder) add(item *Item) {
 	message := e.checkMessage(i, item)
 	i.Unrefused(int(CodeConflict))
 	if reason := item.rejected(e.batch.Now); reason != "" {
+		rejected := e.txn.Key(e.keys.Rejected, txn.List)
 		if e.rejects == 0 {
-			rejected := e.txn.Key(e.keys.Rejected, txn.List)
 			e.rejects = e.txn.Group("RPUSH", rejected)
-			e.drops = e.txn.Last(txn.Line("LTRIM").Key(rejected).Text(strconv.Itoa(-e.config.RejectedCap), "-1"))
 		}
 		i.Add(e.rejects, i.Put(reason))
-		i.Last(e.drops)
+		i.Last("LTRIM", rejected, strconv.Itoa(-e.config.RejectedCap), "-1")
 	}
 	e.writeMessage(i, item, message)
 	e.count(i, item.Counter)
@@ -273,7 +226,9 @@ type messageValues struct{ entry, id int }
 func (e *encoder) checkMessage(i *txn.Item, item *Item) (m messageValues) {
 	if item.Message.Entry != "" {
 		m.entry = i.Put(item.Message.Entry)
-		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry).Key(e.opensClaimed())
+		claimed := e.txn.Key(e.claimed, txn.List)
+		e.txn.First("claim", []txn.Key{claimed, e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)}, e.batch.Owner)
+		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry).Key(claimed)
 	}
 	if item.CommandID != "" {
 		m.id = i.Put(item.CommandID)
@@ -289,10 +244,7 @@ func (e *encoder) writeMessage(i *txn.Item, item *Item, m messageValues) {
 	if m.id != 0 {
 		commands := e.txn.Key(e.keys.Commands, txn.ZSet)
 		i.Do("ZADD").Key(commands).Text(e.ms).Value(m.id)
-		if e.forgets == 0 {
-			e.forgets = e.txn.Last(txn.Line("forget").Key(commands))
-		}
-		i.Last(e.forgets)
+		i.Last("forget", commands)
 	}
 	if item.Reply.Text != "" {
 		reply := i.Own(e.keys.Reply(item.Reply.Name), txn.List)
@@ -306,15 +258,9 @@ func (e *encoder) writeMessage(i *txn.Item, item *Item, m messageValues) {
 // count counts the item.
 func (e *encoder) count(i *txn.Item, counters ...string) {
 	for _, name := range counters {
-		if name == "" {
-			continue
+		if name != "" {
+			i.Count(e.txn.Key(e.keys.Stats, txn.Hash), name)
 		}
-		number := e.counts[name]
-		if number == 0 {
-			number = e.txn.Last(txn.Line("HINCRBY").Key(e.txn.Key(e.keys.Stats, txn.Hash)).Text(name).Count())
-			e.counts[name] = number
-		}
-		i.Last(number)
 	}
 }
 

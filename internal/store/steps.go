@@ -60,10 +60,8 @@ func (e *encoder) change(item *Item) {
 	s.writeInput()
 	s.writeJournal()
 	if t.decision.NotifiesDispatcher(e.batch.Now) {
-		if e.opensWake(); e.calls == 0 {
-			e.calls = e.txn.Last(txn.Line("call"))
-		}
-		s.Last(e.calls)
+		e.opensWake()
+		s.Last("call", "")
 	}
 	e.count(s.Item, t.decision.Counters(t.queueCircuit, e.batch.Now)...)
 	s.End()
@@ -127,7 +125,7 @@ func (s *steps) writeInput() {
 // draw draws the ticket of a start, or counts by which fingerprint the model fails.
 func (s *steps) draw() {
 	if s.t.decision.Event == model.EventStart {
-		s.opensTickets()
+		s.txn.First("tickets", []txn.Key{s.txn.Key(s.keys.Stats, txn.Hash)})
 		s.Do("ticket")
 		s.drawn.Text(fieldTicket).Drawn()
 		return
@@ -136,7 +134,7 @@ func (s *steps) draw() {
 	if !fails && !recovers {
 		return
 	}
-	s.opensErrors()
+	s.txn.First("errors", []txn.Key{s.txn.Key(s.keys.Errors, txn.ZSet), s.txn.Key(s.keys.PastErrors, txn.ZSet)})
 	was := s.Own(s.keys.Error(s.was.errorID), txn.Hash)
 	if recovers {
 		s.Do("recover").Key(was)
@@ -266,10 +264,7 @@ func (s *steps) writeJournal() {
 		note(fieldWhy, s.t.after.of(fieldWhy))
 	}
 	w.Add(s.entry)
-	if s.trims == 0 {
-		s.trims = s.txn.Last(txn.Line("XTRIM").Key(journal).Text("MAXLEN", "~", s.journalCap))
-	}
-	s.Last(s.trims)
+	s.Last("XTRIM", journal, "MAXLEN", "~", s.journalCap)
 }
 
 // writeIndexes writes in which sorted sets the model is a member from now on.
@@ -280,13 +275,20 @@ func (s *steps) writeIndexes() {
 		if index.written < always && !ended && !s.all && score == s.was.scores[n] {
 			continue
 		}
+		group, command := &s.joins[n], "ZADD"
+		if score == 0 {
+			group, command = &s.leaves[n], "ZREM"
+		}
+		if *group == 0 {
+			*group = s.txn.Group(command, s.indexKey(index))
+		}
 		switch {
 		case score == 0:
-			s.Try(s.group(&s.leaves, n, "ZREM"), txn.Subject)
+			s.Try(*group, txn.Subject)
 		case index.written >= always:
-			s.Add(s.group(&s.joins, n, "ZADD"), s.Put(strconv.FormatInt(score, 10)), txn.Subject)
+			s.Add(*group, s.Put(strconv.FormatInt(score, 10)), txn.Subject)
 		default:
-			s.Try(s.group(&s.joins, n, "ZADD"), s.Put(strconv.FormatInt(score, 10)), txn.Subject)
+			s.Try(*group, s.Put(strconv.FormatInt(score, 10)), txn.Subject)
 		}
 	}
 }

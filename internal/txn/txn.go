@@ -3,7 +3,9 @@
 package txn
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // The types of keys.
@@ -87,9 +89,6 @@ func (w *Words) Join(texts []string) *Words {
 // Add adds other words.
 func (w *Words) Add(others Words) { *w = append(*w, others...) }
 
-// Line returns the words of a command or verb, for what a batch does once.
-func Line(name string) *Words { return new(Words).Text(name) }
-
 // Batch is what one call of the script applies.
 type Batch struct {
 	keys   []string // of the batch
@@ -97,14 +96,16 @@ type Batch struct {
 	types  []byte
 	seen   map[string]bool // subjects
 
-	once           []byte // lines of the batch
-	groups, finals int
-	templates      map[string]int // their numbers, from 1 on
-	text           []byte         // of them all
-	items          []any
-	values         []string // to which items point, as that is cheaper than a copy of each
-	itemKeys       []string
-	item           Item
+	once      Words    // lines of the batch, each behind a line break
+	firsts    []string // verbs of such lines
+	groups    int
+	finals    []final
+	templates map[string]int // their numbers, from 1 on
+	text      []byte         // of them all
+	items     []any
+	values    []string // to which items point, as that is cheaper than a copy of each
+	itemKeys  []string
+	item      Item
 }
 
 // NewBatch returns an empty batch with room for so many items.
@@ -132,25 +133,25 @@ func (b *Batch) key(name, kind, must string) Key {
 	return key
 }
 
-// First runs a verb before all items.
-func (b *Batch) First(line *Words) { b.line("first", line) }
+// First runs a verb with keys and texts before all items, however often it is asked for.
+func (b *Batch) First(verb string, keys []Key, texts ...string) {
+	if !slices.Contains(b.firsts, verb) {
+		b.firsts = append(b.firsts, verb)
+		b.line("first", verb).Key(keys...).Text(texts...)
+	}
+}
 
 // Group returns the number of a command and its key, for which items collect values. It is run once, with all of them.
 func (b *Batch) Group(command string, key Key) int {
-	b.line("group", Line(command).Key(key))
+	b.line("group", command).Key(key)
 	b.groups++
 	return b.groups
 }
 
-// Last returns the number of a command or a verb that is run behind all items, once, if any of those that name it is applied.
-func (b *Batch) Last(line *Words) int {
-	b.line("final", line)
-	b.finals++
-	return b.finals
-}
-
-func (b *Batch) line(what string, words *Words) {
-	b.once = append(append(append(b.once, what...), *words...), '\n')
+// line begins a line of the batch.
+func (b *Batch) line(what, name string) *Words {
+	b.once = append(append(b.once, '\n'), what...)
+	return b.once.Text(name)
 }
 
 // Item begins an item. When it is refused, so are later items about its subject that are Unrefused, if it has one; not where it changes nothing and its
@@ -232,8 +233,31 @@ func (i *Item) Add(group int, values ...int) { i.line("add", group).numbers(valu
 // Try is Add of what only helps.
 func (i *Item) Try(group int, values ...int) { i.line("try", group).numbers(values) }
 
-// Last has the batch run what Batch.Last has numbered.
-func (i *Item) Last(number int) { i.line("last", number) }
+// Last runs a command or a verb with a key, if it has one, and texts behind all items, once, if any of those with it is applied.
+func (i *Item) Last(name string, key Key, texts ...string) { i.last(false, name, key, texts...) }
+
+// Count is Last of what adds to a field of a hash how many items have it.
+func (i *Item) Count(hash Key, field string) { i.last(true, "HINCRBY", hash, field) }
+
+// final is by what a line that runs last is known.
+type final struct{ name, text string }
+
+func (i *Item) last(counts bool, name string, key Key, texts ...string) {
+	b, line := i.batch, final{name, strings.Join(texts[:min(1, len(texts))], "")}
+	number := slices.Index(b.finals, line)
+	if number < 0 {
+		number = len(b.finals)
+		b.finals = append(b.finals, line)
+		w := b.line("final", name)
+		if key != "" {
+			w.Key(key)
+		}
+		if w.Text(texts...); counts {
+			w.Count()
+		}
+	}
+	i.line("last", number+1)
+}
 
 // Unrefused refuses if an earlier item about the subject was refused.
 func (i *Item) Unrefused(code int) {
@@ -286,5 +310,5 @@ func (b *Batch) Keys() []string { return append(b.keys, b.itemKeys...) }
 
 // Args are ARGV of the script, for the instant of the batch in RFC 3339 and Unix ms.
 func (b *Batch) Args(instant string, ms int64) []any {
-	return append([]any{instant, ms, string(b.types), string(b.once) + string(b.text)}, b.items...)
+	return append([]any{instant, ms, string(b.types), string(b.once) + "\n" + string(b.text)}, b.items...)
 }

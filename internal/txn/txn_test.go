@@ -8,35 +8,37 @@ import (
 )
 
 // start adds an item that compares a hash, writes it, joins a set, and is counted.
-func start(b *Batch, joins, counts int, uid, rev, status string) {
+func start(b *Batch, joins int, uid, rev, status string) {
 	i := b.Item(uid, true)
+	b.First("open", []Key{b.Key("q:list", List)}, "9")
 	hash := i.Own("q:model:"+uid, Hash)
 	i.Equal(2, 6, "HMGET", i.Put(rev), 0).Key(hash).Text("rev", "attempt")
 	i.Fields(i.Put(status), Words("\t=status"))
 	i.Do("HSET").Key(hash).Text("rev").Value(2).Fields().Drawn()
 	i.Help("XADD").Key(b.Key("q:journal", Stream)).Text("*").Fields()
 	i.Add(joins, i.Put("7"), Subject)
-	i.Last(counts)
+	i.Count(b.Key("q:stats", Hash), "starts")
+	i.Last("XTRIM", b.Key("q:journal", Stream), "MAXLEN")
+	i.Last("call", "")
 	i.End()
 }
 
 func TestItemsThatDifferInTheirValuesShareATemplate(t *testing.T) {
 	b := NewBatch(2)
-	b.First(Line("open").Key(b.Key("q:list", List)))
-	joins, counts := b.Group("ZADD", b.Must("q:due", ZSet)), b.Last(Line("HINCRBY").Key(b.Key("q:stats", Hash)).Text("starts").Count())
-	start(b, joins, counts, "a", "1", "on")
-	start(b, joins, counts, "b", "2", "off")
+	joins := b.Group("ZADD", b.Must("q:due", ZSet))
+	start(b, joins, "a", "1", "on")
+	start(b, joins, "b", "2", "off")
 	want := []any{
-		"now", int64(5), "list !zset hash stream ",
-		"first\t=open\t@1\ngroup\t=ZADD\t@2\nfinal\t=HINCRBY\t@3\t=starts\t+\n" +
+		"now", int64(5), "!zset list stream hash ",
+		"\ngroup\t=ZADD\t@1\nfirst\t=open\t@2\t=9\nfinal\t=HINCRBY\t@4\t=starts\t+\nfinal\t=XTRIM\t@3\t=MAXLEN\nfinal\t=call\n" +
 			"check 2 6 = 2 0\t=HMGET\t%0 hash\t=rev\t=attempt\nfields 3\t=status\ndo\t=HSET\t%0 hash\t=rev\t$2\t~\t#\n" +
-			"help\t=XADD\t@4\t=*\t~\nadd 1 4 1\nlast 1\nitem 5 1 1\n",
+			"help\t=XADD\t@3\t=*\t~\nadd 1 4 1\nlast 1\nlast 2\nlast 3\nitem 5 1 1\n",
 		1, new("a"), new("1"), new("on"), new("7"), 1, new("b"), new("2"), new("off"), new("7"),
 	}
 	if diff := cmp.Diff(want, b.Args("now", 5)); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
-	keys := []string{"q:list", "q:due", "q:stats", "q:journal", "q:model:a", "q:model:b"}
+	keys := []string{"q:due", "q:list", "q:journal", "q:stats", "q:model:a", "q:model:b"}
 	if got := b.Keys(); !slices.Equal(got, keys) {
 		t.Errorf("keys: got %q, want %q", got, keys)
 	}
