@@ -100,8 +100,13 @@ func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() erro
 	return a.call(c)
 }
 
-// plant replaces a script by the one that Redis is to run.
+// plant replaces a script by the one that Redis is to run, and arguments that are pointed at by their texts, as go-redis prints their addresses.
 func (w wire) plant(args []any) {
+	for i, arg := range args {
+		if text, is := arg.(*string); is {
+			args[i] = *text
+		}
+	}
 	switch name, _ := args[0].(string); {
 	case name == "evalsha":
 		args[1] = w.server.run(fmt.Sprint(args[1]))
