@@ -5,7 +5,6 @@ package txn
 import (
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // The types of keys.
@@ -70,9 +69,6 @@ func (w *Words) Fields() *Words { w.raw("~"); return w }
 
 // Drawn adds what a verb has drawn for the item.
 func (w *Words) Drawn() *Words { w.raw("#"); return w }
-
-// Count adds how many items are applied, in a line that runs last.
-func (w *Words) Count() *Words { w.raw("+"); return w }
 
 // Join adds texts as one word, with spaces between them.
 func (w *Words) Join(texts []string) *Words {
@@ -239,11 +235,18 @@ func (i *Item) Last(name string, key Key, texts ...string) { i.last(false, name,
 // Count is Last of what adds to a field of a hash how many items have it.
 func (i *Item) Count(hash Key, field string) { i.last(true, "HINCRBY", hash, field) }
 
-// final is by what a line that runs last is known.
-type final struct{ name, text string }
+// final identifies a line that runs last.
+type final struct {
+	name string
+	key  Key
+	text string // the first one
+}
 
 func (i *Item) last(counts bool, name string, key Key, texts ...string) {
-	b, line := i.batch, final{name, strings.Join(texts[:min(1, len(texts))], "")}
+	b, line := i.batch, final{name: name, key: key}
+	if len(texts) > 0 {
+		line.text = texts[0]
+	}
 	number := slices.Index(b.finals, line)
 	if number < 0 {
 		number = len(b.finals)
@@ -253,7 +256,7 @@ func (i *Item) last(counts bool, name string, key Key, texts ...string) {
 			w.Key(key)
 		}
 		if w.Text(texts...); counts {
-			w.Count()
+			w.raw("+")
 		}
 	}
 	i.line("last", number+1)
