@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -147,7 +148,8 @@ func (s *Store) RequeueExpired(ctx context.Context, now, judged time.Time, lease
 	return expired, redis.Wrap(err, "look for dead workers")
 }
 
-// Leave forgets a pool by its own wish. What it still has is requeued.
+// Leave forgets a pool by its own wish. What it still has is requeued, as by RequeueExpired; where no dispatcher says so, deadlines are judged up to now, or
+// up to an outage for as long as its grace lasts.
 func (s Pool) Leave(ctx context.Context, owner string) (int, error) {
 	taken, err := s.readTaken(ctx, owner, time.Time{})
 	if err != nil {
@@ -164,13 +166,26 @@ type returned struct {
 	heartbeat time.Time         // of the worker, when they had been read
 }
 
-// readTaken reads what a worker has taken. judged is up to when deadlines are; zero: up to now.
+// judged is up to when deadlines are judged, by a gap in the heartbeats of all dispatchers, as scripts/read-due.lua writes and reads it.
+func (s *Store) judged(gap string, now time.Time) time.Time {
+	begin, end, _ := strings.Cut(gap, " ")
+	from, err := parseScore(begin)
+	to, failed := parseScore(end)
+	grace := max(0, s.Config.Grace)
+	if err != nil || failed != nil || to.IsZero() || now.Before(to) || !now.Before(to.Add(grace)) {
+		return now
+	}
+	return Earlier(from.Add(-grace), now)
+}
+
+// readTaken reads what a worker has taken. judged is up to when deadlines are; zero: as the last gap says.
 //
 // Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
 // What changes in between is dropped by the worker that takes the entry and finds it stale.
 func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r returned, err error) {
 	pipe := s.store.Clients.Read.Pipeline() // the list first: one that has taken more has given a heartbeat
 	list, heartbeat := pipe.LRange(ctx, s.store.Keys.Taken(owner), 0, -1), pipe.ZScore(ctx, s.store.Keys.Workers, owner)
+	gap := pipe.HMGet(ctx, s.store.Keys.Heard, "gap")
 	_, _ = pipe.Exec(ctx) // each command tells its own error
 	entries, err := list.Result()
 	if err != nil || len(entries) == 0 {
@@ -186,6 +201,9 @@ func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r 
 		return r, err
 	}
 	r.begun, r.now, r.heartbeat = map[string]string{}, now, time.UnixMilli(int64(heartbeat.Val())).UTC()
+	if judged.IsZero() {
+		judged = s.store.judged(NamedValues([]string{"gap"}, gap.Val())["gap"], now)
+	}
 	judged = Earlier(judged, now)
 	for i, fence := range fences {
 		late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(judged)

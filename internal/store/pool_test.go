@@ -219,16 +219,40 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 		cases = append(cases, callCase{
 			name: "a pool that leaves requeues whatever its last heartbeat was: " + name,
 			seed: and(inFlight(2), workers, keys{":taken:w1": inputEntries(2)}),
-			call: func(b *bench) any {
-				count, err := b.Pool().Leave(b.t.Context(), "w1")
-				must(b.t, err)
-				return count
-			},
-			says: 2,
+			call: leave, says: 2,
 			want: and(inFlight(2), keys{"-input": inputEntries(2)}),
 		})
 	}
+	for name, test := range map[string]struct {
+		deadline string
+		heard    hash
+		says     int
+	}{
+		"an even clock":                   {"2026-11-21T06:00:00.000Z", hash{"beat": "1"}, 1},
+		"the grace of an outage":          {"2026-11-21T05:59:00.000Z", gap(-60_000, -14_999), 2},
+		"the end of that grace":           {"2026-11-21T06:00:00.000Z", gap(-60_000, -15_000), 1},
+		"a deadline long before it":       {"2026-11-21T05:58:45.000Z", gap(-60_000, -14_999), 1},
+		"a gap that lies ahead":           {"2026-11-21T06:00:00.000Z", gap(-1, 1), 1},
+		"a gap that somebody has written": {"2026-11-21T06:00:00.000Z", hash{"gap": "soon"}, 1},
+	} {
+		models := and(inFlight(2), keys{":model:m0": hash{"attempt_uid": "a0", "deadline_at": test.deadline}, ":heard": test.heard})
+		cases = append(cases, callCase{
+			name: "a pool leaves an attempt at its deadline to a dispatcher, as far as deadlines are judged: " + name,
+			seed: and(models, keys{":taken:w1": inputEntries(2), ":workers": scores{"w1": six}}),
+			call: func(b *bench) any { b.Config.Grace = 15 * time.Second; return leave(b) },
+			says: test.says, want: and(models, keys{"-input": inputEntries(2)[2-test.says:]}),
+		})
+	}
 	eachCall(t, cases)
+}
+
+// gap is a time without dispatchers, in ms from six.
+func gap(from, to int) hash { return hash{"gap": fmt.Sprint(six+from, " ", six+to)} }
+
+func leave(b *bench) any {
+	count, err := b.Pool().Leave(b.t.Context(), "w1")
+	must(b.t, err)
+	return count
 }
 
 func TestADeadWorkerWhoseListIsOfAnotherTypeKeepsNoOtherWaiting(t *testing.T) {
