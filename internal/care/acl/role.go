@@ -140,6 +140,7 @@ func worker(k scope) part {
 			allow("lrange", reading(k.Taken(all))),
 			allow("zrangebyscore", reading(k.Workers)), // workers of 0.9 requeue what dead ones had taken
 			allow("hmget hget", reading(k.Model(all))), // the clients read one field at a time
+			allow("hmget", reading(k.Heard)),           // who leaves judges deadlines as a dispatcher does
 			allow("lpop blpop", both(k.Reply(all))),    // for the verdict before it publishes
 			opening(k),
 		},
