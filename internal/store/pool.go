@@ -148,8 +148,8 @@ func (s *Store) RequeueExpired(ctx context.Context, now, judged time.Time, lease
 	return expired, redis.Wrap(err, "look for dead workers")
 }
 
-// Leave forgets a pool by its own wish. What it still has is requeued, as by RequeueExpired; where no dispatcher says so, deadlines are judged up to now, or
-// up to an outage for as long as its grace lasts.
+// Leave forgets a pool by its own wish, and requeues what it still has as RequeueExpired does. Deadlines are judged up to now; within the grace of an outage,
+// up to the time before it.
 func (s Pool) Leave(ctx context.Context, owner string) (int, error) {
 	taken, err := s.readTaken(ctx, owner, time.Time{})
 	if err != nil {
