@@ -19,5 +19,5 @@ case $(field .do) in
     field .reason >&2
     exit 1
     ;;
-  hang) while kill -0 "$PPID" 2>/dev/null; do sleep 1; done ;; # one that is killed leaves it behind
+  hang) while kill -0 "$PPID" 2>/dev/null; do sleep 1; done ;; # as long as its worker lives
 esac

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,17 +59,14 @@ const (
 	FieldError      = "error"  // likewise
 )
 
-// isOfAttempt says by place which fields only a model with an attempt has: they go with its attempt_uid.
-var isOfAttempt = func() []bool {
-	is := make([]bool, len(fieldNames))
-	for _, name := range []string{
-		"counted_by", "started_at", fieldDeadlineAt, "entry_deadline_at", "entry_planned_at", "entry_times", "taken_at",
-		"processing_at", "worker", "silent_after", fieldHeardAt, "again", "outdated", "traced", fieldGuarded,
-	} {
-		is[places[name]] = true
-	}
-	return is
-}()
+// attemptFields are those that only a model with an attempt has: they go with its attempt_uid.
+var attemptFields = []string{
+	"counted_by", "started_at", fieldDeadlineAt, "entry_deadline_at", "entry_planned_at", "entry_times", "taken_at",
+	"processing_at", "worker", "silent_after", fieldHeardAt, "again", "outdated", "traced", fieldGuarded,
+}
+
+// isOfAttempt says the same by place, for each transition.
+var isOfAttempt = redis.Map(fieldNames, func(name string) bool { return slices.Contains(attemptFields, name) })
 
 // codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
 type codec struct {

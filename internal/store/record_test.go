@@ -358,6 +358,14 @@ func TestAHashIsReadFieldByField(t *testing.T) {
 	expectEqual(t, "others", []string{"colour", "label:Status", "label:kind"}, others)
 }
 
+func TestEachFieldOfAnAttemptIsOneOfAModel(t *testing.T) {
+	for _, name := range attemptFields {
+		if !slices.Contains(fieldNames, name) {
+			t.Errorf("got %q, want a field of the hash", name)
+		}
+	}
+}
+
 func TestAFieldThatIsNoneOfAModelGoesWithTheFirstTransition(t *testing.T) {
 	m := NewRecord("m1", hash{"rev": "7", "refresh_at": "2026-11-21T06:00:00.000Z", "colour": "red"})
 	for i, want := range []list{{"colour"}, nil} {
