@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/lab/bench"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/trials/bench"
 )
 
 // runOnTwo is a run on two servers, half of the work on each.

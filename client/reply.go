@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/remedy"
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -47,7 +47,7 @@ var (
 
 var causes = map[string]error{string(model.Busy): ErrBusy, string(model.Stopped): ErrStopped, string(model.UnknownModel): ErrUnknownModel}
 
-var remedies = map[error]remedy.Remedy{ErrBusy: remedy.ReplaceAttempt, ErrStopped: remedy.EnableByRun, ErrUnknownModel: remedy.FindModel}
+var hints = map[error]hint.Hint{ErrBusy: hint.ReplaceAttempt, ErrStopped: hint.EnableByRun, ErrUnknownModel: hint.FindModel}
 
 // RefusedError says that a command was refused, and why. It is ErrBusy, ErrStopped or ErrUnknownModel for one of those reasons.
 type RefusedError struct{ Reply Reply }
@@ -58,8 +58,8 @@ func (e *RefusedError) Error() string {
 	if !is {
 		return e.Reply.Reason
 	}
-	reason := strings.TrimSuffix(e.Reply.Reason, ". "+remedy.Say(remedies[cause], remedy.Message, e.Reply.UID))
-	return reason + ". " + remedy.Say(remedies[cause], remedy.Client, e.Reply.UID)
+	reason := strings.TrimSuffix(e.Reply.Reason, ". "+hint.Text(hints[cause], hint.Message, e.Reply.UID))
+	return reason + ". " + hint.Text(hints[cause], hint.Client, e.Reply.UID)
 }
 
 // Is tells the reasons apart.

@@ -15,10 +15,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/ui/health"
 )
 
 // zscore is a member of a sorted set by time.

@@ -92,8 +92,8 @@ func (s *Liveness) Missing() (missing []Missing) {
 	return slices.Concat(s.dispatcher(oldest), s.worker(), s.poller())
 }
 
-// Gone lists the roles that certainly do not live: dispatcher and poller also while nothing waits for them.
-func (s *Liveness) Gone() []Missing {
+// Dead lists the roles that certainly do not live: dispatcher and poller also while nothing waits for them.
+func (s *Liveness) Dead() []Missing {
 	return slices.DeleteFunc(slices.Concat(s.without(RoleDispatcher), s.worker(), s.without(RolePoller)), func(a Missing) bool { return !a.Certain })
 }
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -217,7 +217,7 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 	case outcome == model.UnknownModel:
 		reason = document.Refuse(field, "a stored model", document.Found(item.UID))
 	case outcome == model.Busy, outcome == model.Stopped:
-		reason = remedy.In(remedy.RunRefused(outcome, &record.Model), remedy.Message)
+		reason = hint.In(hint.RunRefused(outcome, &record.Model), hint.Message)
 	case outcome == model.Applied:
 		item.Transition = record.Decide(decision, now)
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall/js"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/faces/playground"
+	"github.com/refreshd/refreshd/internal/ui/playground"
 	"github.com/refreshd/refreshd/model/policy"
 )
 

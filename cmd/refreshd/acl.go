@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
-	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redis"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"

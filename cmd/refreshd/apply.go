@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
-	"github.com/refreshd/refreshd/internal/care/apply"
+	"github.com/refreshd/refreshd/internal/admin/apply"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/document"

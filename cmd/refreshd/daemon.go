@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/admin/doctor"
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/internal/care/doctor"
-	"github.com/refreshd/refreshd/internal/faces/health"
-	"github.com/refreshd/refreshd/internal/faces/metrics"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/ui/health"
+	"github.com/refreshd/refreshd/internal/ui/metrics"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/worker"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/faces/dashboard"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/ui/dashboard"
 	"github.com/refreshd/refreshd/model/document"
 )
 

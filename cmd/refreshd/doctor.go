@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/care/doctor"
-	"github.com/refreshd/refreshd/internal/faces/health"
+	"github.com/refreshd/refreshd/internal/admin/doctor"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/ui/health"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/model/zones"

@@ -21,9 +21,9 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // and no authorities of TLS either, as in an image from scratch
 	"golang.org/x/term"
 
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/zonedata"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -118,7 +118,7 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
 		told = usageError{nameFlag(command, refusal)}
 	}
-	a.complain(remedy.Add(told.Error(), err, remedy.CommandLine))
+	a.complain(hint.Add(told.Error(), err, hint.CommandLine))
 	if _, wrong := errors.AsType[usageError](told); wrong || !a.entered {
 		a.complain("--help tells more")
 		return exitUsage

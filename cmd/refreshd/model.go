@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"

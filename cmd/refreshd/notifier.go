@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/faces/notifier"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/ui/notifier"
 	"github.com/refreshd/refreshd/model/document"
 )
 

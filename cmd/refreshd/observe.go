@@ -10,10 +10,10 @@ import (
 
 	"go.opentelemetry.io/otel"
 
-	"github.com/refreshd/refreshd/internal/faces/health"
-	"github.com/refreshd/refreshd/internal/faces/metrics"
-	"github.com/refreshd/refreshd/internal/faces/traces"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/ui/health"
+	"github.com/refreshd/refreshd/internal/ui/metrics"
+	"github.com/refreshd/refreshd/internal/ui/traces"
 	"github.com/refreshd/refreshd/worker"
 )
 

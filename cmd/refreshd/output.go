@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
-	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/preview/chart"
 	"github.com/refreshd/refreshd/model/document"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -77,7 +77,7 @@ func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
 		var lines strings.Builder
 		for _, o := range outcomes {
 			if o.Error != "" {
-				o.Error = remedy.Add(o.Error, o.Refused, remedy.CommandLine)
+				o.Error = hint.Add(o.Error, o.Refused, hint.CommandLine)
 				a.complainOf(o.UID, o.Error)
 			}
 			if o.ReadAs != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/ui/health"
 )
 
 // awaitStatus waits until a model of a queue has a status.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
-	"github.com/refreshd/refreshd/internal/foresight/shadow"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/preview/shadow"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
-	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/preview/simulate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/attention"
+	"github.com/refreshd/refreshd/internal/alerts"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -28,7 +28,7 @@ func statsCommand(a *app) *cobra.Command {
 // printStats begins with what is stopped or wrong.
 func (a *app) printStats(v *operate.Stats) error {
 	if len(v.Findings) == 0 {
-		fmt.Fprintln(a.stdout, attention.None)
+		fmt.Fprintln(a.stdout, alerts.None)
 	}
 	for _, one := range v.Findings {
 		fmt.Fprintf(a.stdout, "%s %s  -> %s\n", plain(one.Text), one.Do, one.Command)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
-	"github.com/refreshd/refreshd/internal/care/transfer"
+	"github.com/refreshd/refreshd/internal/admin/transfer"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"

@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/lab/bench"
+	"github.com/refreshd/refreshd/internal/lab/conformance"
+	"github.com/refreshd/refreshd/internal/lab/demo"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/trials/bench"
-	"github.com/refreshd/refreshd/internal/trials/conformance"
-	"github.com/refreshd/refreshd/internal/trials/demo"
 )
 
 func demoCommand(a *app) *cobra.Command {

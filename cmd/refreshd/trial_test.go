@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/lab/bench"
+	"github.com/refreshd/refreshd/internal/lab/conformance"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/internal/trials/bench"
-	"github.com/refreshd/refreshd/internal/trials/conformance"
 )
 
 func TestBenchMeasuresAndLeavesNothingBehind(t *testing.T) {

@@ -30,7 +30,7 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 		"model/busy.go":          "package model\nfunc f() { go f() }\nconst EventStart Event = \"start\"",
 		"model/a_test.go":        "package model\nfunc TestRuns(t *testing.T) {}\nfunc TestSleeps(t *testing.T) { t.Parallel(); long.Only(t) }",
 		"test/faults/a_test.go":  "package faults\nfunc TestKill(t *testing.T) { d.conclude() }\nfunc TestOther(t *testing.T) { d.settle() }",
-		"loop/loop.go": "package loop\nimport \"x/internal/faces/health\"\ntype Config struct { Progress health.Progress; hidden health.Progress }\n" +
+		"loop/loop.go": "package loop\nimport \"x/internal/ui/health\"\ntype Config struct { Progress health.Progress; hidden health.Progress }\n" +
 			"type Loop struct { health.State }\nfunc New() health.State { return nil }\nfunc (l *hidden) Pace() health.State { return nil }",
 	} {
 		tree[name] = &fstest.MapFile{Data: []byte(text)}

@@ -18,7 +18,7 @@ func TestRepositoryKeepsItsRules(t *testing.T) {
 		"a key is written in internal/store/keys.go only": keysAreInOnePlace,
 		"the domain starts no goroutine":                  domainStartsNoGoroutine,
 		"a package is named after what it holds":          packagesHaveNouns,
-		"a face speaks its own language":                  facesSpeakTheirLanguage,
+		"a user interface speaks its own language":        interfacesSpeakTheirLanguage,
 	} {
 		t.Run(name, func(t *testing.T) { report(t, broken(repository(t))) })
 	}
@@ -119,10 +119,10 @@ func packagesHaveNouns(files []file) (places []string) {
 
 var ofCommandLine = regexp.MustCompile(`--[a-z]|refreshd [a-z]+ `)
 
-// facesSpeakTheirLanguage finds flags and commands in what several faces show, or one that is not the command line. The package remedy has the words
+// interfacesSpeakTheirLanguage finds flags and commands in what several user interfaces show, or one that is not the command line. The package hint has the words
 // of each.
-func facesSpeakTheirLanguage(files []file) (places []string) {
-	shown := []string{"internal/operate", "internal/faces/dashboard", "poller", "client", "model"}
+func interfacesSpeakTheirLanguage(files []file) (places []string) {
+	shown := []string{"internal/operate", "internal/ui/dashboard", "poller", "client", "model"}
 	for _, f := range files {
 		if !slices.Contains(shown, path.Dir(f.path)) || f.isTest() {
 			continue

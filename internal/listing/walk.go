@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/store"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -91,13 +91,13 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 		return "", err
 	}
 	if id, err = flow.OfQueue(o.Queue).BeginNewBulk(ctx, wish); err != nil {
-		err = remedy.For(err, remedy.CancelBulk, id)
+		err = hint.For(err, hint.CancelBulk, id)
 	}
 	return id, err
 }
 
 func confirm(because string) error {
-	return remedy.For(refuse("selector", "that somebody confirms it, as "+because, "nobody"), remedy.ConfirmMany, "")
+	return hint.For(refuse("selector", "that somebody confirms it, as "+because, "nobody"), hint.ConfirmMany, "")
 }
 
 // Bulk reads a bulk that goes on, or was over within a day.
@@ -151,9 +151,9 @@ func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), com
 		backoff.Rest(ctx, pollEvery, nil)
 	}
 	if ctx.Err() != nil {
-		return b, remedy.For(errors.New("interrupted"), remedy.WatchBulk, id)
+		return b, hint.For(errors.New("interrupted"), hint.WatchBulk, id)
 	}
-	return b, remedy.For(err, remedy.WatchBulk, id)
+	return b, hint.For(err, hint.WatchBulk, id)
 }
 
 // Cancelled reports whether somebody has cancelled the bulk.

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/hint"
+	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -104,9 +104,9 @@ func (r *Request) decide(snapshot *store.Snapshot, now time.Time) (*store.Transi
 	case err != nil:
 		return nil, err
 	case outcome == model.UnknownModel:
-		return nil, remedy.For(explain.ErrUnknownModel, remedy.FindModel, r.Command.UID)
+		return nil, hint.For(explain.ErrUnknownModel, hint.FindModel, r.Command.UID)
 	case outcome == model.Busy, outcome == model.Stopped:
-		return nil, remedy.RunRefused(outcome, &record.Model)
+		return nil, hint.RunRefused(outcome, &record.Model)
 	case outcome == model.Unchanged:
 		r.Result, r.Next = ResultUnchanged, record.RefreshAt
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/preview/forecast"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"

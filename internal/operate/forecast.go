@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/preview/forecast"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"

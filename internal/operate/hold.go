@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -52,7 +52,7 @@ func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ flow.HoldSum, bulk
 		if _, is := errors.AsType[*document.Error](err); is && len(o.Queue.Parts) == 1 { // nothing has begun
 			return flow.HoldSum{}, "", err
 		}
-		return flow.HoldSum{}, "", remedy.For(err, remedy.EndHold, hold.ID)
+		return flow.HoldSum{}, "", hint.For(err, hint.EndHold, hold.ID)
 	}
 	if r.Cancel {
 		bulk, err = flow.OfQueue(o.Queue).CancelHeld(ctx, &hold)
@@ -124,7 +124,7 @@ func (o Operator) findHold(ctx context.Context, id string) (flow.HoldSum, error)
 	case len(holds) == 1:
 		return holds[0], nil
 	case len(holds) == 0 && id != "":
-		return flow.HoldSum{}, remedy.For(fmt.Errorf("%s: expected the id of a hold, found none of that name", document.OneLine(id)), remedy.ListHolds, id)
+		return flow.HoldSum{}, hint.For(fmt.Errorf("%s: expected the id of a hold, found none of that name", document.OneLine(id)), hint.ListHolds, id)
 	case len(holds) == 0:
 		return flow.HoldSum{}, fmt.Errorf("expected a hold, found none")
 	}

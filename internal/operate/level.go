@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/preview/forecast"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"

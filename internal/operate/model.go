@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/listing"
+	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"

@@ -16,8 +16,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -265,7 +265,7 @@ func TestACommandThatGivesUpSaysWhatIsDoneAndHowToGoOn(t *testing.T) {
 			}))
 			_, err := c.do(t, WithRetry(t.Context(), time.Millisecond, new(zerolog.Nop()), "; do this"), o)
 			for _, want := range append(c.gaveUp, "i/o timeout", "asked again for 1ms; do this") {
-				failIf(t, err == nil || !strings.Contains(remedy.Add(err.Error(), err, remedy.CommandLine), want), "expected %q, found %v", want, err)
+				failIf(t, err == nil || !strings.Contains(hint.Add(err.Error(), err, hint.CommandLine), want), "expected %q, found %v", want, err)
 			}
 		})
 	}

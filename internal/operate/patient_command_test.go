@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/care/apply"
-	"github.com/refreshd/refreshd/internal/care/transfer"
+	"github.com/refreshd/refreshd/internal/admin/apply"
+	"github.com/refreshd/refreshd/internal/admin/transfer"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"

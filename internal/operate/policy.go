@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -160,7 +160,7 @@ func (o Operator) RemovePolicy(ctx context.Context, name string, force bool) (Po
 		}
 	}
 	if used > 0 {
-		return PolicyResult{}, remedy.For(fmt.Errorf("%s: expected a policy that no model uses, found %d", name, used), remedy.RemoveUsedPolicy, name)
+		return PolicyResult{}, hint.For(fmt.Errorf("%s: expected a policy that no model uses, found %d", name, used), hint.RemoveUsedPolicy, name)
 	}
 	removed, err := o.Queue.Fleet().RemovePolicy(ctx, name)
 	return PolicyResult{Name: name, Result: ResultRemoved}, requireNamed(removed, err, name, "the name of a stored policy")

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -102,7 +102,7 @@ func (o Operator) SetQueue(ctx context.Context, r SettingsRequest) error {
 	}
 	err := o.Queue.SetWire(ctx, wire, r.Force)
 	if used, is := errors.AsType[*document.Error](err); is && used.Field == "queue" && !r.Force {
-		err = remedy.For(err, remedy.SetUsedQueue, "")
+		err = hint.For(err, hint.SetUsedQueue, "")
 	}
 	if err == nil && r.NewErrorAbove != nil {
 		err = o.Queue.SetNewErrorAbove(ctx, *r.NewErrorAbove)

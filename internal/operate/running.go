@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/remedy"
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -215,7 +215,7 @@ func OrderPools(ctx context.Context, o Operator, verb, name string) ([]*WorkerPo
 	asked, err := ReadPools(ctx, o.Queue, name)
 	if err == nil && (len(asked) == 0 || name == "") {
 		err = fmt.Errorf("%s: expected the name of a worker, or its HOST or HOST:PID, found none of that name", document.OneLine(name))
-		err = remedy.For(err, remedy.ListWorkers, name)
+		err = hint.For(err, hint.ListWorkers, name)
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/preview/simulate"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
 )

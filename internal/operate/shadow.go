@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/foresight/shadow"
-	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/preview/shadow"
+	"github.com/refreshd/refreshd/internal/preview/simulate"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/foresight/chart"
-	"github.com/refreshd/refreshd/internal/foresight/explain"
-	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/preview/chart"
+	"github.com/refreshd/refreshd/internal/preview/explain"
+	"github.com/refreshd/refreshd/internal/preview/simulate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"

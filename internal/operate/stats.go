@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/attention"
+	"github.com/refreshd/refreshd/internal/alerts"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
@@ -19,7 +19,7 @@ import (
 // Stats are what a queue holds now, who serves it, and what it has counted.
 type Stats struct {
 	// Findings are what is stopped or wrong, the most important first.
-	Findings []attention.Finding `json:"findings"`
+	Findings []alerts.Finding `json:"findings"`
 
 	Queue string `json:"queue"`
 	Parts int    `json:"parts,omitempty"` // of a queue that has several
@@ -64,7 +64,7 @@ func (s RetryStats) Summary() string {
 
 // Stats reads what the queue holds now.
 func (o Operator) Stats(ctx context.Context) (Stats, error) {
-	s, err := attention.Read(ctx, o.Queue)
+	s, err := alerts.Read(ctx, o.Queue)
 	if err != nil {
 		return Stats{}, err
 	}

@@ -14,7 +14,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"

@@ -15,7 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/admin/doctor"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"

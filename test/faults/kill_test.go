@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/internal/ui/health"
 	"github.com/refreshd/refreshd/model"
 )
 

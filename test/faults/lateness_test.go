@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/admin/doctor"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/long"

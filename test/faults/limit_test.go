@@ -16,10 +16,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/lab/bench"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/internal/trials/bench"
 	"github.com/refreshd/refreshd/model/policy"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/admin/doctor"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"

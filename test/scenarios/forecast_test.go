@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
-	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/preview/forecast"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"

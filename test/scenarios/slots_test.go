@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/preview/forecast"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"

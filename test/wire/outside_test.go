@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"

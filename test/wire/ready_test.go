@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"

@@ -1,0 +1,191 @@
+// Package alerts tells what of a queue is stopped or wrong, as sentences of which each has a command and a page that show more. The command
+// line and the dashboard begin with them.
+package alerts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/preview/explain"
+	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/zonedata"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
+type Queue struct {
+	report.Stats
+
+	Holds    []flow.HoldSum
+	Circuits []flow.KeyCircuit // that are open
+	Missing  []Missing
+	Zones    []string // what is planned by different zone data
+	Parts    int
+}
+
+// Missing is a role that nobody fills in some parts of the queue.
+type Missing struct {
+	model.Missing
+	Parts int
+}
+
+// Read reads a queue.
+func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
+	q.Parts = len(queue.Parts)
+	if q.Stats, err = report.OfQueue(queue).Stats(ctx); err != nil {
+		return q, err
+	}
+	if q.Holds, err = flow.OfQueue(queue).Holds(ctx); err != nil {
+		return q, err
+	}
+	if q.Circuits, err = flow.OfQueue(queue).OpenCircuits(ctx); err != nil {
+		return q, err
+	}
+	parts := map[model.Role][]model.Missing{}
+	err = queue.Each(func(part *store.Store) error {
+		liveness, err := part.Report().Liveness(ctx)
+		for _, gone := range liveness.Dead() {
+			parts[gone.Role] = append(parts[gone.Role], gone)
+		}
+		doubts, failed := store.ZoneDoubts(ctx, part.Report(), zonedata.Here())
+		q.Zones = append(q.Zones, doubts...)
+		return cmp.Or(err, failed)
+	})
+	slices.Sort(q.Zones)
+	q.Zones = slices.Compact(q.Zones)
+	for _, role := range model.Roles {
+		if gone := parts[role]; gone != nil {
+			q.Missing = append(q.Missing, Missing{gone[0], len(gone)})
+		}
+	}
+	return q, err
+}
+
+// Finding is one thing that is stopped or wrong.
+type Finding struct {
+	Code    string `json:"code"`    // short and stable
+	Text    string `json:"text"`    // what is the matter
+	Do      string `json:"do"`      // what to do next
+	Command string `json:"command"` // that shows more of it
+
+	Page   string   `json:"-"` // of the dashboard that shows more, below the base of the queue
+	Fields []string `json:"-"` // of its address, in pairs of name and value
+}
+
+// None is what is said without findings.
+const None = "Nothing is stopped."
+
+const (
+	// lateness is after how long a model that is due is told: a dispatcher that lives has started it before, unless it had no room.
+	lateness = time.Minute
+	// mostOfAKind is how many holds and circuits are told one by one.
+	mostOfAKind = 5
+)
+
+// Findings decides what is told of a queue, the most important first. Nothing of it grows by itself: it changes only if something happens.
+func (q *Queue) Findings() []Finding {
+	found := []Finding{} // null never
+	for _, gone := range q.Missing {
+		text, do := fmt.Sprintf("No %s is running", gone.Role), "Start one: until then no attempt starts."
+		switch gone.Role {
+		case model.RolePoller:
+			do = "Start one: until then no result counts."
+		case model.RoleWorker:
+			text, do = "Attempts wait, and no worker takes any", "Start a worker: until then nothing is refreshed."
+		}
+		if gone.Parts < q.Parts {
+			text += fmt.Sprintf(", in %d of %d parts", gone.Parts, q.Parts)
+		}
+		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Do: do, Command: "refreshd doctor"})
+	}
+	for _, doubt := range q.Zones {
+		found = append(found, Finding{Code: "zone-data", Text: "There are " + doubt + ".", Do: "Run the same release everywhere.", Command: "refreshd doctor"})
+	}
+	found = append(found, bounded(q.held(), "held", "more hold keeps models from starting.", "more holds keep models from starting.")...)
+	found = append(found, bounded(q.open(), "circuit-open", "more circuit is open.", "more circuits are open.")...)
+	if q.Due > 0 && !q.OldestDue.IsZero() && q.At.Sub(q.OldestDue) > lateness { // both are read one after the other
+		text := words.Count(int(q.Due), "model is due", "models are due") + ", since " + explain.UTC(q.OldestDue) + " at the longest."
+		do := "Look whether workers and dispatchers keep up."
+		found = append(found, Finding{"due", text, do, "refreshd model ls --sort due", "models", []string{"sort", "due"}})
+	}
+	for _, row := range []struct {
+		models                      int64
+		code, status, one, many, do string
+	}{
+		{q.ParkedBy[model.BlockerCalendar], "parked-" + model.BlockerCalendar, "parked", "model waits for calendars", "models wait for calendars",
+			"They start when the calendar opens."},
+		{q.ParkedBy[model.BlockerLimit], "parked-" + model.BlockerLimit, "parked", "model waits for limits", "models wait for limits",
+			"They start as slots become free."},
+		{q.ParkedBy[model.BlockerSuspect], "parked-" + model.BlockerSuspect, "parked", "result waits for a verdict", "results wait for a verdict",
+			"Accept or reject them: no time ends their wait."},
+		{q.Disabled, "disabled", "disabled", "model is disabled", "models are disabled", "Mend the cause, then save or enable what is disabled."},
+		{q.Freshness[model.FreshnessNever], "never", "never", "model has never succeeded yet", "models have never succeeded yet",
+			"Look why the first attempts fail."},
+	} {
+		if row.models > 0 {
+			status, text := "status="+row.status, words.Count(int(row.models), row.one, row.many)+"."
+			command := "refreshd model ls -l " + status
+			if row.code == "parked-"+model.BlockerSuspect {
+				command = "refreshd suspect ls"
+			}
+			found = append(found, Finding{row.code, text, row.do, command, "models", []string{"l", status}})
+		}
+	}
+	return found
+}
+
+// bounded keeps the first of many findings of one code, and counts the rest.
+func bounded(found []Finding, code, one, many string) []Finding {
+	count, last := 0, Finding{}
+	found = slices.DeleteFunc(found, func(f Finding) bool {
+		if f.Code == code {
+			count, last = count+1, f
+		}
+		return f.Code == code && count > mostOfAKind
+	})
+	if more := count - mostOfAKind; more > 0 {
+		last.Text, last.Fields = words.Count(more, one, many), nil
+		found = append(found, last)
+	}
+	return found
+}
+
+func (q *Queue) held() (found []Finding) {
+	for i := range q.Holds {
+		hold, code, whose, do := &q.Holds[i], "held", "Models", "Release what nobody needs to be held."
+		if hold.Selector.All() {
+			code, whose, do = "all-held", "All models", "Release it as soon as its reason is gone."
+		}
+		if !hold.Ended(q.At) {
+			text := whose + " are " + explain.HeldText(&hold.Hold, explain.UTC) + waiting(hold.Parked)
+			found = append(found, Finding{code, text, do, "refreshd hold ls", "steering", nil})
+		}
+	}
+	return found
+}
+
+func (q *Queue) open() (found []Finding) {
+	for i := range q.Circuits {
+		c := &q.Circuits[i]
+		code, text, do := "circuit-open", "The circuit of "+c.Key+" is open. ", "Mend the cause; it closes when a probe succeeds."
+		command := "refreshd circuit ls"
+		if c.Key == model.QueueCircuitKey {
+			code, text, do = "queue-circuit-open", "The circuit of the whole queue is open, so nobody is disabled. ", "Look for a cause on your side."
+			command = "refreshd circuit show queue"
+		}
+		text += strings.TrimSuffix(explain.OpenedText(c, explain.UTC), ".") + waiting(c.Parked)
+		found = append(found, Finding{code, text, do, command, "steering", []string{"key", c.Key}})
+	}
+	return found
+}
+
+func waiting(parked int64) string {
+	return ". " + words.Count(int(parked), "model waits", "models wait") + " for it."
+}

@@ -1,0 +1,141 @@
+package alerts
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+)
+
+var (
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+)
+
+var (
+	now    = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	before = now.Add(-2 * time.Hour)
+)
+
+func hold(t *testing.T, id, selector string, until time.Time, parked int64) flow.HoldSum {
+	t.Helper()
+	picks := testkit.Got(model.ParseSelector(selector))(t)
+	return flow.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
+}
+
+func circuit(key, by string, parked int64) flow.KeyCircuit {
+	return flow.KeyCircuit{Key: key, CircuitState: model.CircuitState{OpenedAt: before}, By: by, Parked: parked}
+}
+
+// situations are queues in which one thing is stopped or wrong.
+func situations(t *testing.T) map[string]Queue {
+	gone := func(parts int, parties ...model.Role) (all []Missing) {
+		for _, party := range parties {
+			all = append(all, Missing{model.Missing{Role: party, Certain: true}, parts})
+		}
+		return all
+	}
+	stats := func(change func(*report.Stats)) Queue {
+		q := Queue{Parts: 1}
+		q.At = now
+		change(&q.Stats)
+		return q
+	}
+	with := func(q Queue) Queue {
+		q.At, q.Parts = now, max(1, q.Parts)
+		return q
+	}
+	return map[string]Queue{
+		"":                      with(Queue{}),
+		"due just now":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
+		"nothing due any more":  stats(func(g *report.Stats) { g.Due = 1 }), // it was started in between
+		"a hold that has ended": with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", now, 3)}}),
+		"all models are held":   with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
+		"a tenant is held":      with(Queue{Holds: []flow.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
+		"a circuit is open":     with(Queue{Circuits: []flow.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
+		"that of the queue":     with(Queue{Circuits: []flow.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
+		"no dispatcher":         with(Queue{Missing: gone(1, model.RoleDispatcher)}),
+		"no worker, no poller":  with(Queue{Missing: gone(1, model.RoleWorker, model.RolePoller)}),
+		"a part without poller": with(Queue{Parts: 4, Missing: gone(2, model.RolePoller)}),
+		"other zone data":       with(Queue{Zones: []string{"daemons with zone data of 2025b of /usr/share/zoneinfo and 2026f of refreshd, which differ for America/Havana from 2026-11-01"}}),
+		"due for long":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 1, before }),
+		"disabled":              stats(func(g *report.Stats) { g.Disabled = 400 }),
+		"never succeeded": stats(func(g *report.Stats) {
+			g.Freshness = report.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
+		}),
+		"parked by a calendar":   stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
+		"parked by a limit":      stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
+		"results are doubted":    stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerSuspect: 2} }),
+		"the most important one": with(Queue{Missing: gone(1, model.RoleDispatcher), Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: report.Stats{Disabled: 1}}),
+	}
+}
+
+func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
+	want := map[string][]string{
+		"": nil, "due just now": nil, "nothing due any more": nil, "a hold that has ended": nil,
+		"all models are held":    {`all-held: All models are held by ann since 2026-11-21 05:00:00 UTC (hold h1). Reason: "deploy". 1 model waits for it.`},
+		"a tenant is held":       {`held: Models are held by ann since 2026-11-21 05:00:00 UTC until 2026-11-21 08:00:00 UTC (hold h2). Reason: "deploy". 40 models wait for it.`},
+		"a circuit is open":      {"circuit-open: The circuit of host=a.example is open. It was opened by bob at 2026-11-21 05:00:00 UTC. 0 models wait for it."},
+		"that of the queue":      {"queue-circuit-open: The circuit of the whole queue is open, so nobody is disabled. It opened at 2026-11-21 05:00:00 UTC. 0 models wait for it."},
+		"no dispatcher":          {"dispatcher-missing: No dispatcher is running."},
+		"no worker, no poller":   {"worker-missing: Attempts wait, and no worker takes any.", "poller-missing: No poller is running."},
+		"a part without poller":  {"poller-missing: No poller is running, in 2 of 4 parts."},
+		"other zone data":        {"zone-data: There are daemons with zone data of 2025b of /usr/share/zoneinfo and 2026f of refreshd, which differ for America/Havana from 2026-11-01."},
+		"due for long":           {"due: 1 model is due, since 2026-11-21 05:00:00 UTC at the longest."},
+		"disabled":               {"disabled: 400 models are disabled."},
+		"never succeeded":        {"never: 7 models have never succeeded yet."},
+		"parked by a calendar":   {"parked-calendar: 12 models wait for calendars."},
+		"parked by a limit":      {"parked-limit: 1 model waits for limits."},
+		"results are doubted":    {"parked-suspect: 2 results wait for a verdict."},
+		"the most important one": {"dispatcher-missing: No dispatcher is running.", `all-held: All models are held by ann since 2026-11-21 05:00:00 UTC (hold h1). Reason: "deploy". 0 models wait for it.`, "disabled: 1 model is disabled."},
+	}
+	for name, queue := range situations(t) {
+		var got []string
+		for _, one := range queue.Findings() {
+			got = append(got, one.Code+": "+one.Text)
+		}
+		diff := cmp.Diff(want[name], got)
+		failIf(t, diff != "", "%s: -want +got\n%s", name, diff)
+	}
+}
+
+func TestManyHoldsAndCircuitsAreSummedUpAndNothingThatStopsAllIsHidden(t *testing.T) {
+	q := Queue{Parts: 1}
+	q.At = now
+	for range 8 {
+		q.Holds = append(q.Holds, hold(t, "h", "tenant=t1", time.Time{}, 1))
+		q.Circuits = append(q.Circuits, circuit("host=a", "", 1))
+	}
+	q.Holds = append(q.Holds, hold(t, "last", "", time.Time{}, 1))
+	q.Circuits = append(q.Circuits, circuit(model.QueueCircuitKey, "", 0))
+	codes := map[string]int{}
+	text := ""
+	for _, one := range q.Findings() {
+		codes[one.Code]++
+		text += one.Text + "\n"
+	}
+	equal(t, map[string]int{"held": 6, "all-held": 1, "circuit-open": 6, "queue-circuit-open": 1}, codes)
+	for _, more := range []string{"3 more holds keep", "3 more circuits are open"} {
+		failIf(t, !strings.Contains(text, more), "expected %q, found %s", more, text)
+	}
+}
+
+// The runbook is entered by what is seen: each code of a finding begins a row of it.
+func TestTheRunbookHasARowForEachFinding(t *testing.T) {
+	runbook := testkit.Got(os.ReadFile("../../docs/operations.md"))(t)
+	for name, queue := range situations(t) {
+		for _, one := range queue.Findings() {
+			failIf(t, !strings.Contains(string(runbook), "\n| `"+one.Code+"` "),
+				"%s: expected a row of the runbook that begins with `%s`, found none", name, one.Code)
+			failIf(t, one.Do == "" || len(strings.Fields(one.Do)) > 15, "%s: expected what to do next in at most 15 words, found %q", name, one.Do)
+			failIf(t, one.Command == "", "%s: expected a command that shows more, found none", name)
+		}
+	}
+}

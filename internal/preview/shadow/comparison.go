@@ -1,0 +1,217 @@
+// Package shadow compares what an old system did with what refreshd would have done. It reads when models were refreshed, and how that ended; for
+// each model it lets package model decide, on a clock that jumps, and tells where the two disagree. It knows no Redis, pushes nothing
+// and stores nothing.
+//
+// A run of the old system belongs to the nearest start of ours. Our attempt then ends as the run did, after as long, and package model decides
+// what comes next. So each disagreement is told once, and what follows is compared anew: a run that was an hour late makes no
+// hundred others late.
+package shadow
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/preview/simulate"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Options say how strictly is compared.
+type Options struct {
+	// Within is how far two starts may be apart and still agree. A third of the shortest interval of a model counts where that is less.
+	Within time.Duration
+	// From and To are what is compared. Zero: from the first run to the last.
+	From, To time.Time
+	// Tell is called for each difference as it is found; nil: nobody wants to know.
+	Tell func(Difference)
+}
+
+// Source makes a model as it is when it is saved at an instant.
+type Source func(at time.Time) (*model.Model, error)
+
+// Comparison compares run by run. It keeps some 2 KB for each model, and nothing of the runs.
+type Comparison struct {
+	options  Options
+	tracks   map[string]*track
+	order    []*track
+	sums     map[Kind]*Sum
+	runs     int
+	from, to time.Time
+}
+
+// New returns a comparison of nothing yet. Runs of one model must come in the order of time; those of different models in any.
+func New(options Options) *Comparison {
+	return &Comparison{options: options, tracks: map[string]*track{}, sums: map[Kind]*Sum{}, from: options.From, to: options.To}
+}
+
+// Define adds a model. A uid that was added before is defined anew.
+func (c *Comparison) Define(uid string, source Source) {
+	t := newTrack(c, uid, source)
+	if c.tracks[uid] == nil {
+		c.order = append(c.order, t)
+	}
+	c.tracks[uid] = t
+}
+
+// Take compares one run more. The error is that of a source.
+func (c *Comparison) Take(run Run) error {
+	t := c.tracks[run.UID]
+	if t != nil && run.Again > 0 && !run.At.After(t.last.At) {
+		run.At = run.At.Add(run.Again)
+		if !run.EndedAt.IsZero() && run.EndedAt.Before(run.At) {
+			run.EndedAt = run.EndedAt.Add(run.Again)
+		}
+	}
+	switch {
+	case !c.options.From.IsZero() && run.At.Before(c.options.From), !c.options.To.IsZero() && run.At.After(c.options.To):
+		return nil
+	case t == nil:
+		c.runs++
+		c.tell(Difference{Kind: Unknown, Line: run.Line, UID: run.UID, Old: run.At}, nil)
+		return nil
+	case run.At.Before(t.last.At):
+		c.Refuse(&simulate.LineError{Line: run.Line, Err: errOrder})
+		return nil
+	default:
+		c.runs++
+		if c.from.IsZero() || c.options.From.IsZero() && run.At.Before(c.from) {
+			c.from = run.At
+		}
+		if c.options.To.IsZero() && run.At.After(c.to) {
+			c.to = run.At
+		}
+		return t.take(run)
+	}
+}
+
+var errOrder = document.Refuse("", "the runs of a model in the order of time", "one that is older than the line of this model before")
+
+// Refuse notes a line that is no run.
+func (c *Comparison) Refuse(err *simulate.LineError) {
+	c.tell(Difference{Kind: Unreadable, Line: err.Line, Why: err.Err.Error()}, nil)
+}
+
+// End compares what is left, and returns what came of it all.
+func (c *Comparison) End() (*Report, error) {
+	report := &Report{Runs: c.runs, Models: len(c.order), From: c.from, To: c.to}
+	for _, t := range c.order {
+		if err := t.end(c.from, c.to); err != nil {
+			return nil, err
+		}
+		if t.sum.Runs == 0 {
+			report.NoRuns++
+		}
+		report.Agreed += t.sum.Agreed
+		report.Unjudged += t.unjudged
+		if len(t.sum.Counts) > 0 {
+			report.Differing = append(report.Differing, t.sum)
+		}
+		proposals, err := t.proposals(c.from, c.to)
+		if err != nil {
+			return nil, err
+		}
+		report.Proposals = append(report.Proposals, proposals...)
+	}
+	slices.SortStableFunc(report.Differing, func(a, b ModelSum) int {
+		return cmp.Or(b.Differences()-a.Differences(), cmp.Compare(a.UID, b.UID))
+	})
+	for _, kind := range Kinds {
+		if sum := c.sums[kind]; sum != nil {
+			report.Sums = append(report.Sums, *sum)
+		}
+	}
+	return report, nil
+}
+
+func (c *Comparison) tell(d Difference, t *track) {
+	sum := c.sums[d.Kind]
+	if sum == nil {
+		sum = &Sum{Kind: d.Kind, Most: d}
+		c.sums[d.Kind] = sum
+	}
+	if sum.Count++; d.By > sum.Most.By {
+		sum.Most = d
+	}
+	if t != nil {
+		if t.sum.Counts[d.Kind]++; t.sum.Counts[d.Kind] == 1 {
+			sum.Models++
+		}
+	}
+	if c.options.Tell != nil {
+		c.options.Tell(d)
+	}
+}
+
+// Kind is how old and new disagree.
+type Kind string
+
+// The kinds. "We" is refreshd.
+const (
+	Earlier    Kind = "earlier"     // we would have started earlier
+	Later      Kind = "later"       // we would have started later
+	Missed     Kind = "missed"      // a planned refresh that the old system did not start
+	NotRetried Kind = "not_retried" // we would have retried; the old system waited
+	Retried    Kind = "retried"     // the old system retried; we would have waited for the planned refresh
+	Twice      Kind = "twice"       // it ran again while its last run was going on, or in the same moment
+	Unplanned  Kind = "unplanned"   // the old system started what no plan asks for
+	GaveUp     Kind = "gave_up"     // the old system went on; we would have disabled the model
+	TooLong    Kind = "too_long"    // it ran for longer than its policy allows
+	Unknown    Kind = "unknown"     // a run of a model that is not defined
+	Unreadable Kind = "unreadable"  // a line that is no run
+)
+
+// Kinds are all kinds, in the order in which they are told.
+var Kinds = []Kind{Earlier, Later, Missed, NotRetried, Retried, Twice, Unplanned, GaveUp, TooLong, Unknown, Unreadable}
+
+// Difference is one disagreement.
+type Difference struct {
+	Kind Kind          `json:"difference"`
+	Line int           `json:"line"` // of the run; 0: there was none
+	UID  string        `json:"uid"`  // of the model; empty: an unreadable line
+	Old  time.Time     `json:"old"`
+	Ours time.Time     `json:"ours"` // when we would have started; zero: not at all, or it does not matter
+	By   time.Duration // how far apart they are, or of what ran for too long how much longer; 0: that says nothing
+	Why  string        `json:"why"` // our refresh_why, or what is wrong with a line
+}
+
+// Sum is what there is of one kind.
+type Sum struct {
+	Kind   Kind       `json:"difference"`
+	Count  int        `json:"count"`
+	Models int        `json:"models"`
+	Most   Difference // the first of those that are furthest apart
+}
+
+// ModelSum is what there is of one model.
+type ModelSum struct {
+	UID    string       `json:"uid"`
+	Runs   int          `json:"runs"`
+	Agreed int          `json:"agreed"` // runs that we would have started too, within the tolerance
+	Counts map[Kind]int `json:"differences"`
+}
+
+// Differences is how many there are.
+func (m *ModelSum) Differences() (n int) {
+	for _, count := range m.Counts {
+		n += count
+	}
+	return n
+}
+
+// Report is what came of a comparison.
+type Report struct {
+	Runs      int `json:"runs"` // that could be read
+	Agreed    int `json:"agreed"`
+	Unjudged  int `json:"unjudged"` // of models without a schedule: when these are to start follows from saves, which no log tells
+	Models    int `json:"models"`   // that are defined
+	Differing []ModelSum
+	Sums      []Sum      // of those kinds that there are
+	From      time.Time  `json:"from"`
+	To        time.Time  `json:"to"`
+	NoRuns    int        `json:"no_runs"`   // models that are defined and of which the log tells nothing
+	Proposals []Proposal `json:"proposals"` // other rules, which fit better
+}
+
+// Differs reports whether old and new disagree in anything.
+func (r *Report) Differs() bool { return len(r.Sums) > 0 }

@@ -1,0 +1,234 @@
+package shadow
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/preview/simulate"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+type track struct {
+	comparison *Comparison
+	source     Source
+	sum        ModelSum
+	unjudged   int
+
+	model   *model.Model // nil: no run yet
+	within  time.Duration
+	last    Run // the one that came last; zero: none
+	waits   bool
+	before  Run           // the one before it that was judged; zero: none
+	shift   time.Duration // by how much our cycle of attempts is later than the old one
+	started int
+	others  []Proposal
+}
+
+func newTrack(c *Comparison, uid string, source Source) *track {
+	return &track{comparison: c, source: source, sum: ModelSum{UID: uid, Counts: map[Kind]int{}}}
+}
+
+// take judges the run before, now that the one after it is known.
+func (t *track) take(run Run) error {
+	if t.model == nil {
+		if err := t.begin(run.At, t.comparison.options.From); err != nil {
+			return err
+		}
+		t.tryOthers()
+	}
+	for _, o := range t.others {
+		if err := o.track.take(run); err != nil {
+			return err
+		}
+	}
+	if t.waits {
+		t.judge(t.last, run.At)
+	}
+	t.last, t.waits = run, true
+	t.sum.Runs++
+	return nil
+}
+
+// end judges the last run, and what should have followed until the end of the log.
+func (t *track) end(from, to time.Time) error {
+	if t.model == nil {
+		if from.IsZero() {
+			return nil
+		}
+		if err := t.begin(from, from); err != nil {
+			return err
+		}
+	}
+	if t.waits {
+		t.judge(t.last, time.Time{})
+	}
+	for t.next(to.Add(-t.within)) && !t.model.RefreshAt.After(to.Add(-t.within)) {
+		t.pass()
+	}
+	return nil
+}
+
+// begin makes the model. Its first start is the first planned one from an instant on; or else, where nothing says when the log begins, the one
+// that its first run is for.
+func (t *track) begin(at, from time.Time) error {
+	if !from.IsZero() {
+		at = from
+	}
+	made, err := t.source(at)
+	if err != nil {
+		return err
+	}
+	t.model = made
+	made.Policy.Jitter = 0 // it follows from the names of attempts, which these are not
+	t.within = t.comparison.options.Within
+	planned := made.Planned(at.Add(-time.Millisecond))
+	for range 8 {
+		following := made.Planned(planned)
+		if planned.IsZero() || following.IsZero() {
+			break
+		}
+		t.within, planned = min(t.within, following.Sub(planned)/3), following
+	}
+	if from.IsZero() {
+		from = t.plannedBefore(at.Add(t.within))
+	}
+	t.plan(made.Planned(from.Add(-time.Millisecond)))
+	return nil
+}
+
+// plannedBefore is the last planned refresh up to an instant, or that instant if there was none within a year.
+func (t *track) plannedBefore(at time.Time) time.Time {
+	for _, back := range []time.Duration{time.Hour, 25 * time.Hour, 8 * 24 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour} {
+		last := time.Time{}
+		for planned := t.model.Planned(at.Add(-back)); !planned.IsZero() && !planned.After(at); planned = t.model.Planned(planned) {
+			last = planned
+		}
+		if !last.IsZero() {
+			return last
+		}
+	}
+	return at
+}
+
+// plan lets a new cycle begin at a planned refresh; zero: nothing is planned.
+func (t *track) plan(at time.Time) {
+	t.model.RefreshAt, t.model.Trigger, t.model.Why, t.model.AttemptNo = at, model.TriggerPlanned, "planned", 0
+}
+
+// next lets a give-up window end that ends before an instant, and reports whether the model waits for a start.
+func (t *track) next(until time.Time) bool {
+	for t.model.Waiting() && t.model.Trigger == model.TriggerGiveUp && !t.model.RefreshAt.After(until) {
+		t.model.State = t.model.StartOrSkip(t.model.RefreshAt, "").Next
+	}
+	return t.model.Waiting()
+}
+
+// judge says what we would have done instead of a run. following is when the old system ran next; zero: it did not.
+func (t *track) judge(run Run, following time.Time) {
+	defer func() { t.before = run }()
+	for t.next(run.At.Add(t.within)) {
+		at, ours, retry := run.At, t.model.RefreshAt, t.model.Trigger == model.TriggerRetry
+		if retry {
+			at = at.Add(t.shift)
+		}
+		late, before := at.Sub(ours), t.before.At
+		belongsToNext := func() bool { // it is nearer to the planned refresh after our start
+			planned := t.model.Planned(ours)
+			return !planned.IsZero() && planned.Sub(at) <= late
+		}
+		switch {
+		case late.Abs() <= t.within:
+			t.sum.Agreed++
+			t.start(run, ours)
+		case !before.IsZero() && (run.At.Before(t.before.EndedAt) || run.At.Sub(before) <= t.within): // its last run was still going on
+			t.tell(Twice, run, time.Time{}, run.At.Sub(before))
+		case late > 0 && belongsToNext():
+			t.pass()
+			continue
+		case late > 0:
+			t.tell(Earlier, run, ours.Add(run.At.Sub(at)), late)
+			t.start(run, ours)
+		case t.matches(run, following, ours, retry):
+			t.tell(Later, run, ours.Add(run.At.Sub(at)), -late)
+			t.start(run, ours)
+		case t.model.AttemptNo == 0: // the run stands for none of our starts
+			t.tell(Unplanned, run, ours, 0)
+		default:
+			t.tell(Retried, run, ours, ours.Sub(run.At))
+			if run.Outcome == simulate.Success { // it did help: what comes next is no attempt of the same cycle
+				t.model.AttemptNo, t.model.FailingSince, t.model.TryingSince = 0, time.Time{}, time.Time{}
+				t.model.LastSuccessAt = run.At
+			}
+		}
+		return
+	}
+	// We would not start the model any more.
+	switch {
+	case t.model.Disabled: // as if its owner had saved it just then
+		t.tell(GaveUp, run, time.Time{}, 0)
+		decision, _ := t.model.Enable(run.At)
+		t.model.State = decision.Next
+		t.start(run, run.At)
+	case t.model.OneShot():
+		t.unjudged++
+		t.start(run, run.At)
+	default:
+		t.tell(Unplanned, run, time.Time{}, 0)
+	}
+}
+
+// matches reports whether a run that is early for our start is the one for it: no other is nearer to it, and it is nearer to it than to the
+// run before.
+func (t *track) matches(run Run, following, ours time.Time, retry bool) bool {
+	at, shift := run.At, time.Duration(0)
+	if retry {
+		at, shift = at.Add(t.shift), t.shift
+	}
+	early := ours.Sub(at)
+	// What follows a failure is taken for its retry, and what follows at once for the same run again.
+	own := run.Outcome == simulate.Failure || run.Outcome == simulate.Lost || following.Before(run.EndedAt) || following.Sub(run.At) <= t.within
+	if !following.IsZero() && !own && following.Add(shift).Sub(ours).Abs() < early {
+		return false
+	}
+	return retry || t.before.At.IsZero() || early < run.At.Sub(t.before.At)
+}
+
+// pass lets our start go by that the old system has nothing for.
+func (t *track) pass() {
+	ours, kind := t.model.RefreshAt, Missed
+	if t.model.Trigger == model.TriggerRetry {
+		kind = NotRetried
+		ours = ours.Add(-t.shift)
+	}
+	t.tell(kind, Run{}, ours, 0)
+	t.plan(t.model.Planned(t.model.RefreshAt))
+}
+
+func (t *track) start(run Run, at time.Time) {
+	t.started++
+	m := t.model
+	m.State = m.Start(at, strconv.Itoa(t.started)).Next
+	if m.Policy.QueueTimeout > 0 {
+		begun, _ := m.Begin(at, "")
+		m.State = begun.Next
+	}
+	t.shift = at.Sub(run.At)
+	if run.Outcome == simulate.Lost {
+		m.State = m.Expire(m.DeadlineAt).Next
+		return
+	}
+	end := at.Add(run.length())
+	if over := end.Sub(m.DeadlineAt); over > 0 {
+		t.tell(TooLong, run, time.Time{}, over)
+	}
+	if run.Outcome == simulate.Failure {
+		m.State = m.Fail(policy.Failure{ErrorType: run.ErrorType, Reason: run.ErrorType}, end).Next
+		return
+	}
+	m.State = m.Succeed(end, nil).Next
+}
+
+func (t *track) tell(kind Kind, run Run, ours time.Time, by time.Duration) {
+	t.comparison.tell(Difference{Kind: kind, Line: run.Line, UID: t.sum.UID, Old: run.At, Ours: ours, By: by, Why: t.model.Why}, t)
+}

@@ -1,0 +1,171 @@
+// Package simulate shows what a policy would do: it runs the code of package model on a clock of its own, which jumps from one
+// event to the next. A run begins with a start by hand. How its attempts end is a list, or follows from a seed. The package knows
+// no Redis and waits for nothing: weeks take milliseconds.
+package simulate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/preview/chart"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Plan says where a run begins and where it ends at the latest.
+type Plan struct {
+	Start time.Time // the start by hand, whole milliseconds
+	Until time.Time // no attempt starts later; zero: there is no such end
+	Limit int       // attempts, at least 1
+	// Seed names the attempts. Jitter follows from their names, so the same seed gives the same delays.
+	Seed uint64
+}
+
+// End says why a run went no further.
+type End string
+
+// The ends.
+const (
+	EndNothingPlanned End = "nothing planned" // the model is disabled or finished
+	EndOutcomes       End = "outcomes"        // all outcomes are used up
+	EndUntil          End = "until"           // the next attempt would start after Plan.Until
+	EndLimit          End = "limit"           // as many attempts as Plan.Limit have run
+)
+
+// Run is what happened.
+type Run struct {
+	Events   []chart.Event
+	Attempts int
+	End      End
+	Model    model.Model // as the run has left it
+}
+
+// NewModel saves the first definition of a model, as the daemons would.
+func NewModel(definition model.Definition, p policy.Policy, now time.Time) (*model.Model, error) {
+	decision, _, err := new(model.Model).Put(definition, p, false, now)
+	if err != nil {
+		return nil, err
+	}
+	saved := *decision.Definition
+	saved.State = decision.Next
+	return &saved, nil
+}
+
+// Simulate runs a model, with its policy in force, from a start by hand. Workers begin at once and answer as outcomes say;
+// every answer is handled and every deadline noticed in the same millisecond. The model of the caller stays as it is.
+func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {
+	byHand, _ := m.Run(true, plan.Start) // forced: it cannot be refused
+	m.State = byHand.Next
+	r := runner{model: &m, outcomes: outcomes, plan: plan, now: plan.Start}
+	for r.run.End == "" {
+		r.run.End = r.step()
+	}
+	r.run.Model = m
+	return r.run
+}
+
+type runner struct {
+	model    *model.Model
+	outcomes Outcomes
+	plan     Plan
+	now      time.Time
+	lastNo   int // of the attempt that ended last
+	run      Run
+}
+
+// step wakes the model at its time and lets the attempt end that this starts. It returns why there is no further step, or
+// nothing.
+func (r *runner) step() End {
+	at := r.model.RefreshAt
+	switch {
+	case !r.model.Waiting():
+		return EndNothingPlanned
+	case !r.plan.Until.IsZero() && at.After(r.plan.Until):
+		return EndUntil
+	case at.After(r.now):
+		r.now = at
+	}
+	decision := r.model.StartOrSkip(r.now, fmt.Sprintf("%d-%d", r.plan.Seed, r.run.Attempts+1))
+	if decision.Event != model.EventStart { // the end of the give-up window needs no outcome
+		r.take(decision)
+		return ""
+	}
+	if r.run.Attempts >= r.plan.Limit {
+		return EndLimit
+	}
+	outcome, more := r.outcomes()
+	if !more {
+		return EndOutcomes
+	}
+	r.run.Attempts++
+	r.take(decision)
+	if r.model.Policy.QueueTimeout > 0 {
+		begun, _ := r.model.Begin(r.now, "")
+		r.model.State = begun.Next
+	}
+	answer := r.now.Add(outcome.After)
+	if outcome.Result == Lost || answer.After(r.model.DeadlineAt) {
+		r.now = r.model.DeadlineAt
+		r.take(r.model.Expire(r.now))
+		return ""
+	}
+	r.now = answer
+	decision, _ = r.model.Handle(model.Message{
+		Type: model.MessageType(outcome.Result), UID: r.model.UID, AttemptUID: r.model.AttemptUID,
+		Failure: policy.Failure{Reason: outcome.ErrorType, ErrorType: outcome.ErrorType},
+	}, r.now) // it has the fence: it cannot be stale
+	r.take(decision)
+	return ""
+}
+
+func (r *runner) take(decision model.Decision) {
+	r.model.State = decision.Next
+	if decision.Ended != nil {
+		r.run.Events = append(r.run.Events, chart.EndOf(*decision.Ended)...)
+		r.lastNo = decision.Ended.AttemptNo
+		return
+	}
+	next := &decision.Next
+	event := chart.Event{
+		At: r.now, Kind: chart.Kind(decision.Event), AttemptNo: next.AttemptNo,
+		RefreshAt: next.RefreshAt, DeadlineAt: next.DeadlineAt, Why: next.Why,
+	}
+	switch {
+	case decision.Event == model.EventStart && next.AttemptNo > 1:
+		event.Kind = chart.Retry
+	case decision.Event == model.EventGiveUp:
+		event.Kind, event.AttemptNo = chart.Disabled, r.lastNo // the cycle of the attempt may be over
+	}
+	r.run.Events = append(r.run.Events, event)
+}
+
+// Chart is the run as package chart shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
+// for nothing until then; else to the last event.
+func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
+	end := plan.Start
+	if n := len(r.Events); n > 0 {
+		end = r.Events[n-1].At
+	}
+	if (r.End == EndUntil || r.End == EndNothingPlanned) && plan.Until.After(end) {
+		end = plan.Until
+	}
+	return chart.Chart{
+		Title: title, Policy: title, Location: zone, Start: plan.Start, End: end,
+		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end), CutOff: r.End == EndLimit,
+	}
+}
+
+// maxPlanned bounds the planned refreshes of a chart. More than that nobody could see apart: then none are shown.
+const maxPlanned = 5000
+
+// Planned are the planned refreshes of a model from one instant to another, both included; none if there are too many to draw.
+func Planned(m *model.Model, from, to time.Time) []time.Time {
+	var all []time.Time
+	for at := m.Planned(from.Add(-time.Millisecond)); !at.IsZero() && !at.After(to); at = m.Planned(at) {
+		if len(all) == maxPlanned {
+			return nil
+		}
+		all = append(all, at)
+	}
+	return all
+}

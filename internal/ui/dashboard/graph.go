@@ -1,0 +1,142 @@
+package dashboard
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/preview/chart"
+	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// graph is a chart of columns side by side, with its axes. Its widths are percents, so that texts keep their size on any screen.
+type graph struct {
+	Name, About string
+	Legend      []key
+	Y, X        []mark
+	Columns     []column
+	Limit       string // how high a line stands across; "": there is none
+}
+
+// mark is a text on an axis, and where it stands.
+type mark struct {
+	At, Text string
+	Odd      bool // it is left out where there is little room
+}
+
+// column is what was in one span of time.
+type column struct {
+	X, Width string
+	Inner    string // width of the bars
+	From     string
+	Values   []string // of the keys of the legend
+	Title    string   // shown at the mouse
+	Bars     []bar
+}
+
+type bar struct{ Class, Y, Height string }
+
+type key struct{ Class, Text string }
+
+// graphHeight is that of the plot, in CSS pixels, as in style.css. graphTop leaves room for half a text.
+const (
+	graphHeight = 120
+	graphTop    = 8
+)
+
+// draw makes a graph of what is known of some metrics in slots of one length, the lowest metric first.
+func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limit int64, metrics ...report.Metric) {
+	waits := metrics[0] == report.MetricWait
+	most := limit
+	for i := range slots {
+		sum := int64(0)
+		for _, m := range metrics {
+			sum += max(0, slots[i].values[m])
+		}
+		most = max(most, sum)
+	}
+	each := roundStep(most, waits)
+	top := max(1, (most+each-1)/each) * each
+	height := func(value int64) float64 { return float64(value) / float64(top) * (graphHeight - graphTop) }
+	y := func(value int64) string { return decimal(graphHeight - height(value)) }
+	for value := int64(0); value <= top; value += each {
+		g.Y = append(g.Y, mark{At: y(value), Text: valueText(value, waits)})
+	}
+	if limit > 0 {
+		g.Limit = y(limit)
+	}
+	percent := func(part float64) string { return decimal(part*100) + "%" }
+	share := 1 / float64(len(slots))
+	for i, s := range slots {
+		c := column{X: percent(float64(i) * share), Width: percent(share), Inner: percent(share * 0.85), From: spanText(s.from, step, zone), Title: "not known"}
+		bottom, told := int64(0), make([]string, len(metrics))
+		for j, m := range metrics {
+			value := s.values[m]
+			c.Values = append(c.Values, valueText(value, waits))
+			if told[j] = c.Values[j] + " " + g.Legend[j].Text; value > 0 {
+				bottom += value
+				c.Bars = append(c.Bars, bar{g.Legend[j].Class, y(bottom), decimal(height(value))})
+			}
+			if value >= 0 {
+				c.Title = strings.Join(told[:j+1], ", ")
+			}
+		}
+		c.Title = c.From + ": " + c.Title
+		g.Columns = append(g.Columns, c)
+	}
+	from, to := slots[0].from, slots[len(slots)-1].from.Add(step)
+	for i, tick := range chart.Ticks(from, to, zone) {
+		if part := float64(tick.At.Sub(from)) / float64(to.Sub(from)); part > 0.05 && part < 0.95 { // else it hangs over
+			g.X = append(g.X, mark{percent(part), tick.Text, i%2 == 1})
+		}
+	}
+}
+
+// roundStep is the distance between the marks of an axis: at most three lie above 0.
+func roundStep(most int64, waits bool) int64 {
+	for _, unit := range []int64{86400, 3600, 60} {
+		if waits && most > unit {
+			return unit * roundStep((most+unit-1)/unit, false)
+		}
+	}
+	for power := int64(1); ; power *= 10 {
+		for _, step := range []int64{power, 2 * power, 5 * power} {
+			if 3*step >= most {
+				return step
+			}
+		}
+	}
+}
+
+func decimal(value float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", value), ".00") }
+
+// numberText writes a number with a comma after each three digits.
+func numberText(value int64) string {
+	text := strconv.FormatInt(value, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func valueText(value int64, waits bool) string {
+	switch {
+	case value < 0:
+		return "–"
+	case waits:
+		return words.Roughly(time.Duration(value) * time.Second)
+	default:
+		return numberText(value)
+	}
+}
+
+// spanText says from when a span lasts: by the clock where it is short, and by the day.
+func spanText(from time.Time, step time.Duration, zone *time.Location) string {
+	from = from.In(zone)
+	if step <= time.Hour {
+		return from.Format("15:04")
+	}
+	return strings.TrimSuffix(from.Format("Mon 2 Jan 15:04"), " 00:00")
+}
