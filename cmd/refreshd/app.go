@@ -93,7 +93,7 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	a.queues.names = []string{store.DefaultQueue}
 	flags.Var(&a.queues, "queue", "`NAME` of the queue, the prefix of its keys; daemons serve several: a,b or given several times")
 	flags.StringVar(&a.file, "config", "", "YAML `FILE` with settings, by the names of the flags")
-	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also svg")
 	flags.StringVar(&a.logLevel, "log-level", "info", "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
 	flags.StringVar(&a.connect.CAFile, "tls-ca", "", "PEM `FILE` of the authorities to trust instead of the system's")
 	flags.StringVar(&a.connect.CertFile, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")

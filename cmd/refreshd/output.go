@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	outputTable   = "table"
-	outputJSON    = "json"
-	outputMermaid = "mermaid"
-	outputSVG     = "svg"
+	outputTable = "table"
+	outputJSON  = "json"
+	outputSVG   = "svg"
 )
 
 // drawsPictures are the annotations of commands that also print pictures.
@@ -24,7 +23,7 @@ var drawsPictures = map[string]string{"draws": "yes"}
 
 func outputsOf(command *cobra.Command) []string {
 	if command.Annotations["draws"] != "" {
-		return []string{outputTable, outputJSON, outputMermaid, outputSVG}
+		return []string{outputTable, outputJSON, outputSVG}
 	}
 	return []string{outputTable, outputJSON}
 }
@@ -33,8 +32,6 @@ func (a *app) draw(charts ...chart.Chart) error {
 	switch a.output {
 	case outputJSON:
 		return a.printCharts(charts)
-	case outputMermaid:
-		return chart.Mermaid(a.stdout, charts...)
 	case outputSVG:
 		return chart.SVG(a.stdout, charts...)
 	default:

@@ -18,7 +18,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"poller --batch 0":      `--batch: expected 1 to 1000, of a poller 2 to 1000, found "0"`, "poller --batch 5000": "batch: expected 2 to 1000, found 5000",
 		"stats --message-cap 0": `--message-cap: expected 4096 to 67108864, found "0"`,
 		"stats -o xml":          `--output: expected one of table, json, found "xml"`, "model ls -o svg": `--output: expected one of table, json, found "svg"`,
-		"simulate -o xml" + of:      `--output: expected one of table, json, mermaid, svg, found "xml"`,
+		"simulate -o xml" + of:      `--output: expected one of table, json, svg, found "xml"`,
 		"stats --log-level warning": `--log-level: expected one of trace, debug, info, warn, error, found "warning"`,
 		"stats --redis http://x":    "http", "stats --queue a·b": "queue: expected 1-64 letters", "stats --config /no/such/file": "--config: open /no/such/file",
 

@@ -39,14 +39,13 @@ type look struct {
 	icon  string // two columns wide on a terminal
 	bar   string // class of the bar of an attempt that ended so
 	words string // class of the words about it
-	tag   string // of its task in mermaid
 }
 
 var looks = map[Kind]look{
-	Success: {"✅", "success", "good", "done"}, Failure: {"❌", "failure", "bad", "crit"}, Timeout: {"⏰", "timeout", "bad", "crit"},
+	Success: {"✅", "success", "good"}, Failure: {"❌", "failure", "bad"}, Timeout: {"⏰", "timeout", "bad"},
 	Start: {icon: "🚀"}, Retry: {icon: "🔄"}, Exhausted: {icon: "💥"}, Disabled: {icon: "💥"}, Finished: {icon: "🏁"}, Skipped: {icon: "⏩"},
 	Postponed: {icon: "⏳"}, Interrupted: {icon: "✋"}, Withdrawn: {icon: "⏪"}, QueueTimeout: {icon: "⌛"}, Superseded: {icon: "🔁"},
-	"": {bar: "running", tag: "active"}, // an attempt that has not ended
+	"": {bar: "running"}, // an attempt that has not ended
 }
 
 func (k Kind) look() look {
