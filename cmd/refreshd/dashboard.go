@@ -32,7 +32,7 @@ func dashboardCommand(a *app) *cobra.Command {
 			config, err := a.dashboardConfig(loop, &flags)
 			return (&pages{app: a, config: config}).show, err
 		})
-	command.Long = `Serve pages about the queue, or about each of several: rates and lateness, models, why one refreshes when it does, failures by cause.
+	command.Long = `Serve pages about the queue, or about each of several: rates and lateness, models, why one refreshes when it does, failures by fingerprint.
 Without a token it listens on the loopback interface only. Whoever can read its pages can do what its buttons do, unless it is --read-only,
 the token is that of a viewer, or its user of Redis is one (refreshd acl).`
 	f, set := &flags, command.Flags()

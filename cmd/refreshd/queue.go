@@ -70,12 +70,12 @@ Daemons read this when they begin, and attempts that are handed out are written 
 given a heartbeat within the last minute, or any attempt is queued or running: stop the daemons, the dispatcher first. Payloads that
 are stored already are not looked at: see that none uses the new names.
 
-Daemons also read when they begin how many models one cause of failures may stop before the operators are told of it; that may be set
-at any time.
+Daemons also read when they begin how many models may fail with one fingerprint before the operators are notified; that may be set at
+any time.
 
 Results may always call them uid and attempt_uid, or big_table_uid and refresh_attempt_uid, too.`
 	flags := command.Flags()
-	flags.IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
+	flags.IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "notify the operators of a fingerprint with which more than `N` models fail; 0: never")
 	flags.StringVar(&r.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")
 	flags.StringVar(&r.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
 	flags.StringVar(&r.Payload, "payload", "", "`PLACE` of the payload: top or nested")
@@ -95,7 +95,7 @@ func (a *app) showQueue(o operate.Operator) error {
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s\nmodel: %s, attempt: %s, payload: %s\n", s.Queue, text, s.ModelName, s.AttemptName, s.Payload)
 	if err == nil && s.NewErrorAbove != (store.Config{}).WithDefaults().NewErrorAbove {
-		_, err = fmt.Fprintf(a.stdout, "new causes of failures: told above %d models; 0: never\n", s.NewErrorAbove)
+		_, err = fmt.Fprintf(a.stdout, "new fingerprints: operators are notified above %d models; 0: never\n", s.NewErrorAbove)
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func (a *app) printStats(v *operate.Stats) error {
 }
 
 func statsPairs(v *operate.Stats) [][2]any {
-	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %s: refreshd failures", len(v.Errors), words.Count(int(v.Failing), "model is failing", "models are failing")))
+	fingerprints := mark(v.Failing > 0, fmt.Sprintf("%d, with which %s: refreshd failures", len(v.Errors), words.Count(int(v.Failing), "model is failing", "models are failing")))
 	pairs := [][2]any{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
 		{"due", fmt.Sprint(v.Due, "  to be started now")}, {"urgent", fmt.Sprint(v.Urgent, "  of them, asked for at once and started first")}, {"waiting", fmt.Sprint(v.Waiting, "  for their time")},
@@ -47,7 +47,7 @@ func statsPairs(v *operate.Stats) [][2]any {
 		{"output", fmt.Sprint(v.Output, "  messages of workers that no poller has taken")},
 		{"control", fmt.Sprint(v.Control, "  messages of applications that no poller has taken")},
 		{"claimed", fmt.Sprint(v.Claimed, "  messages in the hands of pollers")},
-		{"causes", causes},
+		{"fingerprints", fingerprints},
 		{"rejected", fmt.Sprint(v.Rejected, "  unusable messages kept")},
 		{"journal", fmt.Sprint(v.Journal, "  transitions kept")}, {"outbox", fmt.Sprint(v.Outbox, "  notifications to deliver")},
 		{"dispatchers", processText(v.Processes.Dispatchers, v.Parts)}, {"pollers", processText(v.Processes.Pollers, v.Parts)},

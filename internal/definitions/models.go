@@ -117,13 +117,13 @@ var Shown = []string{
 // inForce is the field that shows the policy of a model, where policy is but its name.
 const inForce = "policy_definition"
 
-// signature are fields that are in what is shown of a model, all of them, and nowhere else.
-var signature = []string{"status", "rev", inForce}
+// distinctive are fields of every shown model, and of nothing else.
+var distinctive = []string{"status", "rev", inForce}
 
 // definitionOf returns the definition alone of what is shown of a model, so that it can be saved again; any other value stays as it is.
 func definitionOf(value any) (any, error) {
 	fields, _ := value.(map[string]any)
-	for _, name := range signature {
+	for _, name := range distinctive {
 		if _, found := fields[name]; !found {
 			return value, nil
 		}

@@ -22,7 +22,7 @@ type Settings struct {
 	ModelName   string `json:"model_name"`
 	AttemptName string `json:"attempt_name"`
 	Payload     string `json:"payload"` // top or nested
-	// NewErrorAbove is how many models one group of failures may stop before the operators are told; 0: they never are.
+	// NewErrorAbove is how many models may fail with one fingerprint before the operators are notified; 0: they never are.
 	NewErrorAbove int `json:"new_error_above"`
 }
 

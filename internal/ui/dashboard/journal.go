@@ -53,7 +53,7 @@ var (
 		model.EventRun: "ran", model.EventEnable: "enabled", model.EventDisable: "disabled", model.EventCreate: "created", model.EventUpdate: "changed",
 		model.EventRemove: "removed", model.EventImport: "imported", model.EventAccept: "accepted the result of", model.EventCancel: "took back the attempt of",
 		"worker_quiet": "quieted the worker", "worker_stop": "stopped the worker", "worker_resume": "resumed the worker", "zones": "planned anew by newer zone data",
-		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
+		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new fingerprint:",
 	}
 	happenings = map[model.Event]string{
 		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventSuspect: "waits for a verdict", model.EventTimeout: "timed out",

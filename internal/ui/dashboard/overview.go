@@ -13,7 +13,7 @@ import (
 
 var overviewPage = page{
 	path: "", title: "Overview", nav: true, file: "overview", read: readOverview,
-	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-causes", "overview-processes"},
+	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-fingerprints", "overview-processes"},
 }
 
 // overview is a queue at a glance.
@@ -56,7 +56,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		o.Findings = append(o.Findings, found)
 	}
 	if stats.Failing > 0 {
-		groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError})
+		groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: operate.ByFingerprint})
 		if err != nil {
 			return nil, err
 		}

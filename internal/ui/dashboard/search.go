@@ -42,8 +42,8 @@ type vocabulary struct {
 	groups []operate.Failures
 }
 
-// maxCauses bounds the causes of one reading: a selector is at most 1,000 bytes.
-const maxCauses = 50
+// maxFingerprints bounds those of one reading: a selector is at most 1,000 bytes.
+const maxFingerprints = 50
 
 // understand lists what a text may mean, the likeliest first. One that is a selector means that alone.
 func (v *vocabulary) understand(text string) (found []reading) {
@@ -67,12 +67,12 @@ func (v *vocabulary) understand(text string) (found []reading) {
 	}
 	ids, sum, about, begins := []string{}, int64(0), "", regexp.MustCompile(`(?i)(^|[^\pL\pN])`+regexp.QuoteMeta(text))
 	for i := range v.groups {
-		if group := &v.groups[i]; begins.MatchString(group.Text+" "+group.Reason) && len(ids) < maxCauses {
-			ids, sum, about = append(ids, group.ID), sum+group.Models, "failing because of "+cmp.Or(group.Text, group.ID)
+		if group := &v.groups[i]; begins.MatchString(group.Text+" "+group.Reason) && len(ids) < maxFingerprints {
+			ids, sum, about = append(ids, group.ID), sum+group.Models, "failing with "+cmp.Or(group.Text, group.ID)
 		}
 	}
 	if len(ids) > 1 {
-		about = fmt.Sprintf("failing because of %d causes with %s", len(ids), text)
+		about = fmt.Sprintf("failing with %d fingerprints that contain %s", len(ids), text)
 	}
 	add(sum, about, model.SelectError+"="+strings.Join(ids, "|"))
 	if document.IsUID(text) {
@@ -121,7 +121,7 @@ func (req *request) readings(ctx context.Context, text string, stats *report.Sta
 			return nil, err
 		}
 		if stats.Failing > 0 {
-			if v.groups, err = req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError}); err != nil {
+			if v.groups, err = req.operator.Failures(ctx, operate.FailuresRequest{By: operate.ByFingerprint}); err != nil {
 				return nil, err
 			}
 		}

@@ -42,7 +42,7 @@ func (n Notice) say() [3]string {
 	case "circuit_closed":
 		return [3]string{"The circuit of " + circuit + " is closed.", by, closed}
 	case "new_error":
-		what := words.Count(number("models"), "model fails", "models fail") + " by " + cmp.Or(n["signature"], n["error"]) + "."
+		what := words.Count(number("models"), "model fails", "models fail") + " with " + cmp.Or(n["signature"], n["error"]) + "."
 		return [3]string{what, reason, "Mend the cause, then run these models."}
 	case string(policy.NoticeRecovered):
 		return [3]string{n[fieldUID] + " works again.", by}
