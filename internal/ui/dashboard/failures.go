@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/model"
 )
 
 var failuresPage = page{path: "failures", title: "Failures", nav: true, file: "failures", read: readFailures, live: []string{"failures-list"}}
