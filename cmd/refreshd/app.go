@@ -49,7 +49,7 @@ type app struct {
 	historyCap, journalCap, logCap int // 0: none, which is store.None
 
 	by       string         // who wants a command; "": the user
-	problems map[string]int // by kind, see complainOf
+	problems map[string]int // by kind, see printProblem
 }
 
 // defaultRedis is where Redis is looked for when nobody says where it is.
@@ -83,7 +83,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 			root.AddCommand(command)
 		}
 	}
-	tellPatience(root)
+	documentRetry(root)
 	a.offerValues(root)
 	return root
 }
@@ -122,10 +122,10 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	}
 	a.log = newLogger(a.stderr, a.logLevel)
 	redisLog.Store(&a.log)
-	a.tellUnknownVariables(command.Root())
+	a.warnOfUnknownVariables(command.Root())
 	a.entered = true
-	if then, is := patient[command.CommandPath()]; is {
-		command.SetContext(operate.WithRetry(command.Context(), operate.Patience, &a.log, then))
+	if then, is := retried[command.CommandPath()]; is {
+		command.SetContext(operate.WithRetry(command.Context(), operate.RetryFor, &a.log, then))
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) error {
 	return a.withOperator(ctx, func(o operate.Operator) error {
 		if unused := operate.Unused(ctx, o); unused != "" {
-			a.complain(unused)
+			a.report(unused)
 		}
 		return do(o)
 	})

@@ -72,7 +72,7 @@ var errDiffers = errors.New("something differs, as told above")
 // apply carries out a plan that refuses nothing, unless it is only asked for, and tells of it.
 func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error {
 	for _, refused := range plan.Refused {
-		a.complainOf("", refused)
+		a.printProblem("", refused)
 	}
 	carryOut := !planOnly && len(plan.Refused) == 0
 	var failed error // halfway: what was done is told all the same
@@ -82,9 +82,9 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 	var lines strings.Builder
 	for _, step := range plan.Steps {
 		if step.Error != "" {
-			a.complainOf(step.Name, step.Error)
+			a.printProblem(step.Name, step.Error)
 		}
-		if err := a.tellStep(&lines, step); err != nil {
+		if err := a.printStep(&lines, step); err != nil {
 			return err
 		}
 	}
@@ -108,14 +108,14 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 	return nil
 }
 
-// maxTold bounds how much of a value a plan shows to people, in bytes.
-const maxTold = 80
+// maxValueText bounds how much of a value a plan shows to people, in bytes.
+const maxValueText = 80
 
-func (a *app) tellStep(to io.Writer, step *apply.Step) error {
+func (a *app) printStep(to io.Writer, step *apply.Step) error {
 	if a.json() {
 		return print.JSONLine(to, step)
 	}
-	short := func(value any) string { return document.Shorten(definitions.Text(value), maxTold) }
+	short := func(value any) string { return document.Shorten(definitions.Text(value), maxValueText) }
 	var parts []string
 	for _, d := range step.Changes {
 		parts = append(parts, fmt.Sprintf("%s: %s -> %s", d.Field, short(d.Old), short(d.New)))

@@ -59,7 +59,7 @@ func (a *app) follow(ctx context.Context, o operate.Operator, id string) error {
 		}
 		bar.Describe(fmt.Sprintf("%s: %d done, %d refused", b.ID, b.Done, b.Refused))
 		_ = bar.Set64(b.Seen) // a bar that cannot be drawn is no failure
-	}, a.complain)
+	}, a.report)
 	if err != nil {
 		return err
 	}

@@ -42,9 +42,9 @@ func (a *app) getenv(name string) string {
 var foreign = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)` +
 	`|UID|ATTEMPT_UID|ATTEMPT_NO|DEADLINE_AT|PLANNED_AT|PAYLOAD_\w+|LONG)$`)
 
-// tellUnknownVariables warns of variables that look like settings and are none. It refuses none of them: an environment is shared, and much
+// warnOfUnknownVariables warns of variables that look like settings and are none. It refuses none of them: an environment is shared, and much
 // is put into it by others.
-func (a *app) tellUnknownVariables(root *cobra.Command) {
+func (a *app) warnOfUnknownVariables(root *cobra.Command) {
 	if !slices.ContainsFunc(a.environ, func(set string) bool { return strings.HasPrefix(set, variablePrefix) }) {
 		return
 	}

@@ -26,13 +26,13 @@ func failuresCommand(a *app) *cobra.Command {
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.By, "by", operate.ByFingerprint, "a line for each `WHAT`: fingerprint, policy, host (of input_url), label:NAME, or a key such as {host(feed_url)}")
 	command.Flags().BoolVar(&r.Past, "past", false, "fingerprints with which models failed within a day, and none does any more")
-	wish := many{BulkRequest: operate.BulkRequest{Sure: true}}
+	wish := bulkSelection{BulkRequest: operate.BulkRequest{Sure: true}}
 	running := a.onStored("run FINGERPRINT", "Run all models that fail with a fingerprint, as model run -l error=FINGERPRINT", cobra.ExactArgs(1),
 		func(ctx context.Context, o operate.Operator, ids []string) (err error) {
 			if wish.Selector, err = operate.SelectFailing(ids[0]); err != nil {
 				return err
 			}
-			return a.changeMany(ctx, o, &wish, &model.Command{Type: model.CommandRun})
+			return a.changeSelection(ctx, o, &wish, &model.Command{Type: model.CommandRun})
 		})
 	running.Flags().StringVar(&wish.Rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	running.Flags().BoolVar(&wish.dryRun, "dry-run", false, "change nothing; say how many models there are, and name ten")

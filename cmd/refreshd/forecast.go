@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-func bindFleet(flags *pflag.FlagSet, r *operate.FleetRequest) {
+func bindFleet(flags *pflag.FlagSet, r *operate.InputRequest) {
 	flags.StringVarP(&r.Selector, "selector", "l", "", "only models that `TERMS` pick, such as tenant=t1,policy=hourly")
 	flags.StringVar(&r.For, "for", "24h", "`DURATION` to look ahead, at most 31d")
 	flags.StringVar(&r.Drain, "drain", "", "`RATE` at which workers take attempts, such as 600/m or 10/s (default as measured)")
@@ -37,7 +37,7 @@ It tells the peak, the minutes in which more starts than the workers take, what 
 	command.Example = `  refreshd forecast --for 24h
   refreshd forecast --for 2h -l tenant=t1 --by host
   refreshd forecast --drain 600/m --spread 10m`
-	bindFleet(command.Flags(), &r.FleetRequest)
+	bindFleet(command.Flags(), &r.InputRequest)
 	command.Flags().StringVar(&r.By, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
 	command.Flags().StringVar(&r.Spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")
 	return command
@@ -143,7 +143,7 @@ others. A phase stays when the model is saved, and takes the place of the spread
 	command.Example = `  refreshd level --within 10m --plan
   refreshd level --within 10m -l policy=hourly --apply
   refreshd level --clear -l tenant=t1`
-	bindFleet(command.Flags(), &r.FleetRequest)
+	bindFleet(command.Flags(), &r.InputRequest)
 	command.Flags().StringVar(&r.Within, "within", "10m", "`DURATION` by less than which planned refreshes are shifted, 2s to 24h")
 	command.Flags().BoolVar(&r.Plan, "plan", false, "only show what it would bring")
 	command.Flags().BoolVar(&r.Apply, "apply", false, "store the phases")

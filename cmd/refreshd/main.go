@@ -105,7 +105,7 @@ func reported(failed bool) error {
 }
 
 func (a *app) exitCode(command *cobra.Command, err error) int {
-	a.complainOfRest()
+	a.printProblemCounts()
 	switch {
 	case err == nil:
 		return exitDone
@@ -118,9 +118,9 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
 		told = usageError{nameFlag(command, refusal)}
 	}
-	a.complain(hint.Add(told.Error(), err, hint.CommandLine))
+	a.report(hint.Add(told.Error(), err, hint.CommandLine))
 	if _, wrong := errors.AsType[usageError](told); wrong || !a.entered {
-		a.complain("--help tells more")
+		a.report("--help tells more")
 		return exitUsage
 	}
 	return exitFailed
@@ -142,7 +142,7 @@ func nameFlag(command *cobra.Command, err error) error {
 	return refused
 }
 
-func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }
+func (a *app) report(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }
 
 // stopSignals tell a process to end. The first ends the context of the command. The second tells a daemon to hurry: not to wait
 // for the grace, but to hand back what is in hand; any other command is killed by it, because whoever presses Ctrl-C twice does

@@ -68,7 +68,7 @@ func (a *app) changeMessages(
 			return err
 		}
 		for _, refused := range changed.Refused {
-			a.complainOf("", refused.Error())
+			a.printProblem("", refused.Error())
 		}
 		_, err = fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
 		return cmp.Or(err, reported(len(changed.Refused) > 0))

@@ -43,12 +43,12 @@ func modelCommand(a *app) *cobra.Command {
 
 // steer is a command that carries out the same for each model named on the command line, or for all that a selector picks.
 func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
-	var many many
-	steer := a.onStored(use, short, many.args, func(ctx context.Context, o operate.Operator, uids []string) error {
-		if many.chosen() {
-			return a.changeMany(ctx, o, &many, same)
+	var selection bulkSelection
+	steer := a.onStored(use, short, selection.args, func(ctx context.Context, o operate.Operator, uids []string) error {
+		if selection.chosen() {
+			return a.changeSelection(ctx, o, &selection, same)
 		}
-		tally, err := o.Steer(ctx, *same, uids, a.tellOutcomes(true))
+		tally, err := o.Steer(ctx, *same, uids, a.printOutcomes(true))
 		if err == nil && same.Type == model.CommandRun && !a.json() {
 			var lines []string
 			lines, err = o.Waiting(ctx, uids)
@@ -58,10 +58,10 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 		}
 		return cmp.Or(err, reported(tally.Refused()))
 	})
-	many.bind(a, steer.Flags())
-	many.flags.StringVar(&many.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
-	many.flags.BoolVar(&many.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
-	many.flags.BoolVar(&many.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
+	selection.bind(a, steer.Flags())
+	selection.flags.StringVar(&selection.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
+	selection.flags.BoolVar(&selection.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
+	selection.flags.BoolVar(&selection.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
 	return steer
 }
 
@@ -88,24 +88,24 @@ func bindSelector(flags *pflag.FlagSet, selector *string) {
 	flags.StringVarP(selector, "selector", "l", "", "all models that `SELECTOR` picks, such as tenant=t1,status=failing; '' picks all")
 }
 
-// many are the flags of a command that is about all models which a selector picks.
-type many struct {
+// bulkSelection are the flags of a command that is about all models which a selector picks.
+type bulkSelection struct {
 	operate.BulkRequest
 
 	flags  *pflag.FlagSet
 	dryRun bool
 }
 
-func (m *many) bind(a *app, flags *pflag.FlagSet) {
+func (m *bulkSelection) bind(a *app, flags *pflag.FlagSet) {
 	m.flags = flags
 	a.bindBy(flags)
 	bindSelector(flags, &m.Selector)
 }
 
 // chosen reports whether a selector was given, be it an empty one.
-func (m *many) chosen() bool { return m.flags.Changed("selector") }
+func (m *bulkSelection) chosen() bool { return m.flags.Changed("selector") }
 
-func (m *many) args(_ *cobra.Command, uids []string) error {
+func (m *bulkSelection) args(_ *cobra.Command, uids []string) error {
 	switch {
 	case m.chosen() && len(uids) > 0:
 		return errors.New("expected uids or a selector, found both")
@@ -120,8 +120,8 @@ func (m *many) args(_ *cobra.Command, uids []string) error {
 	return uidArgs(nil, uids)
 }
 
-// changeMany begins a bulk, and tells how far it is until it is over.
-func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same *model.Command) error {
+// changeSelection begins a bulk, and tells how far it is until it is over.
+func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSelection, same *model.Command) error {
 	if m.dryRun {
 		return result(a, a.printSelected)(o.Select(ctx, m.Selector, false))
 	}
@@ -146,7 +146,7 @@ func (a *app) printSelected(found *operate.Selected) error {
 
 // modelPairs are a model for people: what is set, and what it means.
 func modelPairs(m *operate.Model) [][2]any {
-	s, r := m.Shown, m.Shown.Record
+	s, r := m.View, m.View.Record
 	policy, _ := json.Marshal(m.InForce) // a policy always marshals
 	when := func(at time.Time) string {
 		if at.IsZero() {

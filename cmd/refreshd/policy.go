@@ -121,7 +121,7 @@ func (a *app) printPolicy(r operate.PolicyResult) error {
 		fmt.Fprintln(a.stderr, "warning: "+warning)
 	}
 	if r.ReadAs != nil {
-		a.tellReadAs(r.Position, r.ReadAs)
+		a.printReadAs(r.Position, r.ReadAs)
 	}
 	if a.json() {
 		return print.JSONLine(a.stdout, r)

@@ -53,7 +53,7 @@ func (a *app) put(ctx context.Context, o operate.Operator, path, format string, 
 	defer in.Close()
 	tally, err := o.Save(ctx, func(take func(definitions.Model) error) error {
 		return definitions.ReadModels(name, a.showProgress(in), format, take)
-	}, a.tellOutcomes(verbose))
+	}, a.printOutcomes(verbose))
 	for _, warning := range tally.Warnings {
 		text := "warning: " + warning.Text
 		if warning.Models > 1 {
@@ -71,17 +71,17 @@ func (a *app) put(ctx context.Context, o operate.Operator, path, format string, 
 	return reported(tally.Refused())
 }
 
-// tellOutcomes returns what tells what became of commands. Unless it is verbose, a table only has what was refused.
-func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
+// printOutcomes returns what tells what became of commands. Unless it is verbose, a table only has what was refused.
+func (a *app) printOutcomes(verbose bool) func([]operate.Outcome) error {
 	return func(outcomes []operate.Outcome) error {
 		var lines strings.Builder
 		for _, o := range outcomes {
 			if o.Error != "" {
 				o.Error = hint.Add(o.Error, o.Refused, hint.CommandLine)
-				a.complainOf(o.UID, o.Error)
+				a.printProblem(o.UID, o.Error)
 			}
 			if o.ReadAs != nil {
-				a.tellReadAs(o.Position, o.ReadAs)
+				a.printReadAs(o.Position, o.ReadAs)
 			}
 			if a.json() {
 				if err := print.JSONLine(&lines, o); err != nil {
@@ -96,7 +96,7 @@ func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
 	}
 }
 
-func (a *app) tellReadAs(position string, read fmt.Stringer) {
+func (a *app) printReadAs(position string, read fmt.Stringer) {
 	fmt.Fprintln(a.stderr, "read as: "+plain(position+": "+read.String()))
 }
 
@@ -176,7 +176,7 @@ func (a *app) openInput(path string) (name string, in io.ReadCloser, err error) 
 
 // inputs are where policies and models are read from that are only looked at, or are yet to be stored.
 func (a *app) inputs() operate.Inputs {
-	return operate.Inputs{Open: a.openInput, Connect: a.withOperator, Known: a.redis != "", Note: a.complain}
+	return operate.Inputs{Open: a.openInput, Connect: a.withOperator, Known: a.redis != "", Note: a.report}
 }
 
 // progressOn returns what draws a bar on the terminal, of which size is all; nil: stderr is no terminal, or beside is one that is full of results.

@@ -60,11 +60,11 @@ Exit codes: 0 old and new agree; 1 failed, or the log holds no run; 2 wrong usag
 			}
 			in := a.inputs()
 			in.Connect = a.withStored
-			tell := a.tellDifference
+			tell := a.printDifference
 			if !each {
 				tell = nil
 			}
-			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, tell, a.complain)
+			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, tell, a.report)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ var meanings = map[shadow.Kind]string{
 	shadow.TooLong: "it ran for longer than its timeout", shadow.Unknown: "no such model is defined", shadow.Unreadable: "the line is no run",
 }
 
-func (a *app) tellDifference(d shadow.Difference, zone *time.Location) {
+func (a *app) printDifference(d shadow.Difference, zone *time.Location) {
 	if a.json() {
 		_ = print.JSONLine(a.stdout, operate.NewDifference(d)) // a command that cannot print has nobody to tell
 		return
@@ -165,9 +165,9 @@ func (a *app) tableShadow(s *operate.Shadow) error {
 		return nil
 	}
 	fmt.Fprintln(a.stdout)
-	err := table(a, []any{"KIND", "COUNT", "MODELS", "MEANS", "FURTHEST, OR FIRST"}, func(sum *shadow.Sum) []any {
+	err := table(a, []any{"KIND", "COUNT", "MODELS", "MEANS", "FURTHEST, OR FIRST"}, func(sum *shadow.KindTotals) []any {
 		return []any{sum.Kind, sum.Count, sum.Models, meanings[sum.Kind], differenceText(sum.Most, s.Zone)}
-	})(s.Sums, nil)
+	})(s.Totals, nil)
 	if err != nil || len(s.Differing) == 0 {
 		return err
 	}

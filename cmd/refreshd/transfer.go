@@ -23,7 +23,7 @@ func exportCommand(a *app) *cobra.Command {
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			setGCPercent(walkPercent)
 			whole := true
-			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.complainOf("", text) }
+			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.printProblem("", text) }
 			err := export.Write(ctx, a.stdout)
 			return cmp.Or(err, reported(!whole))
 		}, func() (err error) {
@@ -66,7 +66,7 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 	}
 	defer in.Close()
 	i.Refused = func(line transfer.Refusal) {
-		a.complainOf(line.UID, line.Error)
+		a.printProblem(line.UID, line.Error)
 		if a.json() {
 			_ = print.JSONLine(a.stdout, line) // the summary meets the same error
 		}

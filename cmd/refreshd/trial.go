@@ -168,7 +168,7 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 		}
 		defer server.Close()
 		a.redis = server.URL()
-		a.complain("no --redis is given: this is the embedded one, in the same process, and its numbers are no measurement")
+		a.report("no --redis is given: this is the embedded one, in the same process, and its numbers are no measurement")
 	}
 	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
 	a.queues.names = []string{a.store.Queue}

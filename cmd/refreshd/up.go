@@ -102,7 +102,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 			// One that is refused has been named, and keeps none of the others from running.
 			by, err := a.wantedBy()
 			if err == nil {
-				err = a.put(operate.WithRetry(ctx, operate.Patience, &a.log, ""), operate.Operator{Queue: queue, By: by}, flags.models, definitions.FormatAuto, false)
+				err = a.put(operate.WithRetry(ctx, operate.RetryFor, &a.log, ""), operate.Operator{Queue: queue, By: by}, flags.models, definitions.FormatAuto, false)
 			}
 			if err != nil && !errors.Is(err, errReported) {
 				return err

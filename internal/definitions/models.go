@@ -103,9 +103,9 @@ func guessFormat(name string, in *bufio.Reader) string {
 	}
 }
 
-// Shown are the fields that `refreshd model get -o json`, or ls, shows beside the definition of a model. A document written by hand has none of
+// StateFields are the fields that `refreshd model get -o json`, or ls, shows beside the definition of a model. A document written by hand has none of
 // them: they are refused there, as every unknown field is.
-var Shown = []string{
+var StateFields = []string{
 	"status", "refresh_at", "refresh_why", "refresh_for", "not_before", "planned_at",
 	"attempt_uid", "attempt_no", "started_at", "deadline_at", "processing_at", "worker", "again", "outdated",
 	"refresh_disabled_until_update", "refresh_disabled_user_friendly_reason", "refresh_disabled_by", "refresh_disabled_who",
@@ -129,7 +129,7 @@ func definitionOf(value any) (any, error) {
 		}
 	}
 	definition := maps.Clone(fields)
-	for _, name := range Shown {
+	for _, name := range StateFields {
 		delete(definition, name)
 	}
 	if name, _ := fields["policy"].(string); policy.IsInline(name) { // the name lives no longer than its last model

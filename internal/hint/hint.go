@@ -31,7 +31,7 @@ const (
 	ReplaceAttempt Hint = iota
 	EnableByRun
 	FindModel
-	ConfirmMany
+	ConfirmBulk
 	WatchBulk
 	CancelBulk
 	EndHold
@@ -55,7 +55,7 @@ var texts = [Hints][UIs]string{
 		`To enable and run it, send "force": true.`, "To enable and run it, pass force to Run.",
 	},
 	FindModel:        {CommandLine: "To see all models: refreshd model ls", Dashboard: `The page "Models" shows all models.`, Client: "To save it, call Put."},
-	ConfirmMany:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first."},
+	ConfirmBulk:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first."},
 	WatchBulk:        {CommandLine: "The bulk goes on: refreshd bulk show <name> tells how far it is. To end it: refreshd bulk cancel <name>"},
 	CancelBulk:       {CommandLine: "It may have begun. To end it: refreshd bulk cancel <name>", Dashboard: `It may have begun. To end it, press "Cancel" on the page "Steering".`},
 	EndHold:          {CommandLine: "It may have begun in some parts. To end it: refreshd release <name>", Dashboard: `It may have begun in some parts. To end it, press "Release" on the page "Steering".`},

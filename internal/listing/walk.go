@@ -11,42 +11,42 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Which says which models are listed, in what order, and from where on.
-type Which struct {
+// Query says which models are listed, in what order, and from where on.
+type Query struct {
 	Picks model.Selector
 	Sort  string // one of the orders
-	From  Page
+	From  Cursor
 }
 
-// Listed is a model of a list, with the page that ends behind it.
-type Listed struct {
-	explain.Shown
+// Item is a model of a list, with the page that ends behind it.
+type Item struct {
+	explain.View
 
-	Page Page
+	Cursor Cursor
 }
 
 // Visit gets the models of a step that are picked, in their order, and the page that ends behind the step. An error ends the walk.
-type Visit func(found []Listed, behind Page) error
+type Visit func(found []Item, behind Cursor) error
 
-// placed is a model that a walk comes by, and the page that ends with it.
-type placed struct {
+// position is a model that a walk comes by, and the page that ends with it.
+type position struct {
 	store.Scored
 	part *store.Store
-	page Page
+	page Cursor
 }
 
 // The first step reads few models: where most are picked, they fill a page.
 const firstStep, stepSize = 50, 200
 
 // Walk lists models, each step at most some hundreds.
-func Walk(ctx context.Context, queue *store.Queue, which Which, visit Visit) error {
+func Walk(ctx context.Context, queue *store.Queue, which Query, visit Visit) error {
 	if which.Sort != "" {
 		return which.walkSorted(ctx, queue, visit)
 	}
 	return which.walk(ctx, queue, visit)
 }
 
-func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error {
+func (w Query) walk(ctx context.Context, queue *store.Queue, visit Visit) error {
 	size, from, seed, listed := firstStep, w.From, maphash.MakeSeed(), map[uint64]bool{} // of hashes, as the uids of a million models would take 100 MB
 	for i := from.Part; i < len(queue.Parts); i++ {
 		part := queue.Parts[i]
@@ -56,15 +56,15 @@ func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error 
 				return queue.PartError(part, err)
 			}
 			slices.Sort(uids)
-			var step []placed
+			var step []position
 			for _, uid := range uids {
 				if hash := maphash.String(seed, uid); !listed[hash] && uid > from.UID { // SCAN may tell a key twice
 					listed[hash] = true
-					step = append(step, placed{store.Scored{UID: uid}, part, Page{Part: i, Place: place, UID: uid}})
+					step = append(step, position{store.Scored{UID: uid}, part, Cursor{Part: i, Place: place, UID: uid}})
 				}
 			}
 			if len(step) == 0 && to != store.WalkEnds {
-				if err := visit(nil, Page{Part: i, Place: to}); err != nil {
+				if err := visit(nil, Cursor{Part: i, Place: to}); err != nil {
 					return err
 				}
 			}
@@ -77,12 +77,12 @@ func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error 
 			}
 			place, from.UID = to, ""
 		}
-		from = Page{Place: store.WalkBegins}
+		from = Cursor{Place: store.WalkBegins}
 	}
 	return nil
 }
 
-func (w Which) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) error {
+func (w Query) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) error {
 	after := store.Scored{UID: w.From.UID, Score: w.From.Score}
 	for size := firstStep; ; size = stepSize {
 		next, err := w.behind(ctx, queue, after, size)
@@ -97,7 +97,7 @@ func (w Which) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) 
 }
 
 // behind reads the models of all parts that come next.
-func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Scored, size int) (next []placed, err error) {
+func (w Query) behind(ctx context.Context, queue *store.Queue, after store.Scored, size int) (next []position, err error) {
 	for _, part := range queue.Parts {
 		keys := []string{part.Keys.Due, part.Keys.Urgent}
 		if w.Sort == SortFailing {
@@ -109,17 +109,17 @@ func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Score
 				return nil, queue.PartError(part, err)
 			}
 			for _, one := range found {
-				next = append(next, placed{one, part, Page{Sort: w.Sort, Score: one.Score, UID: one.UID}})
+				next = append(next, position{one, part, Cursor{Sort: w.Sort, Score: one.Score, UID: one.UID}})
 			}
 		}
 	}
-	slices.SortFunc(next, func(a, b placed) int { return a.Compare(b.Scored) })
+	slices.SortFunc(next, func(a, b position) int { return a.Compare(b.Scored) })
 	return next[:min(len(next), size)], nil
 }
 
 // tell reads models and hands over those that are picked, in their order.
-func (w Which) tell(ctx context.Context, queue *store.Queue, places []placed, visit Visit) error {
-	byPart, byUID := map[*store.Store][]string{}, map[string]explain.Shown{}
+func (w Query) tell(ctx context.Context, queue *store.Queue, places []position, visit Visit) error {
+	byPart, byUID := map[*store.Store][]string{}, map[string]explain.View{}
 	for _, place := range places {
 		byPart[place.part] = append(byPart[place.part], place.UID)
 	}
@@ -129,7 +129,7 @@ func (w Which) tell(ctx context.Context, queue *store.Queue, places []placed, vi
 		}
 		found, err := explain.ReadModels(ctx, part, byPart[part])
 		if err == nil {
-			found = slices.DeleteFunc(found, func(s explain.Shown) bool { return !w.Picks.Matches(&s.Record.Model, s.Status) })
+			found = slices.DeleteFunc(found, func(s explain.View) bool { return !w.Picks.Matches(&s.Record.Model, s.Status) })
 			err = explain.ReadReasons(ctx, part, found)
 		}
 		if err != nil {
@@ -139,10 +139,10 @@ func (w Which) tell(ctx context.Context, queue *store.Queue, places []placed, vi
 			byUID[one.Record.UID] = one
 		}
 	}
-	var found []Listed
+	var found []Item
 	for _, place := range places {
 		if one, wanted := byUID[place.UID]; wanted {
-			found = append(found, Listed{one, place.page})
+			found = append(found, Item{one, place.page})
 		}
 	}
 	if err := visit(found, places[len(places)-1].page); err != nil {

@@ -97,7 +97,7 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 }
 
 func confirm(because string) error {
-	return hint.For(refuse("selector", "that somebody confirms it, as "+because, "nobody"), hint.ConfirmMany, "")
+	return hint.For(refuse("selector", "that somebody confirms it, as "+because, "nobody"), hint.ConfirmBulk, "")
 }
 
 // Bulk reads a bulk that goes on, or was over within a day.
@@ -130,11 +130,11 @@ const pollEvery = 200 * time.Millisecond
 
 // AwaitBulk shows how far a bulk is until it is over, and complains of each part of the queue in which no poller lives, so that it waits. If it is
 // interrupted, the bulk goes on.
-func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), complain func(string)) (b Bulk, err error) {
+func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), warn func(string)) (b Bulk, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
 		signs, err := part.Report().Liveness(ctx)
 		if last, known := signs.Last[model.RolePoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
-			complain(part.Keys.Queue + ": no poller is running; the bulk waits until one starts")
+			warn(part.Keys.Queue + ": no poller is running; the bulk waits until one starts")
 		}
 		return err
 	})

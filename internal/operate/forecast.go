@@ -13,7 +13,7 @@ import (
 
 // ForecastRequest says what is told of the starts to come.
 type ForecastRequest struct {
-	FleetRequest
+	InputRequest
 
 	By     string // groups to tell the largest of at the peak; empty: none
 	Spread string // to compare with; empty: a tenth of each interval
@@ -67,7 +67,7 @@ func (o Operator) Forecast(ctx context.Context, r ForecastRequest) (Forecast, er
 	if err := r.Validate(); err != nil {
 		return Forecast{}, err
 	}
-	fleet, err := o.openFleet(ctx, &r.FleetRequest)
+	fleet, err := o.openInput(ctx, &r.InputRequest)
 	if err != nil {
 		return Forecast{}, err
 	}
@@ -96,7 +96,7 @@ func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) e
 	}
 	walker := forecast.NewWalker(s.now, s.to, blockers)
 	read := func(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error) {
-		if chunk.Later && s.FleetRequest.picks.All() && len(blockers.Holds) == 0 { // nobody asks for labels
+		if chunk.Later && s.InputRequest.picks.All() && len(blockers.Holds) == 0 { // nobody asks for labels
 			return part.Report().ReadPlanned(ctx, chunk.UIDs)
 		}
 		return readWhole(ctx, part, chunk)

@@ -14,7 +14,7 @@ import (
 
 // LevelRequest says what is levelled, and whether that is stored.
 type LevelRequest struct {
-	FleetRequest
+	InputRequest
 
 	Within             string // by less than which planned refreshes are shifted
 	Plan, Apply, Clear bool   // at most one
@@ -54,7 +54,7 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	if err := r.Validate(); err != nil {
 		return Level{}, err
 	}
-	fleet, err := o.openFleet(ctx, &r.FleetRequest)
+	fleet, err := o.openInput(ctx, &r.InputRequest)
 	if err == nil && (r.Apply || r.Clear) {
 		err = o.Queue.RequireWhole()
 	}

@@ -49,18 +49,18 @@ type Model struct {
 	// Rejected is the newest rejected message about the model; a list shows none.
 	Rejected *explain.Rejection `json:"rejected"`
 
-	Shown explain.Shown `json:"-"`
+	View explain.View `json:"-"`
 }
 
 // newModel has no plan and no payload if it is to be brief: they take long.
-func newModel(s explain.Shown, brief bool) Model {
+func newModel(s explain.View, brief bool) Model {
 	r := s.Record
 	m := Model{
 		UID: r.UID, Status: s.Status, State: r.State, Reserved: strings.Fields(r.Reserved), CountedBy: strings.Fields(r.Counted),
 		DisabledBy: r.StoppedBy(), GivesUpAt: r.GivesUpAt(),
 		RetryStats: NewRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
 		Labels:     r.Labels, Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
-		Fault: r.Fault, Rejected: s.Rejection, Shown: s,
+		Fault: r.Fault, Rejected: s.Rejection, View: s,
 	}
 	m.Rev, _ = strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
 	if !r.RefreshAt.IsZero() || r.Running() {
@@ -114,7 +114,7 @@ type ListRequest struct {
 	Limit                    int    // of models; 0: none
 	Brief                    bool   // without what only programs read: the plan and the payload
 
-	which   listing.Which
+	which   listing.Query
 	nothing bool // no uid can begin like that
 }
 
@@ -143,7 +143,7 @@ func (r *ListRequest) Validate() (err error) {
 		return refused(err)
 	}
 	r.which.Sort = r.Sort
-	r.which.From, err = listing.ReadPage(r.After, r.Sort)
+	r.which.From, err = listing.ParseCursor(r.After, r.Sort)
 	return refused(err)
 }
 
@@ -153,18 +153,18 @@ func (o Operator) List(ctx context.Context, r ListRequest, visit func([]ListedMo
 		return "", err
 	}
 	listed := 0
-	err = listing.Walk(ctx, o.Queue, r.which, func(found []listing.Listed, _ listing.Page) error {
+	err = listing.Walk(ctx, o.Queue, r.which, func(found []listing.Item, _ listing.Cursor) error {
 		if r.Limit > 0 {
 			found = found[:min(len(found), r.Limit-listed)]
 		}
-		models := redis.Map(found, func(one listing.Listed) ListedModel {
-			return ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
+		models := redis.Map(found, func(one listing.Item) ListedModel {
+			return ListedModel{newModel(one.View, r.Brief), one.Because, one.Reason}
 		})
 		if err := visit(models); err != nil {
 			return err
 		}
 		if listed += len(found); r.Limit > 0 && listed == r.Limit {
-			next = found[len(found)-1].Page.String()
+			next = found[len(found)-1].Cursor.String()
 			return errEnough
 		}
 		return nil
@@ -234,7 +234,7 @@ type Explanation struct {
 	GivesUpAt  time.Time            `json:"gives_up_at"`
 	Missing    *explain.MissingRole `json:"missing"`
 	WaitsFor   model.Blocker        `json:"waits_for"` // of the next start, if nobody knows when that opens; empty: nothing
-	Telling    explain.Telling      `json:"telling"`
+	Summary    explain.Summary      `json:"telling"`
 	Story      []string             `json:"story"` // what is printed, without what may come next
 	Trace      []string             `json:"trace,omitempty"`
 	Next       Forecasts            `json:"next"`
@@ -266,8 +266,8 @@ func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (E
 	}
 	r, f := e.Record, &e.Forecast
 	told := Explanation{
-		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: e.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.Gate,
-		Telling: e.Tell(), Story: e.Story(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
+		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: e.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.WaitsFor,
+		Summary: e.Summarize(), Story: e.Story(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
 		Heading: e.Heading(), Follows: e.Next(),
 	}
 	if trace {

@@ -97,14 +97,14 @@ func (s *Shadow) Lines() (lines []any) {
 	for _, m := range s.Differing {
 		lines = append(lines, struct {
 			Kind string `json:"kind"`
-			shadow.ModelSum
+			shadow.ModelTotals
 		}{"model", m})
 	}
 	type kind struct {
-		shadow.Sum
+		shadow.KindTotals
 		Furthest Difference `json:"furthest"`
 	}
-	kinds := redis.Map(s.Sums, func(sum shadow.Sum) kind { return kind{sum, NewDifference(sum.Most)} })
+	kinds := redis.Map(s.Totals, func(sum shadow.KindTotals) kind { return kind{sum, NewDifference(sum.Most)} })
 	return append(lines, struct {
 		Kind string `json:"kind"`
 		*shadow.Report

@@ -14,24 +14,24 @@ import (
 )
 
 // blocked is what keeps a model that waits from starting in time, and until when; zero: nobody knows.
-func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
-	gates, start := &s.admission.Gates, s.Now
+func (s *Explanation) blocked() (blocker model.Blocker, until time.Time) {
+	blockers, start := &s.admission.Gates, s.Now
 	if s.m.RefreshAt.After(s.Now) {
 		start = s.m.RefreshAt
 	}
 	switch {
 	case !s.m.Waiting():
 	case s.m.Parked():
-		gate = s.m.ParkedBy
-		_, until = gates.Opens(gate, s.Now)
+		blocker = s.m.ParkedBy
+		_, until = blockers.Opens(blocker, s.Now)
 	default:
-		gate, until = gates.Stop(s.m, start)
-		gate = cmp.Or(gate, s.Forecast.By)
+		blocker, until = blockers.Stop(s.m, start)
+		blocker = cmp.Or(blocker, s.Forecast.By)
 	}
-	if kind, name := gate.Split(); kind == model.BlockerLimit {
+	if kind, name := blocker.Split(); kind == model.BlockerLimit {
 		until, _ = s.room(name).ClosedAt(s.Now)
 	}
-	return gate, until
+	return blocker, until
 }
 
 func (s *Explanation) room(key string) *model.LimiterState {
@@ -39,9 +39,9 @@ func (s *Explanation) room(key string) *model.LimiterState {
 }
 
 // opened reports whether the model is parked by what no longer stops it: a dispatcher has not looked since.
-func (s *Explanation) opened(gate model.Blocker) bool {
-	opens, _ := s.admission.Gates.Opens(gate, s.Now)
-	switch kind, name := gate.Split(); kind {
+func (s *Explanation) opened(blocker model.Blocker) bool {
+	opens, _ := s.admission.Gates.Opens(blocker, s.Now)
+	switch kind, name := blocker.Split(); kind {
 	case model.BlockerLimit:
 		opens = s.admission.Rooms.Full(s.admission.Limits) == "" && !s.room(name).Closed.After(s.Now)
 	case model.BlockerCircuit:
@@ -51,28 +51,28 @@ func (s *Explanation) opened(gate model.Blocker) bool {
 }
 
 // released tells when a model starts that something blocks.
-func (s *Explanation) released(gate model.Blocker, until time.Time) string {
-	kind, name := gate.Split()
+func (s *Explanation) released(blocker model.Blocker, until time.Time) string {
+	kind, name := blocker.Split()
 	start, least := "It starts", ""
 	if s.Forecast.GiveUp.Possible() {
 		start = "It will be disabled"
 	} else if s.m.RefreshAt.After(s.Now) {
 		start = "Due at " + s.clock(s.m.RefreshAt) + ", it starts"
 	}
-	if s.Gate != "" && s.Gate != gate {
+	if s.WaitsFor != "" && s.WaitsFor != blocker {
 		least = " at the earliest"
 	}
 	opens := cmp.Or(s.Forecast.StartAt, s.room(name).Closed)
 	switch {
-	case s.opened(gate) && !s.Forecast.StartAt.After(s.Now):
+	case s.opened(blocker) && !s.Forecast.StartAt.After(s.Now):
 		return start + " " + s.soon() + ": " + kind + " " + name + " no longer stops it."
 	case kind == model.BlockerLimit && opens.After(s.Now) && s.admission.Rooms.Full(s.admission.Limits) == "":
 		return join(start+" "+s.at(opens)+", when the limit allows the next start.", s.turn())
 	case kind == model.BlockerLimit:
 		return join(start+" when a running model of "+name+" ends.", s.turn())
-	case kind == model.BlockerCircuit && !s.opened(gate) && s.m.RefreshAt.After(s.Now):
+	case kind == model.BlockerCircuit && !s.opened(blocker) && s.m.RefreshAt.After(s.Now):
 		return "Due " + s.at(s.m.RefreshAt) + ". " + s.tested()
-	case kind == model.BlockerCircuit && !s.opened(gate):
+	case kind == model.BlockerCircuit && !s.opened(blocker):
 		return s.tested()
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."
@@ -108,7 +108,7 @@ func (s *Explanation) turn() string {
 
 // Stops tells what keeps the model from starting or may, and what else bears on it.
 func (s *Explanation) Stops() (told []string) {
-	gate, _ := s.blocked()
+	blocker, _ := s.blocked()
 	for i := range s.admission.Limits {
 		if s.m.Waiting() || s.m.Running() {
 			told = append(told, s.limit(&s.admission.Limits[i]))
@@ -118,7 +118,7 @@ func (s *Explanation) Stops() (told []string) {
 	case c == nil || !c.Open() || !s.m.Waiting() && !s.m.Running():
 	case c.Probe == s.m.UID:
 		told = append(told, "It tests the circuit of "+c.Key+".", "If it succeeds, the others start too.")
-	case gate == "":
+	case blocker == "":
 		told = append(told, "The circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
 	default:
 		told = append(told, OpenedText(c, s.clock))
@@ -162,10 +162,10 @@ func (s *Explanation) doubts() (told []string) {
 }
 
 // StopText tells of what keeps a model from starting until an instant, without times if when is nil.
-func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when func(time.Time) string) string {
-	kind, name := gate.Split()
-	text := stopped(gate)
-	if hold := gates.Hold(name); kind == model.BlockerHold && hold != nil {
+func StopText(blockers *model.Blockers, blocker model.Blocker, until time.Time, when func(time.Time) string) string {
+	kind, name := blocker.Split()
+	text := stopped(blocker)
+	if hold := blockers.Hold(name); kind == model.BlockerHold && hold != nil {
 		return HeldText(hold, when)
 	}
 	if kind == model.BlockerLimit && when != nil {
@@ -182,10 +182,10 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 
 // Waits tells why a model does not start that was run, or if it is asked for how many are before it; empty: it starts.
 func (s *Explanation) Waits(place bool) string {
-	gate, until := s.blocked()
+	blocker, until := s.blocked()
 	switch {
-	case gate != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
-		return "it does not start yet: " + StopText(&s.admission.Gates, gate, until, UTC)
+	case blocker != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
+		return "it does not start yet: " + StopText(&s.admission.Gates, blocker, until, UTC)
 	case place && s.place.No > 0:
 		return inLine(s.place)
 	default:

@@ -15,11 +15,11 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// tellNext tells what happens to the model next, when, and why then.
-func (s *Explanation) tellNext() string {
+// nextText tells what happens to the model next, when, and why then.
+func (s *Explanation) nextText() string {
 	m, f := s.m, &s.Forecast
 	until := func(somebody string) string { return "Nothing happens until somebody " + somebody + "." }
-	switch gate, opens := s.blocked(); {
+	switch blocker, opens := s.blocked(); {
 	case s.Record.Broken:
 		return until("repairs its key: refreshd doctor tells how")
 	case m.StoppedBy() == model.StoppedByHand:
@@ -32,8 +32,8 @@ func (s *Explanation) tellNext() string {
 		return until("saves or runs it")
 	case m.Held():
 		return join(until("accepts or rejects it"), hint.Text(hint.JudgeSuspect, s.ui, m.UID))
-	case gate != "":
-		return s.released(gate, opens)
+	case blocker != "":
+		return s.released(blocker, opens)
 	case f.GiveUp.Possible():
 		return s.coming(model.Branch{RefreshAt: f.GiveUp.At, Trigger: model.TriggerGiveUp})
 	case !m.Due(s.Now):
@@ -51,7 +51,7 @@ func (s *Explanation) GivesUpAt() time.Time {
 	delayed := !s.m.Running() && (f.StartAt.IsZero() || f.StartAt.After(s.m.RefreshAt) && f.StartAt.After(s.Now)) ||
 		s.m.Due(s.Now) && s.m.StartOrSkip(s.Now, "").Event == model.EventSkipped
 	switch {
-	case f.GiveUp.Possible() && s.Gate == "":
+	case f.GiveUp.Possible() && s.WaitsFor == "":
 		return f.GiveUp.At
 	case s.m.Disabled || s.m.QueueCircuit.Open || delayed || !end.After(cmp.Or(s.m.DeadlineAt, f.StartAt)):
 		return time.Time{}

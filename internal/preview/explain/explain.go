@@ -19,12 +19,12 @@ import (
 
 // Explanation is a model explained, at one instant and on the clock of its schedule.
 type Explanation struct {
-	Shown
+	View
 
 	Attempts []model.Attempt // that ended last, newest first
 	Forecast model.Forecast
-	// Gate is what the next start waits for, if nobody knows when that opens; "": none.
-	Gate model.Blocker
+	// WaitsFor is what the next start waits for, if nobody knows when that opens; "": none.
+	WaitsFor model.Blocker
 
 	m         *model.Model
 	zone      *time.Location
@@ -44,11 +44,11 @@ func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, err
 		return nil, err
 	}
 	record := found.Record
-	s := &Explanation{Shown: found, Attempts: attempts, m: &record.Model, zone: ZoneOf(&record.Model)}
+	s := &Explanation{View: found, Attempts: attempts, m: &record.Model, zone: ZoneOf(&record.Model)}
 	if s.admission, err = flow.Inspect(part).Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
-	s.Forecast, s.Gate = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)
+	s.Forecast, s.WaitsFor = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
 		if s.place, err = report.Of(part).QueuePosition(ctx, record); err != nil {
 			return nil, err

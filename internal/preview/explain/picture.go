@@ -10,7 +10,7 @@ import (
 )
 
 // Picture draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
-func Picture(s Shown, attempts []model.Attempt) chart.Chart {
+func Picture(s View, attempts []model.Attempt) chart.Chart {
 	drawing := chart.Chart{Title: s.Record.UID, Location: ZoneOf(&s.Record.Model), Events: chart.FromHistory(attempts)}
 	if count := len(drawing.Events); count > 0 {
 		drawing.End = drawing.Events[count-1].At
@@ -40,8 +40,8 @@ func (s *Explanation) Tree() chart.Tree {
 	switch {
 	case s.m.Running():
 		tree.Start, tree.Begins = s.m.StartedAt, "runs since "+s.clock(s.m.StartedAt)
-	case s.Gate != "":
-		tree.Start, tree.Begins = s.Now, "starts when "+string(s.Gate)+" lets it go"
+	case s.WaitsFor != "":
+		tree.Start, tree.Begins = s.Now, "starts when "+string(s.WaitsFor)+" lets it go"
 	case f.StartAt.IsZero():
 		tree.Start, tree.Begins = s.Now, "starts no more"
 	}
@@ -65,7 +65,7 @@ func (s *Explanation) Next() (told []string) {
 	switch {
 	case told == nil:
 		return nil
-	case s.Gate != "":
+	case s.WaitsFor != "":
 		told = append(told, "These times are for a start once due, and an answer at once.")
 	case !s.Forecast.StartAt.IsZero():
 		told = append(told, "These times are for an answer at once.")

@@ -13,14 +13,14 @@ import (
 )
 
 // StatusText tells what the model is and why, without times: a list has columns for them.
-func (s Shown) StatusText() string {
+func (s View) StatusText() string {
 	s.Reason = "" // a list shows it beside
 	return s.state(nil, nil, stopped(s.Record.ParkedBy))
 }
 
 // state tells what the model is and why. A nil when leaves times and reasons out; of attempts, the newest first, there may be none; blocker is what
 // keeps a model from starting that is parked.
-func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, blocker string) string {
+func (s View) state(when func(time.Time) string, attempts []model.Attempt, blocker string) string {
 	m, text, failed, missing := &s.Record.Model, "", "", cmp.Or(s.Missing(), &MissingRole{})
 	since := func(at time.Time) string {
 		if when == nil || at.IsZero() {
@@ -84,7 +84,7 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 }
 
 // disabled tells by whom and why a model was disabled.
-func (s Shown) disabled(since func(time.Time) string) string {
+func (s View) disabled(since func(time.Time) string) string {
 	m, text, label := &s.Record.Model, "Disabled", "Its owner reads"
 	if m.StoppedBy() == model.StoppedByHand {
 		text, label = text+" by "+cmp.Or(m.DisabledWho, "hand"), "Reason"
@@ -105,7 +105,7 @@ func quote(label, said string) string {
 }
 
 // work tells of the attempt that a worker has.
-func (s Shown) work(since func(time.Time) string) string {
+func (s View) work(since func(time.Time) string) string {
 	m := &s.Record.Model
 	text, began := "Running", m.StartedAt
 	if m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero() {
@@ -133,7 +133,7 @@ func (s Shown) work(since func(time.Time) string) string {
 }
 
 // failed tells how often a model has failed since its last success, since when, and why last.
-func (s Shown) failed(when func(time.Time) string, attempts []model.Attempt) string {
+func (s View) failed(when func(time.Time) string, attempts []model.Attempt) string {
 	m := &s.Record.Model
 	count, reason, text, since, all := 0, s.Reason, "Failed", " since ", false
 	for i := range attempts {

@@ -11,15 +11,15 @@ import (
 
 // Walker tells when models start from now to the end of a period. It is not safe for concurrent use.
 type Walker struct {
-	now, to time.Time
-	gates   model.Blockers
-	memory  memory
-	other   model.Model // that Spread has returned last
+	now, to  time.Time
+	blockers model.Blockers
+	memory   memory
+	other    model.Model // that Spread has returned last
 }
 
 // NewWalker begins at now, and goes by the holds as they stand then.
-func NewWalker(now, to time.Time, gates model.Blockers) *Walker {
-	return &Walker{now: now, to: to, gates: gates, memory: memory{from: now, to: to}}
+func NewWalker(now, to time.Time, blockers model.Blockers) *Walker {
+	return &Walker{now: now, to: to, blockers: blockers, memory: memory{from: now, to: to}}
 }
 
 // Starts hands over when a model starts: first what it waits for as it stands, a retry too, and then its planned refreshes, on the assumption
@@ -27,7 +27,7 @@ func NewWalker(now, to time.Time, gates model.Blockers) *Walker {
 // a limit or a circuit nothing.
 func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.Time)) {
 	at := m.StartsAt(w.now)
-	switch opens, look := w.gates.Opens(m.ParkedBy, w.now); {
+	switch opens, look := w.blockers.Opens(m.ParkedBy, w.now); {
 	case m.Running():
 		if at = m.StartedAt.Add(took); at.After(m.DeadlineAt) {
 			at = m.DeadlineAt
@@ -43,7 +43,7 @@ func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.T
 		at = w.passed(m, w.now)
 	case m.Parked() && m.ParkedBy.Timed() && look.Before(w.to):
 		at = w.passed(m, look)
-	case m.Parked(): // nobody knows when its gate opens, or it does so behind the period
+	case m.Parked(): // nobody knows when its blocker opens, or it does so behind the period
 		return
 	}
 	if at.IsZero() {
@@ -117,12 +117,12 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 // admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not
 // within the period.
 func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
-	if w.gates.Empty() && len(m.Policy.Closed) == 0 {
+	if w.blockers.Empty() && len(m.Policy.Closed) == 0 {
 		return at, at.Before(w.to)
 	}
 	for range 20 { // so many blockers may stand one behind the other
-		gate, look := w.gates.Stop(m, at)
-		if gate == "" || !gate.Timed() || !look.After(at) {
+		blocker, look := w.blockers.Stop(m, at)
+		if blocker == "" || !blocker.Timed() || !look.After(at) {
 			break
 		}
 		if !look.Before(w.to) {
@@ -130,14 +130,14 @@ func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 		}
 		waiting := *m
 		waiting.State = model.State{RefreshAt: at}
-		waiting.State = waiting.Park(gate, look, at).Next
+		waiting.State = waiting.Park(blocker, look, at).Next
 		at = w.passed(&waiting, look)
 	}
 	return at, at.Before(w.to)
 }
 
 func (w *Walker) passed(m *model.Model, opens time.Time) time.Time {
-	decision, _ := w.gates.Pass(m, new(model.Limiters), "", opens) // of a hold or a calendar: it starts nothing
+	decision, _ := w.blockers.Pass(m, new(model.Limiters), "", opens) // of a hold or a calendar: it starts nothing
 	if at := decision.Next.RefreshAt; at.After(opens) {
 		return at
 	}

@@ -35,14 +35,14 @@ type Comparison struct {
 	options  Options
 	tracks   map[string]*track
 	order    []*track
-	sums     map[Kind]*Sum
+	sums     map[Kind]*KindTotals
 	runs     int
 	from, to time.Time
 }
 
 // New returns a comparison of nothing yet. Runs of one model must come in the order of time; those of different models in any.
 func New(options Options) *Comparison {
-	return &Comparison{options: options, tracks: map[string]*track{}, sums: map[Kind]*Sum{}, from: options.From, to: options.To}
+	return &Comparison{options: options, tracks: map[string]*track{}, sums: map[Kind]*KindTotals{}, from: options.From, to: options.To}
 }
 
 // Define adds a model. A uid that was added before is defined anew.
@@ -113,12 +113,12 @@ func (c *Comparison) End() (*Report, error) {
 		}
 		report.Proposals = append(report.Proposals, proposals...)
 	}
-	slices.SortStableFunc(report.Differing, func(a, b ModelSum) int {
+	slices.SortStableFunc(report.Differing, func(a, b ModelTotals) int {
 		return cmp.Or(b.Differences()-a.Differences(), cmp.Compare(a.UID, b.UID))
 	})
 	for _, kind := range Kinds {
 		if sum := c.sums[kind]; sum != nil {
-			report.Sums = append(report.Sums, *sum)
+			report.Totals = append(report.Totals, *sum)
 		}
 	}
 	return report, nil
@@ -127,7 +127,7 @@ func (c *Comparison) End() (*Report, error) {
 func (c *Comparison) tell(d Difference, t *track) {
 	sum := c.sums[d.Kind]
 	if sum == nil {
-		sum = &Sum{Kind: d.Kind, Most: d}
+		sum = &KindTotals{Kind: d.Kind, Most: d}
 		c.sums[d.Kind] = sum
 	}
 	if sum.Count++; d.By > sum.Most.By {
@@ -175,16 +175,16 @@ type Difference struct {
 	Why  string        `json:"why"` // our refresh_why, or what is wrong with a line
 }
 
-// Sum is what there is of one kind.
-type Sum struct {
+// KindTotals is what there is of one kind.
+type KindTotals struct {
 	Kind   Kind       `json:"difference"`
 	Count  int        `json:"count"`
 	Models int        `json:"models"`
 	Most   Difference // the first of those that are furthest apart
 }
 
-// ModelSum is what there is of one model.
-type ModelSum struct {
+// ModelTotals is what there is of one model.
+type ModelTotals struct {
 	UID    string       `json:"uid"`
 	Runs   int          `json:"runs"`
 	Agreed int          `json:"agreed"` // runs that we would have started too, within the tolerance
@@ -192,7 +192,7 @@ type ModelSum struct {
 }
 
 // Differences is how many there are.
-func (m *ModelSum) Differences() (n int) {
+func (m *ModelTotals) Differences() (n int) {
 	for _, count := range m.Counts {
 		n += count
 	}
@@ -205,13 +205,13 @@ type Report struct {
 	Agreed    int `json:"agreed"`
 	Unjudged  int `json:"unjudged"` // of models without a schedule: when these are to start follows from saves, which no log tells
 	Models    int `json:"models"`   // that are defined
-	Differing []ModelSum
-	Sums      []Sum      // of those kinds that there are
-	From      time.Time  `json:"from"`
-	To        time.Time  `json:"to"`
-	NoRuns    int        `json:"no_runs"`   // models that are defined and of which the log tells nothing
-	Proposals []Proposal `json:"proposals"` // other rules, which fit better
+	Differing []ModelTotals
+	Totals    []KindTotals // of those kinds that there are
+	From      time.Time    `json:"from"`
+	To        time.Time    `json:"to"`
+	NoRuns    int          `json:"no_runs"`   // models that are defined and of which the log tells nothing
+	Proposals []Proposal   `json:"proposals"` // other rules, which fit better
 }
 
 // Differs reports whether old and new disagree in anything.
-func (r *Report) Differs() bool { return len(r.Sums) > 0 }
+func (r *Report) Differs() bool { return len(r.Totals) > 0 }

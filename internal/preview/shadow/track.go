@@ -12,7 +12,7 @@ import (
 type track struct {
 	comparison *Comparison
 	source     Source
-	sum        ModelSum
+	sum        ModelTotals
 	unjudged   int
 
 	model   *model.Model // nil: no run yet
@@ -26,7 +26,7 @@ type track struct {
 }
 
 func newTrack(c *Comparison, uid string, source Source) *track {
-	return &track{comparison: c, source: source, sum: ModelSum{UID: uid, Counts: map[Kind]int{}}}
+	return &track{comparison: c, source: source, sum: ModelTotals{UID: uid, Counts: map[Kind]int{}}}
 }
 
 // take judges the run before, now that the one after it is known.

@@ -27,7 +27,7 @@ type modelList struct {
 	Chips      []chip
 	Shown      *reading  // of the text
 	Others     []reading // what else it may mean
-	Rows       []listing.Listed
+	Rows       []listing.Item
 	First      bool   // it is the first page
 	Next       string // where the next page begins; "": there is none
 	Searched   bool   // the page ended before it was full: the search goes on with the next one
@@ -49,7 +49,7 @@ func (l *modelList) Filter() string {
 var errFull = errors.New("the page is full")
 
 func readModels(ctx context.Context, req *request) (any, error) {
-	list := &modelList{Text: strings.TrimSpace(strings.ToValidUTF8(req.get("l"), "\uFFFD")), Sort: req.get("sort"), Actions: manyActions, First: req.get("after") == ""}
+	list := &modelList{Text: strings.TrimSpace(strings.ToValidUTF8(req.get("l"), "\uFFFD")), Sort: req.get("sort"), Actions: bulkActions, First: req.get("after") == ""}
 	if !slices.Contains([]string{"", listing.SortDue, listing.SortFailing}, list.Sort) {
 		return nil, document.Refuse("sort", "due or failing", document.Found(list.Sort))
 	}
@@ -81,15 +81,15 @@ func (l *modelList) show(ctx context.Context, req *request, found []reading, i i
 	if onlyDue && l.Sort == "" {
 		l.Sort = listing.SortDue // whose index has them first
 	}
-	which := listing.Which{Picks: l.Shown.picks, Sort: l.Sort}
-	if which.From, err = listing.ReadPage(req.get("after"), l.Sort); err != nil {
+	which := listing.Query{Picks: l.Shown.picks, Sort: l.Sort}
+	if which.From, err = listing.ParseCursor(req.get("after"), l.Sort); err != nil {
 		return err
 	}
 	steps := 0
-	err = listing.Walk(ctx, req.queue, which, func(found []listing.Listed, behind listing.Page) error {
+	err = listing.Walk(ctx, req.queue, which, func(found []listing.Item, behind listing.Cursor) error {
 		found = found[:min(len(found), maxRows-len(l.Rows))]
 		if l.Rows = append(l.Rows, found...); len(l.Rows) == maxRows {
-			l.Next = found[len(found)-1].Page.String()
+			l.Next = found[len(found)-1].Cursor.String()
 			return errFull
 		}
 		if onlyDue && l.Sort == listing.SortDue && behind.Score > stats.At.UnixMilli() {

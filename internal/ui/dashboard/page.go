@@ -44,7 +44,7 @@ type page struct {
 
 // pages are all pages, in the order of the navigation.
 var pages = []*page{
-	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &manyPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
+	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
 	&policyEditPage, &playgroundPage,
 }
 

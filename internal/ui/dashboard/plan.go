@@ -62,7 +62,7 @@ func (p *planner) run(ctx context.Context, queue *store.Queue, clock func() time
 func computePlan(ctx context.Context, queue *store.Queue, clock func() time.Time, old operate.Forecast) *plan {
 	ctx, cancel := context.WithTimeout(ctx, planTime)
 	defer cancel()
-	found, err := operate.Operator{Queue: queue}.Forecast(ctx, operate.ForecastRequest{FleetRequest: operate.FleetRequest{For: "24h"}})
+	found, err := operate.Operator{Queue: queue}.Forecast(ctx, operate.ForecastRequest{InputRequest: operate.InputRequest{For: "24h"}})
 	if err != nil {
 		return &plan{old, err, clock().Add(planRetry)}
 	}

@@ -96,7 +96,7 @@ var patientCommands = []patientCommand{
 		return plan.Summary(true), nil
 	}, nil},
 	{"level --apply", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
-		return o.Level(ctx, LevelRequest{FleetRequest: FleetRequest{For: "31d", Drain: "1/m"}, Within: "10m", Apply: true})
+		return o.Level(ctx, LevelRequest{InputRequest: InputRequest{For: "31d", Drain: "1/m"}, Within: "10m", Apply: true})
 	}, nil},
 	{"policy put", func(t *testing.T, ctx context.Context, o Operator) (any, error) {
 		p, err := policy.Parse(map[string]any{"name": "p", "timeout": "2h", "rrule": "FREQ=DAILY"})

@@ -13,8 +13,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Patience is how long a Redis that does not answer is asked again: longer than a fail-over takes, or most loads of a snapshot.
-const Patience = 2 * time.Minute
+// RetryFor is how long a Redis that does not answer is asked again: longer than a fail-over takes, or most loads of a snapshot.
+const RetryFor = 2 * time.Minute
 
 // WithRetry returns a context in which each call that Redis does not answer is made again, see redis.WithRetry, for so long. The error of the first one that
 // is given up ends with what to do then; behind it no call is made again. log is told of the calls.

@@ -9,29 +9,29 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Telling is a model at a glance, in sentences without a zone: the page or the line above names it.
-type Telling struct {
+// Summary is a model at a glance, in sentences without a zone: the page or the line above names it.
+type Summary struct {
 	State string `json:"state"` // what it is, and why
 	Next  string `json:"next"`  // what happens next, when, and why
 	Last  string `json:"last"`  // its last success
 	Act   bool   `json:"act"`   // somebody must act: it does not come right by itself
 }
 
-// Tell tells of the model at a glance.
-func (s *Explanation) Tell() Telling {
+// Summarize tells of the model at a glance.
+func (s *Explanation) Summarize() Summary {
 	missing := s.Missing()
 	act := s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || s.m.Held() || missing != nil && missing.Certain
-	gate, until := s.blocked()
-	kind, name := gate.Split()
-	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
-	if s.opened(gate) {
-		blocker = kind + " " + name + " held it back"
+	blocker, until := s.blocked()
+	kind, name := blocker.Split()
+	because := StopText(&s.admission.Gates, blocker, until, s.clock)
+	if s.opened(blocker) {
+		because = kind + " " + name + " held it back"
 	}
-	state := s.state(s.clock, s.Attempts, blocker)
-	if gate != "" && (kind == model.BlockerHold || s.Gate == gate) && !s.m.Parked() {
-		state = join(state, words.Sentence(blocker))
+	state := s.state(s.clock, s.Attempts, because)
+	if blocker != "" && (kind == model.BlockerHold || s.WaitsFor == blocker) && !s.m.Parked() {
+		state = join(state, words.Sentence(because))
 	}
-	return Telling{State: state, Next: join(s.tellNext(), s.ends()), Last: FreshnessText(s.m, s.clock), Act: act}
+	return Summary{State: state, Next: join(s.nextText(), s.ends()), Last: FreshnessText(s.m, s.clock), Act: act}
 }
 
 // Heading names the model, the time of what is told, and its zone.
@@ -41,7 +41,7 @@ func (s *Explanation) Heading() string {
 
 // Story is all that is told of the present: the state, the last success, what stops the model or may stop it, and what happens next.
 func (s *Explanation) Story() []string {
-	t := s.Tell()
+	t := s.Summarize()
 	return slices.Concat([]string{t.State, t.Last}, s.Stops(), []string{t.Next})
 }
 

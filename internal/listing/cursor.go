@@ -14,8 +14,8 @@ const (
 	SortFailing = "failing"
 )
 
-// Page is where a page of a list ends: behind a model that stands somewhere in an order, or was met in a step of a walk.
-type Page struct {
+// Cursor is where a page of a list ends: behind a model that stands somewhere in an order, or was met in a step of a walk.
+type Cursor struct {
 	Sort  string      `json:"sort,omitempty"`
 	Score int64       `json:"score,omitempty"`
 	Part  int         `json:"part,omitempty"`
@@ -24,15 +24,15 @@ type Page struct {
 }
 
 // String is the page as the next command is told of it.
-func (p Page) String() string {
+func (p Cursor) String() string {
 	text, _ := json.Marshal(p) // texts and numbers can be written
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ReadPage reads what String has written; empty: the beginning.
-func ReadPage(text, sort string) (p Page, err error) {
+// ParseCursor reads what String has written; empty: the beginning.
+func ParseCursor(text, sort string) (p Cursor, err error) {
 	if text == "" {
-		return Page{Sort: sort, Place: store.WalkBegins}, nil
+		return Cursor{Sort: sort, Place: store.WalkBegins}, nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {

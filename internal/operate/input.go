@@ -17,8 +17,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// FleetRequest says which models are looked at, over which time, and how fast workers take attempts.
-type FleetRequest struct {
+// InputRequest says which models are looked at, over which time, and how fast workers take attempts.
+type InputRequest struct {
 	Selector string // empty: all models
 	For      string // how far ahead
 	Drain    string // such as 600/m; empty: as measured
@@ -31,14 +31,14 @@ type FleetRequest struct {
 // fleet is a queue whose models are looked at.
 type fleet struct {
 	Operator
-	*FleetRequest
+	*InputRequest
 	now, to  time.Time
 	drain    float64 // attempts a minute; 0: not known
 	measured string  // how the drain is known
 	queued   int     // entries in the input lists
 }
 
-func (r *FleetRequest) validate() (err error) {
+func (r *InputRequest) validate() (err error) {
 	if r.ahead, err = readLength("for", r.For, time.Minute, 31*24*time.Hour, "1m to 31d"); err != nil {
 		return err
 	}
@@ -56,13 +56,13 @@ func (r *FleetRequest) validate() (err error) {
 	return nil
 }
 
-// openFleet reads what the queue tells of its workers.
-func (o Operator) openFleet(ctx context.Context, r *FleetRequest) (*fleet, error) {
+// openInput reads what the queue tells of its workers.
+func (o Operator) openInput(ctx context.Context, r *InputRequest) (*fleet, error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &fleet{Operator: o, FleetRequest: r, now: now, to: now.Add(r.ahead), drain: r.perMinute, measured: "as given"}
+	s := &fleet{Operator: o, InputRequest: r, now: now, to: now.Add(r.ahead), drain: r.perMinute, measured: "as given"}
 	return s, s.measure(ctx)
 }
 
@@ -141,7 +141,7 @@ func readWhole(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*
 
 // picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.
 func (s *fleet) picks(record *store.Record) bool {
-	return s.FleetRequest.picks.All() || s.FleetRequest.picks.Matches(&record.Model, record.Status(s.now, false))
+	return s.InputRequest.picks.All() || s.InputRequest.picks.Matches(&record.Model, record.Status(s.now, false))
 }
 
 // Load is the starts of a period.
