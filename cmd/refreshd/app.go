@@ -32,10 +32,10 @@ type app struct {
 	secrets        []string // names of variables that programs of a worker must not find
 
 	log     zerolog.Logger
-	checks  *health.Checks   // nil: nobody asks about health
-	metrics *metrics.Metrics // nil: nobody asks for numbers
-	traces  *traces.Traces   // nil: nobody asks for traces
-	entered bool             // the command itself has begun: what fails from here on is not wrong usage
+	checks  *health.Checks
+	metrics *metrics.Metrics
+	traces  *traces.Traces
+	entered bool // the command itself has begun: later errors are not wrong usage
 
 	// The settings of all commands. Each is a flag; settle says where else it may come from.
 	redis    string // URL of Redis; "": defaultRedis, or the embedded one of up
@@ -52,7 +52,6 @@ type app struct {
 	problems map[string]int // by kind, see printProblem
 }
 
-// defaultRedis is where Redis is looked for when nobody says where it is.
 const defaultRedis = "redis://127.0.0.1:6379"
 
 func (a *app) rootCommand() *cobra.Command {
@@ -109,7 +108,6 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&a.store.OutboxKeep), "outbox-keep", "how long the outbox keeps an entry that somebody has not acknowledged (default 168h)")
 }
 
-// prepare completes the flags from environment and file, and sets up logging, before any command begins.
 func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := a.settle(command); err != nil {
 		return err
@@ -168,7 +166,7 @@ func (a *app) withClients(do func(*redis.Clients) error) error {
 	return do(clients)
 }
 
-// withOperator runs do with somebody who asks something of a queue that answers.
+// withOperator calls do with an operator of a queue that answers.
 func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error) error {
 	by, err := a.wantedBy()
 	if err != nil {
@@ -186,7 +184,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 	})
 }
 
-// withStored is withOperator for what looks at stored models: if nothing was ever stored in the queue, that is told on stderr.
+// withStored is withOperator for commands that read stored models. It warns if nothing was ever stored in the queue.
 func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) error {
 	return a.withOperator(ctx, func(o operate.Operator) error {
 		if unused := operate.Unused(ctx, o); unused != "" {
@@ -196,7 +194,7 @@ func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) e
 	})
 }
 
-// wantedBy is who asks: the flag --by says, or the name of the user does.
+// wantedBy returns the name in --by, or that of the user.
 func (a *app) wantedBy() (string, error) {
 	if a.by != "" {
 		return operate.ReadBy(a.by)
@@ -211,15 +209,14 @@ func (a *app) bindBy(flags *pflag.FlagSet) {
 	flags.StringVar(&a.by, "by", "", "`NAME` of who wants it, for the journal (default your user's name)")
 }
 
-// ask asks something of a queue.
 type ask func(ctx context.Context, o operate.Operator, args []string) error
 
-// operates is a command that asks something of a queue. What the checks refuse is wrong for any queue, and none is asked.
+// operates makes a command of an operator. The checks run before anything connects.
 func (a *app) operates(use, short string, args cobra.PositionalArgs, do ask, checks ...func() error) *cobra.Command {
 	return asking(use, short, args, a.withOperator, do, checks)
 }
 
-// onStored is a command that looks at what is stored.
+// onStored makes a command that reads stored models.
 func (a *app) onStored(use, short string, args cobra.PositionalArgs, do ask, checks ...func() error) *cobra.Command {
 	return asking(use, short, args, a.withStored, do, checks)
 }
@@ -237,7 +234,7 @@ func asking(
 	}}
 }
 
-// plainFlagError tells the wrong value of a flag without the words of the parser behind it, and the flag that a mistyped one is near to.
+// plainFlagError names the wrong value of a flag without the words of its parser, or the known flag nearest to a mistyped one.
 func plainFlagError(command *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var known []string
@@ -266,7 +263,6 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return parent
 }
 
-// groups are the commands by what one wants of them, in the order of the help.
 var groups = []struct {
 	title    string
 	commands builders

@@ -66,16 +66,15 @@ Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was 
 	return command
 }
 
-// errDiffers ends a plan that has something to do.
 var errDiffers = errors.New("something differs, as told above")
 
-// apply carries out a plan that refuses nothing, unless it is only asked for, and tells of it.
+// apply carries out a plan, unless planOnly, and prints it.
 func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error {
 	for _, refused := range plan.Refused {
 		a.printProblem("", refused)
 	}
 	carryOut := !planOnly && len(plan.Refused) == 0
-	var failed error // halfway: what was done is told all the same
+	var failed error // print what was done before it
 	if carryOut {
 		failed = plan.CarryOut(ctx)
 	}
@@ -108,7 +107,7 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 	return nil
 }
 
-// maxValueText bounds how much of a value a plan shows to people, in bytes.
+// maxValueText bounds a value that a plan prints, in bytes.
 const maxValueText = 80
 
 func (a *app) printStep(to io.Writer, step *apply.Step) error {

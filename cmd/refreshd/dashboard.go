@@ -75,7 +75,7 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 	return config, config.WithDefaults().Validate()
 }
 
-// pages is the dashboard of all queues of a process: the first queue that Redis answers for opens it, and the others are shown in it too.
+// pages is the dashboard of all queues of a process: the first queue that answers opens it, the others are added.
 type pages struct {
 	app    *app
 	config dashboard.Config
@@ -83,7 +83,7 @@ type pages struct {
 	open   *dashboard.Dashboard // guarded by mu; nil: not yet
 }
 
-// show returns what shows a queue while it runs.
+// show returns a daemon that serves the pages of a queue.
 func (p *pages) show(queue *store.Queue) (daemon, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,6 @@ func (p *pages) show(queue *store.Queue) (daemon, error) {
 	return open, nil
 }
 
-// url is where to look; "": nowhere.
 func (p *pages) url() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,19 +119,18 @@ func (p *pages) close() {
 	}
 }
 
-// daemonFunc is a daemon that needs nothing but to run.
 type daemonFunc func(context.Context) error
 
 func (run daemonFunc) Run(ctx context.Context) error { return run(ctx) }
 
-// bindPages adds the flag of a command that serves a dashboard besides.
+// bindPages adds the flag of a command that also serves a dashboard.
 func bindPages(flags *pflag.FlagSet, listen *string) {
 	flags.StringVar(listen, "dashboard", "127.0.0.1:0", "serve the dashboard on `ADDRESS` of loopback, port 0 is any that is free; off: nowhere")
 }
 
 func serves(listen string) bool { return listen != "" && listen != "off" }
 
-// pagesAt is the dashboard of a command that serves it besides, on loopback.
+// pagesAt returns the dashboard of such a command, on loopback.
 func (a *app) pagesAt(listen string) *pages {
 	return &pages{app: a, config: dashboard.Config{Listen: listen, By: a.by, Grace: time.Second, Clock: time.Now, Log: &a.log}}
 }

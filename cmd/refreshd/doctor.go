@@ -140,7 +140,7 @@ Exit codes: 0 it is well, 1 it is not or does not answer, 2 wrong usage.`,
 	return command
 }
 
-// healthURL completes what leaves out scheme, host or path.
+// healthURL completes a missing scheme, host or path.
 func healthURL(address string) (string, error) {
 	text := address
 	if !strings.Contains(text, "://") {
@@ -157,10 +157,10 @@ func healthURL(address string) (string, error) {
 	return target.String(), nil
 }
 
-// mostHealth bounds the answer that is read, in bytes: hundreds of loops.
+// mostHealth bounds the answer, in bytes: hundreds of loops.
 const mostHealth = 1 << 20
 
-// readHealth asks without a proxy and follows nobody elsewhere: the daemon is near.
+// readHealth uses no proxy and follows no redirect: the daemon is near.
 func readHealth(ctx context.Context, target string) (report health.Report, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {

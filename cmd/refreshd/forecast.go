@@ -101,7 +101,7 @@ func (a *app) printForecast(f *operate.Forecast) error {
 	return table(a, header, func(g *forecast.Group) []any { return []any{g.Name, g.Starts} })(*f.Groups, nil)
 }
 
-// rowLengths are the minutes that a row may tell of; the first that gives few enough rows is taken.
+// rowLengths are the minutes of a row. printBars takes the first that gives few enough rows.
 var rowLengths = []int{1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440}
 
 const (
@@ -109,7 +109,7 @@ const (
 	barLength = 40 // characters
 )
 
-// printBars prints the starts of a period in few rows, with a bar for the fullest minute of each.
+// printBars prints few rows, each with a bar for its fullest minute.
 func (a *app) printBars(c *forecast.Counts) error {
 	length, most := 2*rowLengths[len(rowLengths)-1], c.Most()
 	if i := slices.IndexFunc(rowLengths, func(length int) bool { return len(c.PerMinute) <= maxRows*length }); i >= 0 {
@@ -118,7 +118,7 @@ func (a *app) printBars(c *forecast.Counts) error {
 	t := a.newTable("FROM", "STARTS", "IN ITS FULLEST MINUTE", "")
 	for from, to := 0, 0; from < len(c.PerMinute); from = to {
 		begins := int(c.At(from).Unix() / 60)
-		to = min(len(c.PerMinute), from+length-begins%length) // rows begin at whole hours, or what they are long
+		to = min(len(c.PerMinute), from+length-begins%length) // rows begin at multiples of their length
 		row := &forecast.Counts{PerMinute: c.PerMinute[from:to]}
 		bar := strings.Repeat("#", (row.Most()*barLength+most-1)/most)
 		t.Row(shortTime(c.At(from)), row.Total(), row.Most(), bar)

@@ -54,7 +54,7 @@ A message is named by its ID, which ls shows.`
 	return command
 }
 
-// changeMessages is a command about messages that are kept until a person decides. kind is as in "a rejected".
+// changeMessages makes a command about kept messages. kind is as in "a rejected".
 func (a *app) changeMessages(
 	use, short, kind string, change func(operate.Operator, context.Context, operate.Messages) (operate.Changed, error),
 ) *cobra.Command {
@@ -77,7 +77,7 @@ func (a *app) changeMessages(
 	return command
 }
 
-// rejectedIDs are the IDs of all rejected messages, with what a shell shows beside them.
+// rejectedIDs returns the IDs of all rejected messages, with what a shell shows beside them.
 func rejectedIDs(ctx context.Context, o operate.Operator, _ string) ([]string, error) {
 	found, err := o.Rejected(ctx, "")
 	return redis.Map(found, func(r operate.Rejected) string { return cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)) }), err

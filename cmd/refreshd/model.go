@@ -41,7 +41,7 @@ func modelCommand(a *app) *cobra.Command {
 		disabling, historyCommand(a), exportCommand(a), importCommand(a))
 }
 
-// steer is a command that carries out the same for each model named on the command line, or for all that a selector picks.
+// steer makes a command that does the same to each named model, or to all that a selector picks.
 func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	var selection bulkSelection
 	steer := a.onStored(use, short, selection.args, func(ctx context.Context, o operate.Operator, uids []string) error {
@@ -88,7 +88,7 @@ func bindSelector(flags *pflag.FlagSet, selector *string) {
 	flags.StringVarP(selector, "selector", "l", "", "all models that `SELECTOR` picks, such as tenant=t1,status=failing; '' picks all")
 }
 
-// bulkSelection are the flags of a command that is about all models which a selector picks.
+// bulkSelection has the flags of a command about all models that a selector picks.
 type bulkSelection struct {
 	operate.BulkRequest
 
@@ -102,7 +102,7 @@ func (m *bulkSelection) bind(a *app, flags *pflag.FlagSet) {
 	bindSelector(flags, &m.Selector)
 }
 
-// chosen reports whether a selector was given, be it an empty one.
+// chosen reports whether a selector was given, even an empty one.
 func (m *bulkSelection) chosen() bool { return m.flags.Changed("selector") }
 
 func (m *bulkSelection) args(_ *cobra.Command, uids []string) error {
@@ -120,7 +120,6 @@ func (m *bulkSelection) args(_ *cobra.Command, uids []string) error {
 	return uidArgs(nil, uids)
 }
 
-// changeSelection begins a bulk, and tells how far it is until it is over.
 func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSelection, same *model.Command) error {
 	if m.dryRun {
 		return result(a, a.printSelected)(o.Select(ctx, m.Selector, false))
@@ -144,7 +143,6 @@ func (a *app) printSelected(found *operate.Selected) error {
 	return nil
 }
 
-// modelPairs are a model for people: what is set, and what it means.
 func modelPairs(m *operate.Model) [][2]any {
 	s, r := m.View, m.View.Record
 	policy, _ := json.Marshal(m.InForce) // a policy always marshals
@@ -177,7 +175,6 @@ func modelPairs(m *operate.Model) [][2]any {
 	}
 }
 
-// mark is a text that is shown if something is set.
 func mark(set bool, text string) string {
 	if !set {
 		return ""

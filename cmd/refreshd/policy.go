@@ -26,7 +26,7 @@ func aboutPolicies(use, short string, count int, do func(ctx context.Context, fr
 	}
 }
 
-// eachPolicy is a command that does something with each policy that its argument names, the first of which has number 0.
+// eachPolicy makes a command that does something with each policy that its argument names.
 func (a *app) eachPolicy(use, short string, do func(i int, source definitions.Source) error) *cobra.Command {
 	return aboutPolicies(use, short, 1, func(ctx context.Context, from []string) error {
 		sources, err := a.inputs().Policies(ctx, from[0])

@@ -9,9 +9,9 @@ import (
 	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
-const maxProblems, maxKinds = 10, 100 // of each kind that are told one by one, and of kinds that are kept apart
+const maxProblems, maxKinds = 10, 100 // of each kind that are printed, and of kinds
 
-// printProblem tells a problem of one of many things, such as the lines of a file, unless many of its kind were told.
+// printProblem prints a problem of one of many things, such as lines of a file, up to a limit for each kind.
 func (a *app) printProblem(uid, text string) {
 	kind, _, _ := strings.Cut(text, ", found ")
 	kind = strings.TrimPrefix(string(fingerprint.Of(uid, "", kind[strings.LastIndex(kind, " line ")+1:])), "line #: ")
@@ -23,7 +23,6 @@ func (a *app) printProblem(uid, text string) {
 	}
 }
 
-// printProblemCounts counts the problems that were not told.
 func (a *app) printProblemCounts() {
 	for _, kind := range slices.Sorted(maps.Keys(a.problems)) {
 		if more := a.problems[kind] - maxProblems; more > 0 {

@@ -71,7 +71,7 @@ func (a *app) put(ctx context.Context, o operate.Operator, path, format string, 
 	return reported(tally.Refused())
 }
 
-// printOutcomes returns what tells what became of commands. Unless it is verbose, a table only has what was refused.
+// printOutcomes returns a function that prints the outcome of commands; unless verbose, a table has only the refused ones.
 func (a *app) printOutcomes(verbose bool) func([]operate.Outcome) error {
 	return func(outcomes []operate.Outcome) error {
 		var lines strings.Builder
@@ -123,7 +123,7 @@ func lsCommand(a *app) *cobra.Command {
 	return command
 }
 
-// lsRow has fixed widths, because the rows are printed as they are found.
+// lsRow has fixed widths, because rows are printed as they are found.
 const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
 
 func (a *app) printModels(found []operate.ListedModel) error {
@@ -148,7 +148,7 @@ func (a *app) printModels(found []operate.ListedModel) error {
 
 var oneFile = exactly(1, "one file, or - for standard input")
 
-// exactly wants so many arguments, and says what they are.
+// exactly requires a number of arguments; what describes them.
 func exactly(count int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != count {
@@ -174,12 +174,11 @@ func (a *app) openInput(path string) (name string, in io.ReadCloser, err error) 
 	return path, in, err
 }
 
-// inputs are where policies and models are read from that are only looked at, or are yet to be stored.
 func (a *app) inputs() operate.Inputs {
 	return operate.Inputs{Open: a.openInput, Connect: a.withOperator, Known: a.redis != "", Note: a.report}
 }
 
-// progressOn returns what draws a bar on the terminal, of which size is all; nil: stderr is no terminal, or beside is one that is full of results.
+// progressOn returns a bar on the terminal; nil: stderr is no terminal, or results go to the same one.
 func (a *app) progressOn(beside io.Writer, size int64, options ...progressbar.Option) *progressbar.ProgressBar {
 	errors, is := a.stderr.(*os.File)
 	if !is || !isTerminal(errors) || isTerminal(beside) {
@@ -189,7 +188,7 @@ func (a *app) progressOn(beside io.Writer, size int64, options ...progressbar.Op
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())...)
 }
 
-// showProgress returns what reads the same, and shows on the terminal how far it has come.
+// showProgress returns a reader that draws the progress of in.
 func (a *app) showProgress(in io.Reader) io.Reader {
 	size := int64(-1)
 	if file, is := in.(*os.File); is {

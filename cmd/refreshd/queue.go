@@ -100,7 +100,7 @@ func (a *app) showQueue(o operate.Operator) error {
 	return err
 }
 
-// queueNames is the pflag.Value of --queue: one name, or several with commas between them. To give it again adds to them.
+// queueNames is the flag --queue: one name, or several with commas between them. Giving it again adds to them.
 type queueNames struct {
 	names []string // never empty
 	given bool     // they are no default any more
@@ -130,7 +130,6 @@ func (a *app) useQueues() error {
 	return nil
 }
 
-// requireOneQueue refuses several queues where a command is about one.
 func (a *app) requireOneQueue() error {
 	if a.queues.several() {
 		return usagef("--queue: expected one queue, as only daemons and up serve several, found %s", &a.queues)
@@ -138,15 +137,14 @@ func (a *app) requireOneQueue() error {
 	return nil
 }
 
-// configOf is what the flags say about one of the queues.
 func (a *app) configOf(queue string) store.Config {
 	config := a.storeConfig()
 	config.Queue = queue
 	return config
 }
 
-// eachQueue runs do on each queue as soon as Redis answers for it, side by side, until ctx ends or do ends with an error. A queue that cannot
-// be opened is tried again and again, and keeps none of the others waiting.
+// eachQueue calls do with each queue as soon as Redis answers, side by side, until ctx ends or do fails. It retries a queue that cannot be opened,
+// without delaying the others.
 func (a *app) eachQueue(ctx context.Context, part string, clients *redis.Clients, flags *loopFlags, do func(context.Context, *store.Queue) error) error {
 	running, ctx := errgroup.WithContext(ctx)
 	for _, name := range a.queues.names {
@@ -170,7 +168,7 @@ func (a *app) eachQueue(ctx context.Context, part string, clients *redis.Clients
 	return running.Wait()
 }
 
-// loopName is what the health checks call a loop: with several queues each has one of its own.
+// loopName names a loop for the health checks: with several queues each has its own.
 func (a *app) loopName(loop, queue string) string {
 	if a.queues.several() {
 		loop += " " + queue
@@ -178,7 +176,6 @@ func (a *app) loopName(loop, queue string) string {
 	return loop
 }
 
-// logOf is the log of what serves a queue.
 func (a *app) logOf(queue string) *zerolog.Logger {
 	if !a.queues.several() {
 		return &a.log

@@ -8,15 +8,14 @@ import (
 
 const resumable = "; the same command goes on from there, and changes nothing of what is done"
 
-// retried are the commands that change many models, or what many have, and wait for a Redis that stops answering: what their error ends with if it
-// stays away. Empty: they say by themselves how to go on.
+// retried maps commands that change many models to the end of their error if Redis stays away. They wait for a Redis that stops answering. Empty:
+// the command itself says how to go on.
 var retried = map[string]string{
 	"refreshd model put": resumable, "refreshd model import": resumable, "refreshd model run": "", "refreshd model rm": "", "refreshd model enable": "",
 	"refreshd model disable": "", "refreshd failures run": "", "refreshd apply": resumable, "refreshd level": resumable, "refreshd hold": "",
 	"refreshd policy put": resumable, "refreshd policy rm": resumable, "refreshd calendar put": resumable, "refreshd calendar rm": resumable,
 }
 
-// documentRetry says in the help of these commands that they wait.
 func documentRetry(of *cobra.Command) {
 	if _, is := retried[of.CommandPath()]; is {
 		of.Long = cmp.Or(of.Long, of.Short+".") + `

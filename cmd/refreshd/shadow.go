@@ -94,13 +94,12 @@ var meanings = map[shadow.Kind]string{
 
 func (a *app) printDifference(d shadow.Difference, zone *time.Location) {
 	if a.json() {
-		_ = print.JSONLine(a.stdout, operate.NewDifference(d)) // a command that cannot print has nobody to tell
+		_ = print.JSONLine(a.stdout, operate.NewDifference(d)) // a command that cannot print has no other way to report it
 		return
 	}
 	fmt.Fprintln(a.stdout, plain(string(d.Kind)+" "+differenceText(d, zone)))
 }
 
-// differenceText tells a difference but for its kind.
 func differenceText(d shadow.Difference, zone *time.Location) string {
 	var parts []string
 	if d.UID != "" {
@@ -124,10 +123,9 @@ func differenceText(d shadow.Difference, zone *time.Location) string {
 	return strings.Join(parts, " ")
 }
 
-// mostShadowed is how many models a table shows.
 const mostShadowed = 20
 
-// showShadow prints what came of a comparison, and ends with errDiffers if anything differs.
+// showShadow prints a comparison, and returns errDiffers if anything differs.
 func (a *app) showShadow(s *operate.Shadow) (err error) {
 	if !a.json() {
 		err = a.tableShadow(s)

@@ -25,7 +25,7 @@ func statsCommand(a *app) *cobra.Command {
 		})
 }
 
-// printStats begins with what is stopped or wrong.
+// printStats begins with the findings.
 func (a *app) printStats(v *operate.Stats) error {
 	if len(v.Findings) == 0 {
 		fmt.Fprintln(a.stdout, alerts.None)
@@ -64,7 +64,6 @@ func statsPairs(v *operate.Stats) [][2]any {
 	return pairs
 }
 
-// maxNames bounds how many processes of a role are named.
 const maxNames = 4
 
 func processText(members []operate.Process, parts int) string {

@@ -25,7 +25,7 @@ func suspectCommand(a *app) *cobra.Command {
 		a.judge("reject UID...|-l SELECTOR", "Take held successes for failures", model.CommandReject))
 }
 
-// judge is a command that decides about the models named on the command line, or about all held ones that a selector picks.
+// judge makes a command that judges the named models, or all held ones that a selector picks.
 func (a *app) judge(use, short string, verdict model.CommandType) *cobra.Command {
 	var selection bulkSelection
 	judge := a.onStored(use, short, selection.args, func(ctx context.Context, o operate.Operator, uids []string) error {

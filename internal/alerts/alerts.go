@@ -1,5 +1,5 @@
-// Package alerts tells what of a queue is stopped or wrong, as sentences of which each has a command and a page that show more. The command
-// line and the dashboard begin with them.
+// Package alerts finds what is stopped or wrong in a queue. Each finding is a sentence with a command and a page that show more. The command line
+// and the dashboard begin with them.
 package alerts
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
+// Queue is a queue at a glance. Reading it costs the same with any number of models.
 type Queue struct {
 	report.Stats
 
 	Holds    []flow.HoldSum
 	Circuits []flow.KeyCircuit // that are open
 	Missing  []Missing
-	Zones    []string // what is planned by different zone data
+	Zones    []string // planned by different zone data
 	Parts    int
 }
 
@@ -70,26 +70,26 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 
 // Finding is one thing that is stopped or wrong.
 type Finding struct {
-	Code    string `json:"code"`    // short and stable
-	Text    string `json:"text"`    // what is the matter
-	Do      string `json:"do"`      // what to do next
+	Code    string `json:"code"` // short and stable
+	Text    string `json:"text"`
+	Do      string `json:"do"`
 	Command string `json:"command"` // that shows more of it
 
 	Page   string   `json:"-"` // of the dashboard that shows more, below the base of the queue
 	Fields []string `json:"-"` // of its address, in pairs of name and value
 }
 
-// None is what is said without findings.
+// None stands for no findings.
 const None = "Nothing is stopped."
 
 const (
-	// lateness is after how long a model that is due is told: a dispatcher that lives has started it before, unless it had no room.
+	// lateness is how long a model may be due without a finding: a living dispatcher starts it before, unless it has no room.
 	lateness = time.Minute
-	// mostOfAKind is how many holds and circuits are told one by one.
+	// mostOfAKind bounds the holds and circuits that have a finding each.
 	mostOfAKind = 5
 )
 
-// Findings decides what is told of a queue, the most important first. Nothing of it grows by itself: it changes only if something happens.
+// Findings lists what is stopped or wrong, the most important first. It changes only if something happens.
 func (q *Queue) Findings() []Finding {
 	found := []Finding{} // null never
 	for _, gone := range q.Missing {
@@ -141,7 +141,7 @@ func (q *Queue) Findings() []Finding {
 	return found
 }
 
-// bounded keeps the first of many findings of one code, and counts the rest.
+// bounded keeps the first findings of a code, and counts the rest.
 func bounded(found []Finding, code, one, many string) []Finding {
 	count, last := 0, Finding{}
 	found = slices.DeleteFunc(found, func(f Finding) bool {

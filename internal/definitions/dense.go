@@ -2,8 +2,8 @@ package definitions
 
 import "bytes"
 
-// dense finds the first document in a text, by its line, that has more separators than a document may have values; 0: there is none. It is refused
-// before its values take a hundred times its size. Each document of a list, and each object, is counted by itself.
+// dense returns the line of the first document with more separators than a document may have values; 0: none. Such a document would take a hundred
+// times its size. Each document of a list, and each object, is counted by itself.
 func dense(text []byte) (line int) {
 	separators, begins, at := 0, 1, 0
 	for written := range bytes.Lines(text) {

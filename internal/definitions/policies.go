@@ -14,7 +14,7 @@ import (
 
 const policyRoot = "policy"
 
-// looksLikeFields matches the first line of a policy in YAML, or of a list of them: the name of a field, which has no spaces.
+// looksLikeFields matches the first line of a policy in YAML, or of a list of them: a field name has no spaces.
 var looksLikeFields = regexp.MustCompile(`^(-[ \t]+)?["']?[A-Za-z_]+["']?[ \t]*:([ \t]|$)`)
 
 // ReadPolicies reads the policies of a file: in JSON, in YAML with many documents, or one in English. They are decoded, but not
@@ -59,7 +59,7 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	return docs, err
 }
 
-// uproot lets the fields of a policy be called as in the policy alone.
+// uproot names the fields of a policy as in the policy alone.
 func (d *Document) uproot() {
 	position := d.Position
 	d.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }

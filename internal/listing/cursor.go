@@ -14,7 +14,7 @@ const (
 	SortFailing = "failing"
 )
 
-// Cursor is where a page of a list ends: behind a model that stands somewhere in an order, or was met in a step of a walk.
+// Cursor is the end of a page: behind a model in an order, or in a step of a walk.
 type Cursor struct {
 	Sort  string      `json:"sort,omitempty"`
 	Score int64       `json:"score,omitempty"`
@@ -23,13 +23,13 @@ type Cursor struct {
 	UID   string      `json:"uid,omitempty"`
 }
 
-// String is the page as the next command is told of it.
+// String returns the cursor as the next command takes it.
 func (p Cursor) String() string {
 	text, _ := json.Marshal(p) // texts and numbers can be written
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ParseCursor reads what String has written; empty: the beginning.
+// ParseCursor reads the text of a cursor; empty: the beginning.
 func ParseCursor(text, sort string) (p Cursor, err error) {
 	if text == "" {
 		return Cursor{Sort: sort, Place: store.WalkBegins}, nil

@@ -1,4 +1,4 @@
-// Package listing walks over the models that a selector picks, page by page: no page looks at more than it takes to fill it.
+// Package listing walks over the models that a selector picks, page by page. A page reads no more than it takes to fill it.
 package listing
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Query says which models are listed, in what order, and from where on.
+// Query selects and orders models, from a cursor on.
 type Query struct {
 	Picks model.Selector
 	Sort  string // one of the orders
@@ -28,14 +28,14 @@ type Item struct {
 // Visit gets the models of a step that are picked, in their order, and the page that ends behind the step. An error ends the walk.
 type Visit func(found []Item, behind Cursor) error
 
-// position is a model that a walk comes by, and the page that ends with it.
+// position is a model in a walk, and the cursor behind it.
 type position struct {
 	store.Scored
 	part *store.Store
 	page Cursor
 }
 
-// The first step reads few models: where most are picked, they fill a page.
+// The first step reads few models: often they fill a page.
 const firstStep, stepSize = 50, 200
 
 // Walk lists models, each step at most some hundreds.
@@ -58,7 +58,7 @@ func (w Query) walk(ctx context.Context, queue *store.Queue, visit Visit) error 
 			slices.Sort(uids)
 			var step []position
 			for _, uid := range uids {
-				if hash := maphash.String(seed, uid); !listed[hash] && uid > from.UID { // SCAN may tell a key twice
+				if hash := maphash.String(seed, uid); !listed[hash] && uid > from.UID { // SCAN may return a key twice
 					listed[hash] = true
 					step = append(step, position{store.Scored{UID: uid}, part, Cursor{Part: i, Place: place, UID: uid}})
 				}
@@ -96,7 +96,7 @@ func (w Query) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) 
 	}
 }
 
-// behind reads the models of all parts that come next.
+// behind reads the next models of all parts.
 func (w Query) behind(ctx context.Context, queue *store.Queue, after store.Scored, size int) (next []position, err error) {
 	for _, part := range queue.Parts {
 		keys := []string{part.Keys.Due, part.Keys.Urgent}
@@ -117,7 +117,7 @@ func (w Query) behind(ctx context.Context, queue *store.Queue, after store.Score
 	return next[:min(len(next), size)], nil
 }
 
-// tell reads models and hands over those that are picked, in their order.
+// tell reads models and passes on those that are picked, in their order.
 func (w Query) tell(ctx context.Context, queue *store.Queue, places []position, visit Visit) error {
 	byPart, byUID := map[*store.Store][]string{}, map[string]explain.View{}
 	for _, place := range places {

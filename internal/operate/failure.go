@@ -19,11 +19,11 @@ import (
 // ByFingerprint groups failing models by the fingerprint of their last failure. The command line also accepts its old word, `error`.
 const ByFingerprint = "fingerprint"
 
-// FailuresRequest selects failing models, and says how they are grouped.
+// FailuresRequest selects and groups failing models.
 type FailuresRequest struct {
 	Selector string
 	By       string // ByFingerprint, policy, host, label:NAME or a key
-	Past     bool   // groups of which no model fails any more
+	Past     bool   // fingerprints with which no model fails any more
 
 	picks model.Selector
 	key   policy.Key

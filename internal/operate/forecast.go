@@ -11,11 +11,11 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// ForecastRequest says what is told of the starts to come.
+// ForecastRequest asks for the starts to come.
 type ForecastRequest struct {
 	InputRequest
 
-	By     string // groups to tell the largest of at the peak; empty: none
+	By     string // how to group the starts at the peak; empty: not at all
 	Spread string // to compare with; empty: a tenth of each interval
 
 	by     forecast.Grouping // nil: none
@@ -35,7 +35,7 @@ func (r *ForecastRequest) Validate() (err error) {
 	return r.validate()
 }
 
-// Forecast tells how many attempts will start, minute by minute.
+// Forecast counts coming starts, minute by minute.
 type Forecast struct {
 	Queue    string    `json:"queue"`
 	From     time.Time `json:"from"`
@@ -50,7 +50,7 @@ type Forecast struct {
 	Spread       Load              `json:"with_spread"`
 	Worst        []MinuteStarts    `json:"worst_minutes"`
 	By           string            `json:"by"`
-	Groups       *[]forecast.Group `json:"groups_at_peak"`    // nil: nobody asks
+	Groups       *[]forecast.Group `json:"groups_at_peak"`    // nil: not asked for
 	PerMinute    []int             `json:"starts_per_minute"` // from the minute of From on
 
 	Counts, SpreadCounts *forecast.Counts `json:"-"`
@@ -67,18 +67,18 @@ func (o Operator) Forecast(ctx context.Context, r ForecastRequest) (Forecast, er
 	if err := r.Validate(); err != nil {
 		return Forecast{}, err
 	}
-	fleet, err := o.openInput(ctx, &r.InputRequest)
+	input, err := o.openInput(ctx, &r.InputRequest)
 	if err != nil {
 		return Forecast{}, err
 	}
 	found := Forecast{
-		Queue: o.Queue.Name, From: fleet.now, To: fleet.to, Queued: fleet.queued, Drain: fleet.drained(), By: r.By,
-		Counts: forecast.NewCounts(fleet.now, fleet.to), SpreadCounts: forecast.NewCounts(fleet.now, fleet.to),
+		Queue: o.Queue.Name, From: input.now, To: input.to, Queued: input.queued, Drain: input.drained(), By: r.By,
+		Counts: forecast.NewCounts(input.now, input.to), SpreadCounts: forecast.NewCounts(input.now, input.to),
 	}
-	if err := fleet.walk(ctx, &r, &found); err != nil {
+	if err := input.walk(ctx, &r, &found); err != nil {
 		return Forecast{}, err
 	}
-	found.Load, found.Spread, found.PerMinute = fleet.load(found.Counts), fleet.load(found.SpreadCounts), found.Counts.PerMinute
+	found.Load, found.Spread, found.PerMinute = input.load(found.Counts), input.load(found.SpreadCounts), found.Counts.PerMinute
 	if r.length > 0 {
 		found.SpreadLength = document.FormatDuration(r.length)
 	}
@@ -88,15 +88,15 @@ func (o Operator) Forecast(ctx context.Context, r ForecastRequest) (Forecast, er
 	return found, nil
 }
 
-// walk counts, and where groups are asked for walks again, to count them in the minute that has turned out to be the peak.
-func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) error {
+// walk counts the starts. To group those of the peak it walks a second time, when the peak is known.
+func (s *forecastInput) walk(ctx context.Context, r *ForecastRequest, found *Forecast) error {
 	blockers, err := s.Queue.Parts[0].Fleet().Blockers(ctx)
 	if err != nil {
 		return err
 	}
 	walker := forecast.NewWalker(s.now, s.to, blockers)
 	read := func(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error) {
-		if chunk.Later && s.InputRequest.picks.All() && len(blockers.Holds) == 0 { // nobody asks for labels
+		if chunk.Later && s.InputRequest.picks.All() && len(blockers.Holds) == 0 { // labels do not matter
 			return part.Report().ReadPlanned(ctx, chunk.UIDs)
 		}
 		return readWhole(ctx, part, chunk)
@@ -129,11 +129,11 @@ func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) e
 
 const maxGroups = 5
 
-// lastAttempts is how many attempts of a model tell how long the next one takes.
+// lastAttempts of a model give the length of the next one.
 const lastAttempts = 5
 
-// starts hands over the models that are picked, with the time that their attempts take where that matters.
-func (s *fleet) starts(ctx context.Context, walker *forecast.Walker, read readModels, visit func(m *model.Model, took time.Duration)) error {
+// starts visits the picked models, with the length of their attempts if it matters.
+func (s *forecastInput) starts(ctx context.Context, walker *forecast.Walker, read readModels, visit func(m *model.Model, took time.Duration)) error {
 	return s.eachModel(ctx, read, func(part *store.Store, records []*store.Record) error {
 		records = slices.DeleteFunc(records, func(record *store.Record) bool { return !s.picks(record) })
 		var asked []string

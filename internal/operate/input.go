@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// InputRequest says which models are looked at, over which time, and how fast workers take attempts.
+// InputRequest selects the models of a forecast, its period, and the drain of the workers.
 type InputRequest struct {
 	Selector string // empty: all models
 	For      string // how far ahead
@@ -28,8 +28,8 @@ type InputRequest struct {
 	perMinute float64 // 0: as measured
 }
 
-// fleet is a queue whose models are looked at.
-type fleet struct {
+// forecastInput is a queue whose models are walked.
+type forecastInput struct {
 	Operator
 	*InputRequest
 	now, to  time.Time
@@ -56,24 +56,24 @@ func (r *InputRequest) validate() (err error) {
 	return nil
 }
 
-// openInput reads what the queue tells of its workers.
-func (o Operator) openInput(ctx context.Context, r *InputRequest) (*fleet, error) {
+// openInput measures the queue.
+func (o Operator) openInput(ctx context.Context, r *InputRequest) (*forecastInput, error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &fleet{Operator: o, InputRequest: r, now: now, to: now.Add(r.ahead), drain: r.perMinute, measured: "as given"}
+	s := &forecastInput{Operator: o, InputRequest: r, now: now, to: now.Add(r.ahead), drain: r.perMinute, measured: "as given"}
 	return s, s.measure(ctx)
 }
 
-// journalSince is how far back the journal is asked for a busy minute, and maxEntries how much of it is read of each part.
+// journalSince and maxEntries bound the search of the journal for a busy minute, in each part.
 const (
 	journalSince = 30 * time.Minute
 	maxEntries   = 50_000
 )
 
-// measure reads how long the input lists are, and if nobody has said it how fast they are drained.
-func (s *fleet) measure(ctx context.Context) error {
+// measure reads the length of the input lists, and unless the drain is given, how fast they are drained.
+func (s *forecastInput) measure(ctx context.Context) error {
 	lately, ended := 0.0, forecast.NewCounts(s.now.Add(-journalSince), s.now.Add(time.Minute))
 	err := s.Queue.Each(func(part *store.Store) error {
 		stats, err := report.Of(part).Stats(ctx)
@@ -107,7 +107,6 @@ func (s *fleet) measure(ctx context.Context) error {
 	return err
 }
 
-// errEnough ends a walk early.
 var errEnough = errors.New("enough")
 
 func untilEnough(err error) error {
@@ -119,8 +118,8 @@ func untilEnough(err error) error {
 
 type readModels func(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error)
 
-// eachModel hands over the models of the queue that can be read, in chunks and in no order, one chunk at a time. See store.Report.EachIndexed.
-func (s *fleet) eachModel(ctx context.Context, read readModels, visit func(part *store.Store, records []*store.Record) error) error {
+// eachModel visits the readable models of the queue in chunks, in no order, one chunk at a time. See store.Report.EachIndexed.
+func (s *forecastInput) eachModel(ctx context.Context, read readModels, visit func(part *store.Store, records []*store.Record) error) error {
 	return s.Queue.Each(func(part *store.Store) error {
 		walk := func(ctx context.Context, visit func(store.Indexed) error) error {
 			return part.Report().EachIndexed(ctx, s.now, visit)
@@ -133,14 +132,13 @@ func (s *fleet) eachModel(ctx context.Context, read readModels, visit func(part 
 	})
 }
 
-// readWhole reads models with their payloads.
 func readWhole(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error) {
 	records, err := part.Load(ctx, chunk.UIDs)
 	return slices.Collect(maps.Values(records)), err
 }
 
-// picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.
-func (s *fleet) picks(record *store.Record) bool {
+// picks reports whether the selector picks a model. A queued attempt counts as processed: finding it would take the whole list.
+func (s *forecastInput) picks(record *store.Record) bool {
 	return s.InputRequest.picks.All() || s.InputRequest.picks.Matches(&record.Model, record.Status(s.now, false))
 }
 
@@ -155,7 +153,7 @@ type Load struct {
 	EmptyAt     time.Time `json:"empty_at"` // when the list is empty again after that; zero: not within the period
 }
 
-func (s *fleet) load(c *forecast.Counts) Load {
+func (s *forecastInput) load(c *forecast.Counts) Load {
 	load := Load{Starts: c.Total(), Peak: c.Most()}
 	if load.Peak > 0 {
 		load.PeakAt = c.At(c.Peak())
@@ -173,7 +171,7 @@ type Drain struct {
 	Source    string   `json:"drain_source"`
 }
 
-func (s *fleet) drained() Drain {
+func (s *forecastInput) drained() Drain {
 	if s.drain == 0 {
 		return Drain{nil, "not known"}
 	}

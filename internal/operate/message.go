@@ -25,13 +25,13 @@ func (m Messages) Validate(kind string) error {
 	return nil
 }
 
-// Changed is what became of messages.
+// Changed is the outcome for messages.
 type Changed struct {
 	Done    int
-	Refused []error // the others: each says why
+	Refused []error // why the others were refused
 }
 
-// change does something with the named ones of the messages that each part of the queue keeps.
+// change does something with the named messages of each part.
 func change[T any](
 	o Operator, m Messages, kind string, read func(*store.Store) ([]T, error), id func(*T) string, do func(*store.Store, []T, *Changed) (int, error),
 ) (changed Changed, err error) {
@@ -131,7 +131,7 @@ func (o Operator) Undelivered(ctx context.Context) (all []Undelivered, err error
 	return all, err
 }
 
-// RequeueUndelivered tells the recipients again.
+// RequeueUndelivered sends messages to their recipients again.
 func (o Operator) RequeueUndelivered(ctx context.Context, m Messages) (Changed, error) {
 	return o.changeUndelivered(ctx, m, outbox.Outbox.RequeueUndelivered)
 }

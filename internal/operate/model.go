@@ -28,8 +28,8 @@ type Model struct {
 	model.State
 	RefreshFor string        `json:"refresh_for"` // what the next attempt, or the one that runs, is for
 	PlannedAt  time.Time     `json:"planned_at"`
-	Phase      string        `json:"phase"`      // as it stands in the hash; empty: none
-	Reserved   []string      `json:"reserved"`   // keys of which refresh_at is a slot
+	Phase      string        `json:"phase"`      // empty: none
+	Reserved   []string      `json:"reserved"`   // keys with a reserved slot at refresh_at
 	CountedBy  []string      `json:"counted_by"` // limits and circuit that count the attempt
 	DisabledBy model.Stopper `json:"refresh_disabled_by"`
 	GivesUpAt  time.Time     `json:"gives_up_at"`
@@ -52,7 +52,7 @@ type Model struct {
 	View explain.View `json:"-"`
 }
 
-// newModel has no plan and no payload if it is to be brief: they take long.
+// newModel leaves out plan and payload if brief: they take long.
 func newModel(s explain.View, brief bool) Model {
 	r := s.Record
 	m := Model{
@@ -62,7 +62,7 @@ func newModel(s explain.View, brief bool) Model {
 		Labels:     r.Labels, Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
 		Fault: r.Fault, Rejected: s.Rejection, View: s,
 	}
-	m.Rev, _ = strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
+	m.Rev, _ = strconv.ParseInt(r.Rev(), 10, 64) // 0 is good enough for a rev that is no number
 	if !r.RefreshAt.IsZero() || r.Running() {
 		m.RefreshFor = cmp.Or(string(r.Trigger), "planned")
 	}
@@ -102,17 +102,17 @@ func ReadModel(ctx context.Context, queue *store.Queue, uid string) (SoleModel, 
 type ListedModel struct {
 	Model
 
-	Because    string `json:"because"`     // why it waits as it does, as explain says
+	Because    string `json:"because"`     // why it waits
 	LastReason string `json:"last_reason"` // why it is disabled, or why it failed last; empty: it neither fails nor is disabled
 }
 
-// ListRequest says which models are listed, and in what order.
+// ListRequest selects and orders models.
 type ListRequest struct {
 	Selector, Status, Prefix string // empty: all models
 	Sort                     string // due, failing, or empty: none
-	After                    string // the cursor that the page before has told; empty: the first page
+	After                    string // the cursor of the page before; empty: the first page
 	Limit                    int    // of models; 0: none
-	Brief                    bool   // without what only programs read: the plan and the payload
+	Brief                    bool   // without plan and payload
 
 	which   listing.Query
 	nothing bool // no uid can begin like that
@@ -184,7 +184,7 @@ type Attempt struct {
 	JitterMS   int64  `json:"jitter_ms"`
 }
 
-// NewAttempts are attempts as a history tells them.
+// NewAttempts adds the lengths of attempts.
 func NewAttempts(past []model.Attempt) []Attempt {
 	return redis.Map(past, func(one model.Attempt) Attempt {
 		a := Attempt{Attempt: one, Times: max(1, one.Times), DurationMS: one.Duration.Milliseconds()}
@@ -198,7 +198,7 @@ func NewAttempts(past []model.Attempt) []Attempt {
 	})
 }
 
-// Log is what an attempt of a model has said.
+// Log is the log of an attempt.
 type Log struct {
 	Attempt
 
@@ -243,7 +243,7 @@ type Explanation struct {
 	Follows []string `json:"-"` // Next, for people
 }
 
-// Forecasts are what may come of the next attempt. Null: that cannot happen.
+// Forecasts are the possible ends of the next attempt. Null: impossible.
 type Forecasts struct {
 	StartAt time.Time     `json:"start_at"` // of the next attempt; null: it runs already, none will, or nobody knows when
 	Success *model.Branch `json:"success"`
@@ -252,7 +252,7 @@ type Forecasts struct {
 	GiveUp  *model.Branch `json:"give_up"`
 }
 
-// Explain tells why a model that must be stored refreshes when it does; trace adds the rules that decided.
+// Explain explains why a model refreshes when it does; trace adds the rules that decided.
 func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (Explanation, error) {
 	e, err := explain.Read(ctx, queue.Of(uid), uid)
 	if err != nil {
@@ -276,7 +276,7 @@ func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (E
 	return told, nil
 }
 
-// maxNames bounds how many names that begin alike are looked for: more than a screen has.
+// maxNames bounds completions: more than a screen has.
 const maxNames = 60
 
 // UIDsLike are uids that begin with a text, in no order.

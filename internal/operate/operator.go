@@ -1,5 +1,5 @@
-// Package operate carries out what an operator asks of a queue. Each verb is written once: it reads texts as a person gave them, refuses with the
-// field that is wrong, and returns a result whose JSON tags say how programs see it. The command line and the dashboard call it.
+// Package operate carries out what an operator asks of a queue. Each verb is written once: it reads texts as typed, refuses with the name of the
+// wrong field, and returns a result with JSON tags. The command line and the dashboard call it.
 package operate
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Operator is somebody who asks something of a queue.
+// Operator asks something of a queue.
 type Operator struct {
 	Queue *store.Queue
-	By    string // who asks, for the journal; empty: nobody says
+	By    string // for the journal; empty: unknown
 }
 
 // Refusal is the error of a request that is wrong whatever the queue holds. Mostly it wraps a *document.Error, which names the field.
@@ -33,10 +33,10 @@ func refused(err error) error {
 	return Refusal{err}
 }
 
-// refusedAt makes a Refusal of an error at a field.
+// refusedAt refuses a field.
 func refusedAt(field string, err error) error { return refused(document.Place(err, field)) }
 
-// readLength reads the length of time of a field, from least to most, as want says to people.
+// readLength reads a duration from least to most; want describes the range.
 func readLength(field, text string, least, most time.Duration, want string) (time.Duration, error) {
 	length, err := document.ParseDuration(text)
 	if err == nil && (length < least || length > most) {
@@ -45,7 +45,7 @@ func readLength(field, text string, least, most time.Duration, want string) (tim
 	return length, refusedAt(field, err)
 }
 
-// requireNamed refuses a name that nothing has.
+// requireNamed refuses a name of nothing.
 func requireNamed(is bool, err error, name, want string) error {
 	if err == nil && !is {
 		err = fmt.Errorf("%s: expected %s, found none of that name", document.OneLine(name), want)
@@ -61,14 +61,14 @@ func ReadBy(text string) (string, error) {
 	return text, nil
 }
 
-// Ending says when something ends: at a time, after a length of time, or either. All empty: when somebody ends it.
+// Ending is when something ends: at a time, after a duration, or either. All empty: when somebody ends it.
 type Ending struct {
 	Until string // RFC 3339
 	For   string // a length of time
 	End   string // one or the other
 }
 
-// at is when what begins at now ends; zero: nobody says.
+// at returns the end of something that begins at now; zero: none.
 func (e Ending) at(now time.Time) (time.Time, error) {
 	if e.Until != "" && e.For != "" {
 		return time.Time{}, refuse("until", "it or `for`", "both")

@@ -13,13 +13,13 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// RetryFor is how long a Redis that does not answer is asked again: longer than a fail-over takes, or most loads of a snapshot.
+// RetryFor is how long calls are repeated while Redis does not answer: longer than a fail-over takes, or most loads of a snapshot.
 const RetryFor = 2 * time.Minute
 
-// WithRetry returns a context in which each call that Redis does not answer is made again, see redis.WithRetry, for so long. The error of the first one that
-// is given up ends with what to do then; behind it no call is made again. log is told of the calls.
+// WithRetry returns a context in which a call is repeated, for a time, if Redis does not answer, see redis.WithRetry. The error of the first call
+// that is given up ends with then; later calls are not repeated.
 func WithRetry(ctx context.Context, patience time.Duration, log *zerolog.Logger, then string) context.Context {
-	var gone atomic.Bool // nobody waits for it a second time
+	var gone atomic.Bool // later calls do not wait again
 	return redis.WithRetry(ctx, func(ctx context.Context) func(error) error {
 		left, stop := context.WithTimeout(ctx, patience)
 		retry := backoff.New(backoff.Config{Part: "redis", What: "a call", First: 100 * time.Millisecond, Max: 5 * time.Second, Log: log})

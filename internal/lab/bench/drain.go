@@ -20,7 +20,7 @@ type Pass struct {
 	Took      time.Duration // from the first start to the last applied result
 	Redis     time.Duration // CPU time
 	RedisTold bool
-	Daemons   time.Duration // CPU time, that of their start included
+	Daemons   time.Duration // CPU time, with that of their start
 }
 
 // Drain starts the daemons and workers, waits until every model was refreshed once, and stops them.
@@ -69,7 +69,7 @@ func (b *Bench) successes(ctx context.Context) (int, error) {
 	return int(stats.Counters[string(model.EventSuccess)]), err
 }
 
-// await looks until a condition holds, or a worker has failed.
+// await waits until a condition holds, or a worker has failed.
 func await(ctx context.Context, failed <-chan error, holds func() (bool, error)) error {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -89,7 +89,7 @@ func await(ctx context.Context, failed <-chan error, holds func() (bool, error))
 
 const popped = 500
 
-// work pops attempts and says of each that it has succeeded, until ctx ends. It tells when it got the first.
+// work pops attempts and pushes a success for each, until ctx ends. It sends the time of the first one.
 func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
 	keys := b.Store.Keys
 	for first := true; ctx.Err() == nil; {

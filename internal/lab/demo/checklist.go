@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// behaviour is one thing that the demo shows. It was seen when everything that is set here has happened.
+// behaviour is one thing that the demo shows. It was seen when all its set fields have happened.
 type behaviour struct {
 	uid      string
 	text     string
@@ -20,7 +20,7 @@ type behaviour struct {
 	progress bool            // an attempt reported how far it was
 }
 
-// step recognises a transition. What is not set may be anything.
+// step matches a transition. An unset field matches anything.
 type step struct {
 	event   model.Event
 	attempt int

@@ -17,11 +17,11 @@ type line struct {
 	uid   string
 	event string
 	try   string // attempt_no
-	next  string // what happens by itself next, and when
+	next  string // what happens next, and when
 	why   string
 }
 
-// transitionLine tells of a transition. An entry of the journal says nothing of a refresh that was planned before and still is: at planned.
+// transitionLine describes a transition. planned is the planned refresh that the journal named before: it does not repeat it.
 func transitionLine(e model.JournalEntry, planned time.Time) line {
 	why := e.Why
 	switch { // in the owner's words, or the worker's
@@ -55,7 +55,7 @@ func statusLine(now time.Time, record *store.Record) line {
 	}
 }
 
-// actLine is something that a person or a program outside refreshd does.
+// actLine is an act of a person or program outside refreshd.
 func actLine(at time.Time, uid, text string) line {
 	return line{at: at, uid: uid, event: "--", next: "-", why: text}
 }
@@ -67,7 +67,6 @@ func attemptNo(no int) string {
 	return strconv.Itoa(no)
 }
 
-// next is what happens to a model by itself, and when.
 func next(deadlineAt, refreshAt, now time.Time) string {
 	switch {
 	case !deadlineAt.IsZero():
@@ -94,14 +93,14 @@ func until(at, now time.Time) string {
 
 const widthUID = 10
 
-// lineWidths are those of the columns time, model, event, try and next; the last one, why, has what is left.
+// lineWidths are the widths of time, model, event, try and next; why has the rest.
 var lineWidths = []int{len("07:00:00.000"), widthUID, 11, 3, len("deadline +10.0s")}
 
 func (l line) String() string {
 	return columns(lineWidths, l.at.UTC().Format("15:04:05.000"), document.OneLine(l.uid), document.OneLine(l.event), l.try, l.next, document.OneLine(l.why))
 }
 
-// columns aligns cells, of which the last one has no width.
+// columns aligns cells; the last one has no width.
 func columns(widths []int, cells ...string) string {
 	var text strings.Builder
 	for i, width := range widths {

@@ -13,21 +13,19 @@ import (
 )
 
 type output interface {
-	// begin is called first.
 	begin(i introduction)
 	line(l line)
-	// summary is called last.
 	summary(check *checklist, counters map[string]int64)
 }
 
 type introduction struct {
 	title    string
-	cli      string   // how to look inside
-	commands []string // what to look at
-	pages    string   // for a browser; "": none
+	cli      string // how to look inside
+	commands []string
+	pages    string // for a browser; "": none
 }
 
-// textLines is the output for people: one line for each thing that happens, without control characters.
+// textLines prints one line for each event, without control characters.
 type textLines struct{ out io.Writer }
 
 func (t textLines) begin(i introduction) {
@@ -63,7 +61,7 @@ func (t textLines) summary(check *checklist, counters map[string]int64) {
 	fmt.Fprintln(t.out, "Counted: "+strings.Join(counted, ", "))
 }
 
-// jsonLines is the output for a program: one JSON object for each thing that happens, and a last one as summary.
+// jsonLines prints one JSON object for each event, and one as summary.
 type jsonLines struct{ out io.Writer }
 
 func (j jsonLines) begin(i introduction) {

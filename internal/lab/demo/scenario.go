@@ -9,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// The models of the demo.
 const (
 	uidSteady    = "steady"
 	uidFlaky     = "flaky"
@@ -23,7 +22,7 @@ const (
 	uidBanner    = "banner"
 )
 
-// scenario is one model of the demo, as its application saves it.
+// scenario is one model of the demo.
 type scenario struct {
 	uid     string
 	about   string // for the user
@@ -49,8 +48,8 @@ var scenarios = []scenario{
 
 func path(uid string) string { return "/" + uid + ".csv" }
 
-// put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same
-// whenever it is started. edition tells two saves of the same model apart.
+// put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same at any time. edition makes two
+// saves of a model differ.
 func (s scenario) put(site string, start time.Time, edition int) string {
 	feed, exhausted, refresh, retries := s.feed, policy.NextPlanned, model.RefreshNow, any([]string{"0", "1s"})
 	if feed == "" {

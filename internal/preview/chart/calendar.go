@@ -2,7 +2,6 @@ package chart
 
 import "strconv"
 
-// The measures of rows that many attempts share.
 const (
 	calendarLeft   px = 108
 	calendarRight     = pictureWidth - 92
@@ -57,7 +56,7 @@ func (c *calendar) row(ax axis) {
 		if !a.begin.At.Before(ax.to) || a.begin.At.Before(ax.from) && !a.until(ax.to).After(ax.from) {
 			continue
 		}
-		// Short bars are moved apart, to be seen.
+		// Short bars move apart, to be seen.
 		left := min(max(ax.x(a.begin.At), free), calendarRight-calendarMin)
 		right := max(left+calendarMin, ax.x(a.until(ax.to)))
 		next, middle := calendarRight, c.y+calendarHeight/2
@@ -80,7 +79,7 @@ func (c *calendar) row(ax axis) {
 	}
 }
 
-// marks draws what belongs to no attempt, from an x on.
+// marks draws the events without an attempt, from an x on.
 func (c *calendar) marks(ax axis, free px) {
 	for _, row := range c.rows {
 		if row.attempt != nil || !ax.holds(row.at) {

@@ -23,13 +23,13 @@ func (n px) String() string {
 	return text
 }
 
-// canvas collects the elements of a picture. Every text goes through text or rect, which make it inert.
+// canvas collects the elements of a picture. Every text goes through text or rect, which escape it.
 type canvas struct {
 	body strings.Builder
 	used map[string]bool // the classes drawn so far, for the legend
 }
 
-// safe makes a text fit for XML: escaped, and without the characters that XML does not know.
+// safe escapes a text for XML, and replaces characters that XML does not know.
 func safe(text string) string {
 	known := strings.Map(func(r rune) rune {
 		if r == '\uFFFE' || r == '\uFFFF' {
@@ -40,7 +40,7 @@ func safe(text string) string {
 	return html.EscapeString(known)
 }
 
-// rect draws a box; hint, if there is one, is what a mouse over it shows.
+// rect draws a box; a mouse over it shows hint.
 func (c *canvas) rect(class string, x, y, width, height px, hint string) {
 	c.used[class] = true
 	fmt.Fprintf(&c.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"`, class, x, y, width, height)
@@ -66,7 +66,6 @@ func (c *canvas) cross(x, y px) {
 
 func (c *canvas) diamond(x, y px) { c.path("mark", "M%s %sl6 6l-6 6l-6 -6z", x, y-6) }
 
-// Where a text stands at its x.
 const (
 	anchorStart  = "start"
 	anchorMiddle = "middle"
@@ -81,7 +80,7 @@ func (c *canvas) text(class, anchor string, x, y px, text string) {
 	fmt.Fprintf(&c.body, ">%s</text>\n", safe(text))
 }
 
-// letterWidth is what a letter of the small font takes at most, on average.
+// letterWidth is the average width of a letter in the small font, at most.
 const letterWidth = 6.1
 
 func widthOf(text string) px { return px(uniseg.StringWidth(text)) * letterWidth }

@@ -10,7 +10,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Kind says what happened.
 type Kind string
 
 // The kinds of events. Start and retry begin an attempt.
@@ -28,7 +27,7 @@ const (
 	QueueTimeout Kind = "queue_timeout"
 	Superseded   Kind = "superseded"
 
-	// These stand for themselves.
+	// These have no attempt.
 	Exhausted Kind = "exhausted" // the retries are used up
 	Disabled  Kind = "disabled"  // no further attempt until somebody acts
 	Finished  Kind = "finished"  // no planned refresh is left
@@ -67,12 +66,12 @@ type Event struct {
 	AttemptNo  int       `json:"attempt_no"`
 	RefreshAt  time.Time `json:"refresh_at"`       // when the next attempt starts; zero: none
 	DeadlineAt time.Time `json:"deadline_at"`      // of the attempt that runs now; zero: none
-	Why        string    `json:"why"`              // why RefreshAt is what it is
+	Why        string    `json:"why"`              // why RefreshAt was chosen
 	Reason     string    `json:"reason,omitempty"` // of a failure, in the words of the worker
 	RetryAt    time.Time // when the next attempt would start if it had not to wait for the planned refresh; zero: at RefreshAt
 }
 
-// isRetry: the event begins an attempt that is not the first since the last success.
+// isRetry: the event begins an attempt after a failure.
 func (e Event) isRetry() bool { return e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1 }
 
 func ordered(events []Event) []Event {
@@ -81,7 +80,7 @@ func ordered(events []Event) []Event {
 
 // FromHistory makes the events of attempts that have ended, in any order.
 func FromHistory(attempts []model.Attempt) []Event {
-	// An attempt may start at the instant at which the one before it ended.
+	// An attempt may start when the one before it ends.
 	oldestFirst := slices.SortedStableFunc(slices.Values(attempts), func(a, b model.Attempt) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.EndedAt.Compare(b.EndedAt), cmp.Compare(a.AttemptNo, b.AttemptNo))
 	})
@@ -160,7 +159,7 @@ func (a *attempt) name() string {
 	return "Refresh"
 }
 
-// until is where its bar ends: a running attempt lasts to the end of the picture.
+// until is the end of its bar: a running attempt lasts to the end of the picture.
 func (a *attempt) until(end time.Time) time.Time {
 	switch {
 	case !a.running():

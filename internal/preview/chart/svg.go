@@ -10,18 +10,18 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// The measures of a picture. README pages are about 880 pixels wide.
+// README pages are about 880 pixels wide.
 const (
 	pictureWidth px = 880
 	margin       px = 20
 	barHeight    px = 13
 )
 
-// maxStairs is how many attempts are drawn with a row each; more of them share rows, one for each window of time.
+// maxStairs bounds the attempts with a row each; otherwise each row is a window of time.
 const maxStairs = 24
 
-// SVG draws all charts in one picture that stands alone: no script, no font or image from elsewhere. It brings its own
-// background, so that it can be read on a light and on a dark page. Several charts stand below each other on one time axis.
+// SVG draws all charts in one picture, on one time axis. It loads no script, font or image, and has its own background, to be readable on light and
+// dark pages.
 func SVG(w io.Writer, charts ...Chart) error {
 	runs := readAll(charts)
 	p := newPicture()
@@ -45,7 +45,7 @@ func SVG(w io.Writer, charts ...Chart) error {
 	return write(w, "svg", p.frame(titleOf(runs), strings.Join(about, "; ")))
 }
 
-// picture is drawn from top to bottom; y is how far it has come.
+// picture is drawn from top to bottom, down to y.
 type picture struct {
 	canvas
 	width, y px
@@ -65,7 +65,7 @@ func (p *picture) heading(title, digest string) {
 	p.y += 10
 }
 
-// bar draws an attempt from left to right. The time left to its deadline is shaded, up to edge at most.
+// bar draws an attempt, and shades the time left to its deadline, up to edge.
 func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 	if edge = min(edge, ax.x(a.begin.DeadlineAt)); !a.begin.DeadlineAt.IsZero() && edge > right {
 		p.rect("deadline", right, y, edge-right, barHeight, "")
@@ -82,7 +82,7 @@ func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 	p.rect(a.end.Kind.look().bar, left, y, right-left, barHeight, hint)
 }
 
-// symbol draws an event that belongs to no attempt, and returns the class of the words about it.
+// symbol draws an event without an attempt, and returns the class of its words.
 func (p *picture) symbol(kind Kind, x, y px) (class string) {
 	if kind == Disabled || kind == Exhausted {
 		p.cross(x, y)
@@ -98,7 +98,7 @@ var legendEntries = []struct{ class, text string }{
 	{"wish", "where its delay alone would put the retry"}, {"final", "disabled"}, {"mark", "other event"},
 }
 
-// legend explains the classes, as far as they were used.
+// legend explains the used classes.
 func (p *picture) legend() {
 	x := margin
 	for _, entry := range legendEntries {

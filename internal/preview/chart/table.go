@@ -53,7 +53,7 @@ func (r *run) writeTable(text *strings.Builder) {
 	writeRows(text, rows)
 }
 
-// writeRows aligns the columns. A column that is empty below its header is left out.
+// writeRows aligns the columns, without those that are empty below their header.
 func writeRows(text *strings.Builder, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows[1:] {

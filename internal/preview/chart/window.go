@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// scheme is how a run of many attempts is cut into rows of one length.
+// scheme divides a run of many attempts into rows of one length.
 type scheme struct {
 	length time.Duration // a day is a day of the wall clock, whatever its length
 	label  string        // layout of a row's name
@@ -25,7 +25,7 @@ var schemes = []scheme{
 	{time.Minute, "2 Jan 15:04", 12, func(i int) string { return fmt.Sprintf("+%ds", 5*i) }},
 }
 
-// schemeOf takes the longest rows that make a picture of several rows, and that hold no more than can be seen.
+// schemeOf returns the longest rows that make several rows and are not too full.
 func schemeOf(runs []*run, span period, zone *time.Location) scheme {
 	for _, s := range schemes {
 		most := 0
@@ -53,7 +53,7 @@ func (s scheme) floor(at time.Time, zone *time.Location) time.Time {
 	return at.Add(-(inHour % s.length))
 }
 
-// window is one row: a stretch of time, or a line of words in place of rows.
+// window is one row: a period, or words instead of rows.
 type window struct {
 	period
 	words string
@@ -61,8 +61,7 @@ type window struct {
 
 const maxWindows = 45
 
-// windowsOf lays out the rows that hold an event, and words where there is none. Of too many rows those in the middle are left out: how a run begins
-// and how it ends tells most.
+// windowsOf returns the rows with events, and words for the gaps. Of too many rows it leaves out those in the middle.
 func windowsOf(r *run, s scheme) (rows []window) {
 	var shown []period
 	for _, event := range r.Events {

@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// blocked is what keeps a model that waits from starting in time, and until when; zero: nobody knows.
+// blocked returns what keeps a waiting model from starting in time, and until when; zero: unknown.
 func (s *Explanation) blocked() (blocker model.Blocker, until time.Time) {
 	blockers, start := &s.admission.Gates, s.Now
 	if s.m.RefreshAt.After(s.Now) {
@@ -38,7 +38,7 @@ func (s *Explanation) room(key string) *model.LimiterState {
 	return cmp.Or(s.admission.Rooms.Keys[key], new(model.LimiterState))
 }
 
-// opened reports whether the model is parked by what no longer stops it: a dispatcher has not looked since.
+// opened reports whether the blocker of a parked model has opened, and no dispatcher has noticed yet.
 func (s *Explanation) opened(blocker model.Blocker) bool {
 	opens, _ := s.admission.Gates.Opens(blocker, s.Now)
 	switch kind, name := blocker.Split(); kind {
@@ -50,7 +50,7 @@ func (s *Explanation) opened(blocker model.Blocker) bool {
 	return s.m.Parked() && opens
 }
 
-// released tells when a model starts that something blocks.
+// released says when a blocked model starts.
 func (s *Explanation) released(blocker model.Blocker, until time.Time) string {
 	kind, name := blocker.Split()
 	start, least := "It starts", ""
@@ -87,7 +87,7 @@ func (s *Explanation) released(blocker model.Blocker, until time.Time) string {
 	return start + " " + s.at(until) + least + ", after " + kind + " " + name + "."
 }
 
-// tested tells which model tests the open circuit that blocks this one, and what follows.
+// tested says which model tests the open circuit, and what follows.
 func (s *Explanation) tested() string {
 	circuit, tests := s.admission.Circuit, "One waiting model starts now as a test."
 	switch {
@@ -106,7 +106,7 @@ func (s *Explanation) turn() string {
 	return fmt.Sprintf("It waits as %s of %d.", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)
 }
 
-// Stops tells what keeps the model from starting or may, and what else bears on it.
+// Stops lists what keeps the model from starting, or may, and what else affects it.
 func (s *Explanation) Stops() (told []string) {
 	blocker, _ := s.blocked()
 	for i := range s.admission.Limits {
@@ -143,7 +143,7 @@ func (s *Explanation) Stops() (told []string) {
 	return told
 }
 
-// doubts tells why the last success is doubted, guard by guard.
+// doubts lists why the last success is doubted, guard by guard.
 func (s *Explanation) doubts() (told []string) {
 	if len(s.Attempts) == 0 || s.Attempts[0].Suspect == "" || s.Attempts[0].Accepted {
 		return nil
@@ -161,7 +161,7 @@ func (s *Explanation) doubts() (told []string) {
 	return told
 }
 
-// StopText tells of what keeps a model from starting until an instant, without times if when is nil.
+// StopText describes a blocker, without times if when is nil.
 func StopText(blockers *model.Blockers, blocker model.Blocker, until time.Time, when func(time.Time) string) string {
 	kind, name := blocker.Split()
 	text := stopped(blocker)
@@ -180,7 +180,7 @@ func StopText(blockers *model.Blockers, blocker model.Blocker, until time.Time, 
 	return text
 }
 
-// Waits tells why a model does not start that was run, or if it is asked for how many are before it; empty: it starts.
+// Waits says why a model that was run does not start, or with place how many are before it; empty: it starts.
 func (s *Explanation) Waits(place bool) string {
 	blocker, until := s.blocked()
 	switch {
@@ -193,7 +193,7 @@ func (s *Explanation) Waits(place bool) string {
 	}
 }
 
-// HeldText tells of a hold: by whom, until when and why, without times if when is nil.
+// HeldText describes a hold, without times if when is nil.
 func HeldText(h *model.Hold, when func(time.Time) string) string {
 	text := "held by " + cmp.Or(h.By, "somebody")
 	if when != nil {
@@ -205,7 +205,7 @@ func HeldText(h *model.Hold, when func(time.Time) string) string {
 	return strings.TrimSuffix(join(text+" (hold "+h.ID+").", quote("Reason", h.Reason)), ".")
 }
 
-// limit tells what a limit allows, how much of it is used, and who has set it if its policy has not.
+// limit describes a limit, its use, and who has set it if not its policy.
 func (s *Explanation) limit(limit *model.Limit) string {
 	text, parts := "Limit "+limit.Name, []string{}
 	if rate := limit.Rate; rate.Count > 0 {
@@ -229,7 +229,7 @@ func (s *Explanation) limit(limit *model.Limit) string {
 	return text + "."
 }
 
-// OpenedText tells when a circuit opened, and why.
+// OpenedText says when and why a circuit opened.
 func OpenedText(c *flow.KeyCircuit, when func(time.Time) string) string {
 	text := "It opened at " + when(c.OpenedAt)
 	if c.By != "" {

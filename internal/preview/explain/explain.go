@@ -1,6 +1,6 @@
-// Package explain tells of one model: what its state means, why it refreshes when it does, how its last attempts ended, and what follows if the
-// next one succeeds, fails or is lost. It reads through package store, and renders facts to lines of text for the command line and the
-// dashboard alike. Every line may hold texts from outside: whoever shows them makes them harmless there.
+// Package explain explains one model: its state, why it refreshes when it does, how its last attempts ended, and what follows if the next one
+// succeeds, fails or times out. It writes sentences for the command line and the dashboard. They may hold texts from outside, which the caller must
+// escape.
 package explain
 
 import (
@@ -23,18 +23,18 @@ type Explanation struct {
 
 	Attempts []model.Attempt // that ended last, newest first
 	Forecast model.Forecast
-	// WaitsFor is what the next start waits for, if nobody knows when that opens; "": none.
+	// WaitsFor blocks the next start until an unknown time; "": nothing does.
 	WaitsFor model.Blocker
 
 	m         *model.Model
 	zone      *time.Location
 	ui        hint.UI
 	place     report.QueuePosition // of a queued attempt
-	alike     report.FailureGroup  // by which the model is failing
+	alike     report.FailureGroup  // with the same fingerprint
 	admission flow.Admission
 }
 
-// Read reads all that is told of a model that must be stored.
+// Read reads a model that must be stored, with all that explains it.
 func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, error) {
 	found, attempts, err := ReadPast(ctx, part, uid)
 	if err != nil {
@@ -63,7 +63,7 @@ func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, err
 	return s, nil
 }
 
-// In tells times on the clock of another zone, and hints in the words of another face.
+// In chooses another zone, and the hints of another user interface.
 func (s *Explanation) In(zone *time.Location, ui hint.UI) { s.zone, s.ui = zone, ui }
 
 func (s *Explanation) clock(at time.Time) string { return words.Clock(at, s.Now, s.zone) }

@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Picture draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
+// Picture draws the attempts that ended last, the running one, and the end of a give-up window.
 func Picture(s View, attempts []model.Attempt) chart.Chart {
 	drawing := chart.Chart{Title: s.Record.UID, Location: ZoneOf(&s.Record.Model), Events: chart.FromHistory(attempts)}
 	if count := len(drawing.Events); count > 0 {
@@ -33,7 +33,7 @@ func Picture(s View, attempts []model.Attempt) chart.Chart {
 	return drawing
 }
 
-// Tree is what follows if the next attempt, or the one that runs, succeeds, fails or is never answered; without branches: there will be none.
+// Tree draws what follows the next or running attempt; without branches: there will be none.
 func (s *Explanation) Tree() chart.Tree {
 	f := &s.Forecast
 	tree := chart.Tree{Title: s.m.UID, Location: s.zone, Now: s.Now, Start: f.StartAt, Begins: "starts at " + s.clock(f.StartAt)}
@@ -57,7 +57,7 @@ func (s *Explanation) Tree() chart.Tree {
 	return tree
 }
 
-// Next tells the branches of Tree in words; nil: there are none.
+// Next describes the branches of Tree; nil: there are none.
 func (s *Explanation) Next() (told []string) {
 	for _, b := range s.Tree().Branches {
 		told = append(told, "If "+b.Ends+": "+b.Follows)

@@ -12,14 +12,14 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// StatusText tells what the model is and why, without times: a list has columns for them.
+// StatusText describes the state and its reason, without times: a list has columns for them.
 func (s View) StatusText() string {
 	s.Reason = "" // a list shows it beside
 	return s.state(nil, nil, stopped(s.Record.ParkedBy))
 }
 
-// state tells what the model is and why. A nil when leaves times and reasons out; of attempts, the newest first, there may be none; blocker is what
-// keeps a model from starting that is parked.
+// state describes the state and its reason. A nil when leaves out times and reasons. attempts, the newest first, may be empty. blocker describes
+// what parks the model.
 func (s View) state(when func(time.Time) string, attempts []model.Attempt, blocker string) string {
 	m, text, failed, missing := &s.Record.Model, "", "", cmp.Or(s.Missing(), &MissingRole{})
 	since := func(at time.Time) string {
@@ -83,7 +83,6 @@ func (s View) state(when func(time.Time) string, attempts []model.Attempt, block
 	return join(failed, text, words.Sentence(missing.Reason))
 }
 
-// disabled tells by whom and why a model was disabled.
 func (s View) disabled(since func(time.Time) string) string {
 	m, text, label := &s.Record.Model, "Disabled", "Its owner reads"
 	if m.StoppedBy() == model.StoppedByHand {
@@ -96,7 +95,7 @@ func (s View) disabled(since func(time.Time) string) string {
 	return join(text+".", quote(label, m.DisabledReason))
 }
 
-// quote tells the words of a person or a worker; empty: there are none.
+// quote quotes a person or a worker; empty: nothing was said.
 func quote(label, said string) string {
 	if said == "" {
 		return ""
@@ -104,7 +103,6 @@ func quote(label, said string) string {
 	return label + `: "` + strings.TrimSuffix(said, ".") + `".`
 }
 
-// work tells of the attempt that a worker has.
 func (s View) work(since func(time.Time) string) string {
 	m := &s.Record.Model
 	text, began := "Running", m.StartedAt
@@ -132,7 +130,7 @@ func (s View) work(since func(time.Time) string) string {
 	return told
 }
 
-// failed tells how often a model has failed since its last success, since when, and why last.
+// failed says how often a model has failed since its last success, since when, and why last.
 func (s View) failed(when func(time.Time) string, attempts []model.Attempt) string {
 	m := &s.Record.Model
 	count, reason, text, since, all := 0, s.Reason, "Failed", " since ", false
@@ -162,10 +160,10 @@ func (s View) failed(when func(time.Time) string, attempts []model.Attempt) stri
 	return text + "."
 }
 
-// rejected reports whether somebody took the attempt for a failure, after it had ended.
+// rejected reports whether somebody rejected the success of an attempt.
 func rejected(a *model.Attempt) bool { return a.Outcome == model.EventFailure && a.Suspect != "" }
 
-// maxReason bounds the reason of a worker within a sentence, in bytes.
+// maxReason bounds the reason of a worker in a sentence, in bytes.
 const maxReason = 80
 
 func reasonOf(a *model.Attempt) string {
@@ -178,7 +176,7 @@ func reasonOf(a *model.Attempt) string {
 	return cmp.Or(a.Reason, a.ErrorType)
 }
 
-// ended is the attempt whose end has decided when the model starts next; nil: something else has.
+// ended is the attempt that decided when the model starts next; nil: something else did.
 func ended(m *model.Model, attempts []model.Attempt) *model.Attempt {
 	if len(attempts) == 0 || m.Running() || attempts[0].Why != m.Why || !attempts[0].RefreshAt.Equal(m.RefreshAt) {
 		return nil

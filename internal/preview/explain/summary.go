@@ -12,12 +12,12 @@ import (
 // Summary is a model at a glance, in sentences without a zone: the page or the line above names it.
 type Summary struct {
 	State string `json:"state"` // what it is, and why
-	Next  string `json:"next"`  // what happens next, when, and why
+	Next  string `json:"next"`  // with its time and reason
 	Last  string `json:"last"`  // its last success
-	Act   bool   `json:"act"`   // somebody must act: it does not come right by itself
+	Act   bool   `json:"act"`   // somebody must act
 }
 
-// Summarize tells of the model at a glance.
+// Summarize describes the model at a glance.
 func (s *Explanation) Summarize() Summary {
 	missing := s.Missing()
 	act := s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || s.m.Held() || missing != nil && missing.Certain
@@ -34,18 +34,18 @@ func (s *Explanation) Summarize() Summary {
 	return Summary{State: state, Next: join(s.nextText(), s.ends()), Last: FreshnessText(s.m, s.clock), Act: act}
 }
 
-// Heading names the model, the time of what is told, and its zone.
+// Heading names the model, the time and its zone.
 func (s *Explanation) Heading() string {
 	return s.m.UID + " at " + s.clock(s.Now) + " (" + s.zone.String() + ")"
 }
 
-// Story is all that is told of the present: the state, the last success, what stops the model or may stop it, and what happens next.
+// Story is all about the present: the state, the last success, what stops the model or may, and what happens next.
 func (s *Explanation) Story() []string {
 	t := s.Summarize()
 	return slices.Concat([]string{t.State, t.Last}, s.Stops(), []string{t.Next})
 }
 
-// FreshnessText tells of the last success of a model, and what its policy says to that.
+// FreshnessText describes the last success of a model, and its freshness.
 func FreshnessText(m *model.Model, when func(time.Time) string) string {
 	text := "Never succeeded."
 	if !m.LastSuccessAt.IsZero() {
@@ -63,10 +63,9 @@ func FreshnessText(m *model.Model, when func(time.Time) string) string {
 	}
 }
 
-// join joins those sentences that are not empty.
+// join joins sentences, without empty ones.
 func join(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(one string) bool { return one == "" }), " ")
 }
 
-// at says when something happens next.
 func (s *Explanation) at(at time.Time) string { return words.At(at, s.Now, s.zone) }

@@ -12,9 +12,9 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Trace is what decided: the rule and the policy in force, and of each attempt that has ended the numbers behind its end, the oldest first.
+// Trace lists the rule, the policy, and the numbers behind the end of each attempt, the oldest first.
 func (s *Explanation) Trace() []string {
-	inForce, _ := json.Marshal(s.m.Policy) // of what was read as JSON
+	inForce, _ := json.Marshal(s.m.Policy) // it was read from JSON
 	lines := []string{"rule: " + cmp.Or(s.m.Rule, s.m.Policy.Rule, "none"), "policy " + s.m.PolicyKey() + ": " + string(inForce)}
 	for _, a := range slices.Backward(s.Attempts) {
 		lines = append(lines, s.traced(&a))

@@ -19,8 +19,8 @@ type View struct {
 	Record    *store.Record
 	Status    model.Status
 	Now       time.Time
-	Liveness  *model.Liveness // of those that serve its queue; nil: not read
-	Rejection *Rejection      // nil: none, or nobody has looked
+	Liveness  *model.Liveness // nil: not read
+	Rejection *Rejection      // nil: none, or not read
 	Reason    string          // why it is disabled, or failed last; only in lists
 	Because   string          // why it waits as it does; likewise
 }
@@ -79,7 +79,7 @@ func ReadModels(ctx context.Context, store *store.Store, uids []string) ([]View,
 	return found, nil
 }
 
-// ReadReasons reads why those models failed last that fail or are disabled, and what those wait for that are parked.
+// ReadReasons adds why failing and disabled models failed last, and why parked ones wait.
 func ReadReasons(ctx context.Context, part *store.Store, found []View) error {
 	var uids []string
 	for _, one := range found {
@@ -122,7 +122,7 @@ type Rejection struct {
 	Reason string `json:"reason"`
 }
 
-// Text tells a person of a rejected message about a model; "": there is none.
+// Text describes a rejected message; "": there is none.
 func (r *Rejection) Text(when func(time.Time) string) string {
 	if r == nil {
 		return ""
@@ -141,7 +141,7 @@ type MissingRole struct {
 	Certain bool       `json:"certain"` // so long a silence has no other cause
 }
 
-// Missing is the role that the model misses; nil, which is null: none, or nobody has looked.
+// Missing is the missing role that the model needs; nil, which is null: none, or not read.
 func (s View) Missing() *MissingRole {
 	if s.Liveness == nil {
 		return nil
@@ -157,7 +157,7 @@ func (s View) misses(role model.Role) bool {
 	return cmp.Or(s.Missing(), &MissingRole{}).Role == role
 }
 
-// because tells why the model waits as it does, for a list: without times.
+// because says in a list why the model waits, without times.
 func (s View) because(blockers *model.Blockers) string {
 	blocker := s.Record.ParkedBy
 	kind, name := blocker.Split()
@@ -173,7 +173,6 @@ func (s View) because(blockers *model.Blockers) string {
 	}
 }
 
-// stopped tells what parks a model.
 func stopped(blocker model.Blocker) string {
 	switch kind, name := blocker.Split(); kind {
 	case "":
@@ -191,5 +190,5 @@ func stopped(blocker model.Blocker) string {
 	}
 }
 
-// UTC is an instant as it is shown where models of several zones are told of.
+// UTC writes an instant beside models of several zones.
 func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }

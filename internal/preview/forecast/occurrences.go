@@ -16,15 +16,15 @@ func ruleOf(m *model.Model) rule {
 	return rule{cmp.Or(m.Rule, m.Policy.Rule), m.Zone(), cmp.Or(m.Dtstart, m.Policy.Anchor())}
 }
 
-// occurrences are those of a schedule in a period: the last one that has begun before it, if there is one, all within it, and the first one
-// behind it, if there is one. So whatever is shifted into the period, and how far, follows from them.
+// occurrences are those of a schedule in a period, with the last one before it and the first one behind it, so that all shifted starts in the period
+// follow from them.
 type occurrences struct {
 	times    []int64       // Unix seconds, in rising order
 	ends     bool          // nothing comes behind the last of times
 	shortest time.Duration // distance between two of them; 0: there are not two
 }
 
-// each hands over the occurrences whose shift may bring them behind an instant, each with the next one if there is one, until visit returns false.
+// each visits the occurrences whose shifted time may be after an instant, with the next one if there is one, until visit returns false.
 func (o *occurrences) each(after time.Time, visit func(at, next time.Time, found bool) bool) {
 	first, _ := slices.BinarySearch(o.times, after.Unix()+1)
 	for i := max(0, first-1); i < len(o.times); i++ {
@@ -38,14 +38,14 @@ func (o *occurrences) each(after time.Time, visit func(at, next time.Time, found
 	}
 }
 
-// memory keeps the occurrences of schedules that were asked for lately, each evaluated once.
+// memory caches the occurrences of schedules.
 type memory struct {
 	from, to time.Time
 	known    map[*schedule.Schedule]*occurrences
 	kept     int // instants
 }
 
-// maxKept bounds the instants that are kept, in which a schedule counts as 150: 32 MB. More than that are forgotten, and evaluated again.
+// maxKept bounds the cached instants; a schedule counts as 150 more. That is 32 MB.
 const maxKept = 4_000_000
 
 func (k *memory) of(m *model.Model) *occurrences {
@@ -61,7 +61,7 @@ func (k *memory) of(m *model.Model) *occurrences {
 		if at, found, err = m.Schedule.Evaluate(at); found && err == nil {
 			o.times = append(o.times, at.Unix())
 		} else {
-			o.ends = true // what takes too many steps to evaluate ends there
+			o.ends = true // a schedule that takes too many steps ends there
 		}
 	}
 	for i := 1; i < len(o.times); i++ {

@@ -1,6 +1,6 @@
-// Package forecast tells when a whole fleet of models starts, minute by minute, and how its starts could come more evenly. It walks models
-// through the code that decides about them, and keeps counts and no lists: a million models fit in some tens of megabytes. It knows no
-// Redis and no clock.
+// Package forecast computes when the models of a queue start, minute by minute, and how their starts could come more evenly. It walks models through
+// the code that decides about them, and keeps counts instead of lists: a million models fit in some tens of megabytes. It knows no Redis and no
+// clock.
 package forecast
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Walker tells when models start from now to the end of a period. It is not safe for concurrent use.
+// Walker computes the starts of models from now to the end of a period. It is not safe for concurrent use.
 type Walker struct {
 	now, to  time.Time
 	blockers model.Blockers
@@ -17,14 +17,13 @@ type Walker struct {
 	other    model.Model // that Spread has returned last
 }
 
-// NewWalker begins at now, and goes by the holds as they stand then.
+// NewWalker begins at now, with the holds of that time.
 func NewWalker(now, to time.Time, blockers model.Blockers) *Walker {
 	return &Walker{now: now, to: to, blockers: blockers, memory: memory{from: now, to: to}}
 }
 
-// Starts hands over when a model starts: first what it waits for as it stands, a retry too, and then its planned refreshes, on the assumption
-// that each attempt takes so long and succeeds. What is due starts now, and what a hold stops starts at its end. Of an attempt that runs only what follows it counts, and of a model that waits for
-// a limit or a circuit nothing.
+// Starts visits the starts of a model: its next one, and then its planned refreshes, if each attempt takes so long and succeeds. A due model starts
+// now, and a held one at the end of the hold. Running attempts do not count, nor models that wait for a limit or a circuit.
 func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.Time)) {
 	at := m.StartsAt(w.now)
 	switch opens, look := w.blockers.Opens(m.ParkedBy, w.now); {
@@ -88,8 +87,7 @@ func (w *Walker) AsksLength(m *model.Model) bool {
 	return shortest > 0 && m.Policy.Timeout >= shortest-min(shortest, m.Policy.Spread)
 }
 
-// Spread is a model as it would be if its policy spread its planned refreshes over a length, until Spread is called again. 0 is a tenth of its
-// interval, for those that nothing shifts as yet.
+// Spread returns the model with another spread, valid until the next call. 0 is a tenth of its interval, for models that nothing shifts yet.
 func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 	if m.Schedule == nil || length == 0 && m.Policy.Spread+m.Phase > 0 {
 		return m
@@ -114,13 +112,12 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 	return &w.other
 }
 
-// admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not
-// within the period.
+// admitted returns when a start that is due comes about, after the holds and calendars that stop it; false: not within the period.
 func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 	if w.blockers.Empty() && len(m.Policy.Closed) == 0 {
 		return at, at.Before(w.to)
 	}
-	for range 20 { // so many blockers may stand one behind the other
+	for range 20 { // so many blockers may follow each other
 		blocker, look := w.blockers.Stop(m, at)
 		if blocker == "" || !blocker.Timed() || !look.After(at) {
 			break

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Proposal is a rule by which a model would differ less from the old system: what others mean by the text of its own, see schedule.Alternatives.
+// Proposal is a rule with which a model would differ less: another reading of the text of its own, see schedule.Alternatives.
 type Proposal struct {
 	UID     string `json:"uid"`
 	Rule    string `json:"rrule"`
@@ -18,7 +18,7 @@ type Proposal struct {
 	track *track
 }
 
-// tryOthers begins to judge the runs by other rules too.
+// tryOthers also judges the runs by other rules.
 func (t *track) tryOthers() {
 	for _, rule := range schedule.Alternatives(cmp.Or(t.model.Rule, t.model.Policy.Rule)) {
 		options := t.comparison.options
@@ -36,7 +36,6 @@ func (t *track) tryOthers() {
 	}
 }
 
-// proposals are the other rules that fit better.
 func (t *track) proposals(from, to time.Time) (better []Proposal, err error) {
 	for _, p := range t.others {
 		if err := p.track.end(from, to); err != nil {

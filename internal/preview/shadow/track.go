@@ -29,7 +29,7 @@ func newTrack(c *Comparison, uid string, source Source) *track {
 	return &track{comparison: c, source: source, sum: ModelTotals{UID: uid, Counts: map[Kind]int{}}}
 }
 
-// take judges the run before, now that the one after it is known.
+// take judges the run before, when the one after it is known.
 func (t *track) take(run Run) error {
 	if t.model == nil {
 		if err := t.begin(run.At, t.comparison.options.From); err != nil {
@@ -50,7 +50,7 @@ func (t *track) take(run Run) error {
 	return nil
 }
 
-// end judges the last run, and what should have followed until the end of the log.
+// end judges the last run, and our starts until the end of the log.
 func (t *track) end(from, to time.Time) error {
 	if t.model == nil {
 		if from.IsZero() {
@@ -69,8 +69,7 @@ func (t *track) end(from, to time.Time) error {
 	return nil
 }
 
-// begin makes the model. Its first start is the first planned one from an instant on; or else, where nothing says when the log begins, the one
-// that its first run is for.
+// begin makes the model. Its first start is the first planned one after from, or if the beginning of the log is unknown, the one of its first run.
 func (t *track) begin(at, from time.Time) error {
 	if !from.IsZero() {
 		at = from
@@ -111,12 +110,12 @@ func (t *track) plannedBefore(at time.Time) time.Time {
 	return at
 }
 
-// plan lets a new cycle begin at a planned refresh; zero: nothing is planned.
+// plan begins a new cycle at a planned refresh; zero: there is none.
 func (t *track) plan(at time.Time) {
 	t.model.RefreshAt, t.model.Trigger, t.model.Why, t.model.AttemptNo = at, model.TriggerPlanned, "planned", 0
 }
 
-// next lets a give-up window end that ends before an instant, and reports whether the model waits for a start.
+// next ends a give-up window that is over by then, and reports whether the model waits for a start.
 func (t *track) next(until time.Time) bool {
 	for t.model.Waiting() && t.model.Trigger == model.TriggerGiveUp && !t.model.RefreshAt.After(until) {
 		t.model.State = t.model.StartOrSkip(t.model.RefreshAt, "").Next
@@ -124,7 +123,7 @@ func (t *track) next(until time.Time) bool {
 	return t.model.Waiting()
 }
 
-// judge says what we would have done instead of a run. following is when the old system ran next; zero: it did not.
+// judge compares a run with our start. following is when the old system ran next; zero: it did not.
 func (t *track) judge(run Run, following time.Time) {
 	defer func() { t.before = run }()
 	for t.next(run.At.Add(t.within)) {
@@ -156,14 +155,13 @@ func (t *track) judge(run Run, following time.Time) {
 			t.tell(Unplanned, run, ours, 0)
 		default:
 			t.tell(Retried, run, ours, ours.Sub(run.At))
-			if run.Outcome == simulate.Success { // it did help: what comes next is no attempt of the same cycle
+			if run.Outcome == simulate.Success { // the next run is no retry
 				t.model.AttemptNo, t.model.FailingSince, t.model.TryingSince = 0, time.Time{}, time.Time{}
 				t.model.LastSuccessAt = run.At
 			}
 		}
 		return
 	}
-	// We would not start the model any more.
 	switch {
 	case t.model.Disabled: // as if its owner had saved it just then
 		t.tell(GaveUp, run, time.Time{}, 0)
@@ -178,15 +176,14 @@ func (t *track) judge(run Run, following time.Time) {
 	}
 }
 
-// matches reports whether a run that is early for our start is the one for it: no other is nearer to it, and it is nearer to it than to the
-// run before.
+// matches reports whether an early run belongs to our start: no other run is nearer to it, and the run before is farther from it.
 func (t *track) matches(run Run, following, ours time.Time, retry bool) bool {
 	at, shift := run.At, time.Duration(0)
 	if retry {
 		at, shift = at.Add(t.shift), t.shift
 	}
 	early := ours.Sub(at)
-	// What follows a failure is taken for its retry, and what follows at once for the same run again.
+	// After a failure the next run is a retry, and one that follows immediately is the same run again.
 	own := run.Outcome == simulate.Failure || run.Outcome == simulate.Lost || following.Before(run.EndedAt) || following.Sub(run.At) <= t.within
 	if !following.IsZero() && !own && following.Add(shift).Sub(ours).Abs() < early {
 		return false
@@ -194,7 +191,7 @@ func (t *track) matches(run Run, following, ours time.Time, retry bool) bool {
 	return retry || t.before.At.IsZero() || early < run.At.Sub(t.before.At)
 }
 
-// pass lets our start go by that the old system has nothing for.
+// pass skips our start, for which there is no run.
 func (t *track) pass() {
 	ours, kind := t.model.RefreshAt, Missed
 	if t.model.Trigger == model.TriggerRetry {

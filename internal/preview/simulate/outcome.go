@@ -15,21 +15,20 @@ import (
 // Result is how an attempt ends.
 type Result string
 
-// The results.
 const (
 	Success Result = "success"
 	Failure Result = "failure"
 	Lost    Result = "lost" // the worker never answers: the deadline passes
 )
 
-// Outcome is what becomes of one attempt.
+// Outcome is how and when one attempt ends.
 type Outcome struct {
 	Result    Result
 	After     time.Duration // from the start to the answer, 0 or more; an answer after the deadline is lost
 	ErrorType string        // of a failure; may be empty
 }
 
-// Outcomes returns what becomes of the next attempt; false: no further one is to start.
+// Outcomes returns the outcome of the next attempt; false: no further one starts.
 type Outcomes func() (Outcome, bool)
 
 // Listed takes the outcomes of a list, in its order.
@@ -50,13 +49,11 @@ func Always(outcome Outcome) Outcomes {
 }
 
 const (
-	// maxOutcomes bounds a list of outcomes.
-	maxOutcomes = 100_000
-	// maxOutcomeLine bounds one line, in bytes.
+	maxOutcomes    = 100_000
 	maxOutcomeLine = 1000
 )
 
-// LineError says which line of a list of outcomes cannot be read, and why.
+// LineError is a wrong line of a file.
 type LineError struct {
 	Line int // from 1
 	Err  error
@@ -67,8 +64,8 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e
 // Unwrap returns the reason, a *document.Error.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// ReadOutcomes reads one outcome a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost". What follows a # and
-// blank lines count for nothing. An error is a *LineError, or one of in.
+// ReadOutcomes reads one outcome a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost". It skips comments after # and blank lines.
+// An error is a *LineError, or one of in.
 func ReadOutcomes(in io.Reader) ([]Outcome, error) {
 	var list []Outcome
 	scanner := bufio.NewScanner(in)

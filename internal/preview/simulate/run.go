@@ -1,6 +1,5 @@
-// Package simulate shows what a policy would do: it runs the code of package model on a clock of its own, which jumps from one
-// event to the next. A run begins with a start by hand. How its attempts end is a list, or follows from a seed. The package knows
-// no Redis and waits for nothing: weeks take milliseconds.
+// Package simulate shows what a policy would do: it runs package model on a clock that jumps from one event to the next. A run begins with a start
+// by hand. Its outcomes are a list, or follow from a seed. The package knows no Redis and waits for nothing: weeks take milliseconds.
 package simulate
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Plan says where a run begins and where it ends at the latest.
+// Plan bounds a run.
 type Plan struct {
 	Start time.Time // the start by hand, whole milliseconds
 	Until time.Time // no attempt starts later; zero: there is no such end
@@ -21,10 +20,9 @@ type Plan struct {
 	Seed uint64
 }
 
-// End says why a run went no further.
+// End is why a run ended.
 type End string
 
-// The ends.
 const (
 	EndNothingPlanned End = "nothing planned" // the model is disabled or finished
 	EndOutcomes       End = "outcomes"        // all outcomes are used up
@@ -51,8 +49,8 @@ func NewModel(definition model.Definition, p policy.Policy, now time.Time) (*mod
 	return &saved, nil
 }
 
-// Simulate runs a model, with its policy in force, from a start by hand. Workers begin at once and answer as outcomes say;
-// every answer is handled and every deadline noticed in the same millisecond. The model of the caller stays as it is.
+// Simulate runs a model under its policy, from a start by hand. Workers begin immediately and answer as outcomes say; answers and deadlines are
+// handled in the same millisecond. The given model stays unchanged.
 func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {
 	byHand, _ := m.Run(true, plan.Start) // forced: it cannot be refused
 	m.State = byHand.Next
@@ -155,7 +153,7 @@ func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 	}
 }
 
-// maxPlanned bounds the planned refreshes of a chart. More than that nobody could see apart: then none are shown.
+// maxPlanned bounds the planned refreshes of a chart. Nobody could see more, so then none are shown.
 const maxPlanned = 5000
 
 // Planned are the planned refreshes of a model from one instant to another, both included; none if there are too many to draw.

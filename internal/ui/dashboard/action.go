@@ -17,7 +17,7 @@ import (
 type action struct {
 	path string // below the base of the queue
 	do   func(ctx context.Context, req *request) (outcome, error)
-	page *page // of its form, which is shown again with what was typed if that is refused; nil: the next page tells of it
+	page *page // with its form, which is shown again after a refusal; nil: the next page shows the refusal
 }
 
 type outcome struct {
@@ -85,13 +85,13 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
-// refuse shows the page of a form again, with what was typed and why nothing was done.
+// refuse shows the page of a form again, with what was typed and why it was refused.
 func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, site *site, action *action, session session, err error) {
 	f, status := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"]}), http.StatusUnprocessableEntity
 	if _, typed := errors.AsType[*document.Error](err); !typed {
 		status = statusOf(err)
 	}
-	if status != http.StatusUnprocessableEntity { // else it stands beside its field
+	if status != http.StatusUnprocessableEntity { // otherwise it is shown beside its field
 		f.Flash = &flash{Text: inWords(err), Failed: true}
 	}
 	d.answer(w, r, status, f, action.page, r.PostForm)
@@ -99,7 +99,7 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, site *site, a
 
 const flashCookie = "refreshd_flash"
 
-// flash is a message about an action. A cookie brings it to the page that shows it: in an address anybody could write one.
+// flash is a message about an action. A cookie brings it to the next page: in an address anybody could write one.
 type flash struct {
 	Text   string
 	Failed bool

@@ -34,7 +34,7 @@ type auth struct {
 	ended map[string]time.Time // guarded by mu: sessions that were ended, until they would have expired
 }
 
-// client is the address of who sends a request: the last one that is no trusted proxy.
+// client is the address of a client: the last one that is no trusted proxy.
 func (a *auth) client(r *http.Request) string {
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *auth) client(r *http.Request) string {
 	return address
 }
 
-// check finds a token by its text; nil, false: too many others came from there, and this one waited or is not compared.
+// check finds a token by its text; nil, false: too many wrong ones came from there.
 func (a *auth) check(r *http.Request, text string) (right *Token, may bool) {
 	for i, token := range a.tokens {
 		if sameText(sign(token.Text, "token"+text), sign(token.Text, "token"+token.Text)) {
@@ -64,13 +64,13 @@ func (a *auth) check(r *http.Request, text string) (right *Token, may bool) {
 	return a.tries.admit(r.Context(), a.client(r), right)
 }
 
-// session is a text that only this token makes.
+// session returns a text that only this token can sign.
 func (a *auth) session(token *Token) string {
 	text := strconv.FormatInt(a.clock().Add(sessionTime).Unix(), 10) + "." + rand.Text()
 	return text + "." + sign(token.Text, "session"+text)
 }
 
-// signer is the token that has made a session, which has not ended; nil: none has.
+// signer returns the token that signed a valid session; nil: none.
 func (a *auth) signer(text string) *Token {
 	a.mu.Lock()
 	_, ended := a.ended[text]
@@ -87,7 +87,7 @@ func (a *auth) signer(text string) *Token {
 	return nil
 }
 
-// expiry is when a session says that it expires; zero: it is none.
+// expiry is when a session expires; zero: it is none.
 func expiry(text string) time.Time {
 	ends, _, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(ends, 10, 64)
@@ -175,14 +175,14 @@ func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
-// maxForm is how large a form may be, in bytes. A policy may have 64 KiB.
+// maxForm bounds a form, in bytes. A policy may have 64 KiB.
 const maxForm = 256 << 10
 
-// policyOfContent lets a page load nothing but what this server sends, some pictures within the page. Pictures of attempts have a policy of their own.
+// policyOfContent lets a page load only what this server sends. Pictures of attempts have another policy.
 const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// guard stands before all pages: it sets the headers, refuses foreign names and sites, and asks who it is.
+// guard sets the headers, refuses foreign names and sites, and checks who asks.
 func (d *Dashboard) guard(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -207,8 +207,7 @@ func (d *Dashboard) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isHost reports whether the name by which a browser asks is one of this dashboard. A foreign name that leads to loopback is how a site
-// reads what a browser can reach, and it may not.
+// isHost reports whether a browser asks for a name of this dashboard. A foreign name that leads to loopback would let a site read these pages.
 func (d *Dashboard) isHost(name string) bool {
 	listens, _, _ := net.SplitHostPort(d.config.Listen)
 	if len(d.config.Hosts) == 0 && !isLoopback(listens) {
@@ -221,5 +220,5 @@ func (d *Dashboard) isHost(name string) bool {
 	return isLoopback(host) || slices.ContainsFunc(d.config.Hosts, func(own string) bool { return strings.EqualFold(own, host) })
 }
 
-// sameText compares in a time that does not tell how much of the texts is equal.
+// sameText takes as long for any two texts.
 func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

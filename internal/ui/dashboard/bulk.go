@@ -14,10 +14,9 @@ import (
 
 var bulkPage = page{path: "models/all", title: "All models that a filter shows", under: "models", file: "bulk", read: readBulk, edits: true}
 
-// bulkActions are what can be done to all models that a filter shows.
 var bulkActions = []string{string(model.BulkRun), string(model.BulkEnable), string(model.BulkDisable), string(model.CommandHold)}
 
-// bulkSelection asks back how many models are meant.
+// bulkSelection asks for a confirmation.
 type bulkSelection struct {
 	operate.Selected
 	Action string
@@ -33,7 +32,7 @@ func readBulk(ctx context.Context, req *request) (any, error) {
 	return page, err
 }
 
-// beginBulk does to all models of a filter what its page has asked back, unless they have become more by over a tenth since.
+// beginBulk does the confirmed action to all models of a filter, unless they have become more by over a tenth since.
 func beginBulk(ctx context.Context, req *request) (outcome, error) {
 	counted, err := strconv.Atoi(req.get("counted"))
 	if number := req.get("number"); err != nil || number != req.get("counted") {

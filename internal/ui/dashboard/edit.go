@@ -20,13 +20,13 @@ var (
 	modelEditPage  = page{path: "model/edit", title: "New model", under: "models", file: "edit", read: modelEdit.show, form: true, edits: true}
 )
 
-// editor lets somebody edit policies, or models.
+// editor edits policies, or models.
 type editor struct {
 	Kind, Key, Label, Hint string // Key is the field of its name
 	list                   string // the path of the page that lists them
-	// read writes what is stored under a name as somebody would write it, and returns its digest.
+	// read writes the stored text of a name, and returns its digest.
 	read func(ctx context.Context, req *request, name string, to io.Writer) (digest string, err error)
-	// check tells on the page what it would do to save the text. What is wrong with the text is a Refusal.
+	// check computes what saving the text would do. A wrong text is a Refusal.
 	check func(ctx context.Context, req *request, e *edit) error
 }
 
@@ -38,15 +38,15 @@ var (
 	}
 )
 
-// edit is a text that somebody edits, and what it would do to save it.
+// edit is a text in the editor, and what saving it would do.
 type edit struct {
 	*editor
 	*playground.Form
 
-	Name        string // of what is stored; "": it is new
+	Name        string // "": it is new
 	Back        string // the address of the page that leads here
-	Was         string // the digest of what is stored now
-	Changed     bool   // that is not what was there when somebody began
+	Was         string // the digest of the stored text
+	Changed     bool   // the stored text has changed since the edit began
 	Checked     bool   // it can be saved
 	Wrong       string // why it cannot
 	Differences []definitions.Difference
@@ -88,14 +88,14 @@ func (e *editor) show(ctx context.Context, req *request) (any, error) {
 	})
 }
 
-// edited is what a form says whose field of the name is key.
+// edited is the Edit of a form; key is its field of the name.
 func (req *request) edited(key string) operate.Edit {
 	return operate.Edit{Name: req.get(key), Text: strings.ReplaceAll(req.get("text"), "\r\n", "\n"), Was: req.get("was")}
 }
 
 func readPolicyText(ctx context.Context, req *request, name string, to io.Writer) (digest string, err error) {
 	stored, _, err := req.queue.Parts[0].Report().PolicyText(ctx, name)
-	if err != nil || name == "" || req.query.Has("was") { // what was removed since may be saved again
+	if err != nil || name == "" || req.query.Has("was") { // a removed one may be saved again
 		return store.Digest(stored), err
 	}
 	p, err := readStored(ctx, req.queue.Parts[0], name)

@@ -9,12 +9,11 @@ import (
 
 var failuresPage = page{path: "failures", title: "Failures", nav: true, file: "failures", read: readFailures, live: []string{"failures-list"}}
 
-// failures are the fingerprints of failing models, the most frequent first.
 type failures struct {
 	Now     time.Time
 	Groups  []operate.Failures
-	Unnamed int   // groups that are not shown
-	Models  int64 // in those that are
+	Unnamed int // groups that are not shown
+	Models  int64
 	Past    []operate.Failures
 }
 

@@ -11,22 +11,22 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// graph is a chart of columns side by side, with its axes. Its widths are percents, so that texts keep their size on any screen.
+// graph is a chart of columns, with its axes. Its widths are percents, so that texts keep their size on any screen.
 type graph struct {
 	Name, About string
 	Legend      []key
 	Y, X        []mark
 	Columns     []column
-	Limit       string // how high a line stands across; "": there is none
+	Limit       string // height of a line across; "": none
 }
 
-// mark is a text on an axis, and where it stands.
+// mark is a text at a place of an axis.
 type mark struct {
 	At, Text string
 	Odd      bool // it is left out where there is little room
 }
 
-// column is what was in one span of time.
+// column is one span of time.
 type column struct {
 	X, Width string
 	Inner    string // width of the bars
@@ -46,7 +46,7 @@ const (
 	graphTop    = 8
 )
 
-// draw makes a graph of what is known of some metrics in slots of one length, the lowest metric first.
+// draw draws the known values of some metrics in slots of one length, the lowest metric first.
 func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limit int64, metrics ...report.Metric) {
 	waits := metrics[0] == report.MetricWait
 	most := limit
@@ -112,7 +112,6 @@ func roundStep(most int64, waits bool) int64 {
 
 func decimal(value float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", value), ".00") }
 
-// numberText writes a number with a comma after each three digits.
 func numberText(value int64) string {
 	text := strconv.FormatInt(value, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -132,7 +131,7 @@ func valueText(value int64, waits bool) string {
 	}
 }
 
-// spanText says from when a span lasts: by the clock where it is short, and by the day.
+// spanText is the beginning of a span: the time of a short one, otherwise the day.
 func spanText(from time.Time, step time.Duration, zone *time.Location) string {
 	from = from.In(zone)
 	if step <= time.Hour {

@@ -16,9 +16,8 @@ var overviewPage = page{
 	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-fingerprints", "overview-processes"},
 }
 
-// overview is a queue at a glance.
 type overview struct {
-	Findings []link // of which some have no page
+	Findings []link // some have no page
 	Stats    report.Stats
 
 	Never, Fresh, Late, Stale int64
@@ -31,7 +30,6 @@ type overview struct {
 	Processes []process
 }
 
-// process are the daemons and workers of one role.
 type process struct {
 	Name    string
 	Missing bool
@@ -70,7 +68,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	return o, o.draw(ctx, req)
 }
 
-// charts are those of the overview, with their metrics from the lowest up.
+// charts have their metrics from the lowest up.
 var charts = []struct {
 	name    string
 	metrics []report.Metric
@@ -84,7 +82,7 @@ var charts = []struct {
 	{"Fresh, late and stale models", []report.Metric{report.MetricFresh, report.MetricNever, report.MetricLate, report.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
 }
 
-// draw makes the charts of the period that is asked for.
+// draw draws the charts of the chosen period.
 func (o *overview) draw(ctx context.Context, req *request) error {
 	p, err := findPeriod(req.get("period"))
 	if err != nil {

@@ -30,10 +30,10 @@ type page struct {
 	path  string // below the base of the queue; "": the first one
 	title string
 	nav   bool // the navigation leads to it
-	// under is the path of the page that the navigation shows as the current one; "": its own.
+	// under is the path of the current page in the navigation; "": its own.
 	under string
 	file  string // of its template, without .html
-	// read reads the page. What it returns is .Data of the template.
+	// read reads the page. Its result is .Data of the template.
 	read func(ctx context.Context, req *request) (any, error)
 	// live are the fragments that are sent again when they differ.
 	live  []string
@@ -42,7 +42,7 @@ type page struct {
 	form bool
 }
 
-// pages are all pages, in the order of the navigation.
+// pages are in the order of the navigation.
 var pages = []*page{
 	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
 	&policyEditPage, &playgroundPage,
@@ -54,7 +54,7 @@ var templateFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// parseTemplates returns the templates of all pages by their files, each with the layout.
+// parseTemplates returns the templates by their files, each with the layout.
 func parseTemplates() (map[string]*html.Template, error) {
 	layout, err := html.New("").Funcs(functions).ParseFS(templateFiles, "layout.html")
 	if err == nil {
@@ -78,7 +78,7 @@ func parseTemplates() (map[string]*html.Template, error) {
 }
 
 var functions = html.FuncMap{
-	// The address of a file changes with its content: browsers keep it.
+	// The address of a file changes with its content, so that browsers may keep it.
 	"static": func(name string) (string, error) {
 		text, err := staticFiles.ReadFile("static/" + name)
 		sum := sha256.Sum256(text)
@@ -105,9 +105,9 @@ type frame struct {
 	Stream   string // the address of the live fragments; "": nothing is live
 	Flash    *flash
 	Problem  string // why the page cannot be shown
-	Data     any    // what read of the page has returned
+	Data     any    // the result of read of the page
 	Zone     string // of the times on the page; "": there are none
-	Chosen   string // the zone that somebody has chosen; "": none
+	Chosen   string // "": none
 
 	zone *time.Location
 }
@@ -138,10 +138,8 @@ func (d *Dashboard) frame(site *site, page *page, session session, query url.Val
 	return f
 }
 
-// in sets the zone of the times on the page.
 func (f *frame) in(zone *time.Location) { f.zone, f.Zone = zone, zone.String() }
 
-// read reads the page for its frame.
 func (d *Dashboard) read(ctx context.Context, f *frame, page *page, session session, query url.Values) (err error) {
 	if f.Data, err = page.read(ctx, d.newRequest(f.site, session, query)); err != nil {
 		return err
@@ -203,8 +201,7 @@ func (d *Dashboard) Handler() http.Handler {
 	return d.guard(compressed(mux))
 }
 
-// compressed sends pages, pictures and files in gzip to whoever accepts it. A stream is sent as it is: while it is open, it would keep a megabyte of
-// tables.
+// compressed sends gzip to whoever accepts it, but streams as they are: an open one would keep a megabyte of tables.
 var compressed, _ = gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.MinSize(0), // good options
 	gzhttp.ContentTypeFilter(func(kind string) bool { return kind != streamType }))
 
@@ -234,12 +231,11 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 	d.answer(w, r, http.StatusOK, f, page, query)
 }
 
-// answer reads a page and writes it.
 func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, query url.Values) {
 	if page.live != nil {
 		f.Stream = strings.Replace(f.Here, f.base+"/", f.base+"/live/", 1)
 		session := d.session(r)
-		f.beat.Load().pages.Delete(session.key() + f.Here) // what was read before is older than this page
+		f.beat.Load().pages.Delete(session.key() + f.Here) // an older reading
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
@@ -256,7 +252,7 @@ func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f
 	d.render(w, status, page.file, f)
 }
 
-// render writes a whole page. A template that fails has written nothing.
+// render writes a whole page, or nothing if the template fails.
 func (d *Dashboard) render(w http.ResponseWriter, status int, file string, f *frame) {
 	var text bytes.Buffer
 	if err := d.templates[file].ExecuteTemplate(&text, "layout", f); err != nil {

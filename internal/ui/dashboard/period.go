@@ -15,7 +15,7 @@ type period struct {
 	slots int
 }
 
-// periods begin with the one that is shown if nobody asks for another.
+// periods begin with the default.
 var periods = []period{
 	{"", "Hour", time.Minute, 60}, {"24h", "24 hours", time.Hour, 24},
 	{"7d", "7 days", 3 * time.Hour, 56}, {"90d", "90 days", 24 * time.Hour, 90},
@@ -30,15 +30,14 @@ func findPeriod(name string) (*period, error) {
 	return nil, document.Refuse("period", "24h, 7d, 90d or none", document.Found(name))
 }
 
-// slot is what was counted in a part of a period, and what was held: the most that waited, and else the last that is known; -1: it is not known.
+// slot has counts of a part of a period, and levels: the highest input and wait, otherwise the last one; -1: unknown.
 type slot struct {
 	from   time.Time
 	values [report.Metrics]int64
 }
 
-// fill makes the slots of a period that ends at now. What was counted between two samples counts in the slot of the first one. In a slot without a
-// sample nothing is known. Nor is what was counted in a slot whose next sample is farther away than in the next slot, or has counted less: somebody has
-// reset the counters.
+// fill makes the slots of a period that ends at now. The difference between two samples counts in the slot of the first one. A slot without a sample
+// is unknown, and so are its counts if the next sample is beyond the next slot, or is smaller: somebody has reset the counters.
 func (p *period) fill(samples []report.Sample, now time.Time) []slot {
 	slots := make([]slot, p.slots)
 	first := now.Truncate(p.step).Add(-time.Duration(p.slots-1) * p.step)
@@ -59,7 +58,7 @@ func (p *period) fill(samples []report.Sample, now time.Time) []slot {
 	return slots
 }
 
-// add takes in what a sample held, and what was counted from it to the next.
+// add adds the levels of a sample, and the counts until the next one.
 func (s *slot) add(one, next *report.Sample, near bool) {
 	begins := s.values[report.MetricModels] < 0
 	for m := range report.MetricModels {
@@ -79,7 +78,6 @@ func (s *slot) add(one, next *report.Sample, near bool) {
 	}
 }
 
-// total sums up what was counted.
 func total(slots []slot, m report.Metric) (sum int64) {
 	for i := range slots {
 		sum += max(0, slots[i].values[m])

@@ -20,21 +20,20 @@ var planPage = page{path: "plan", title: "Plan", nav: true, file: "plan", read: 
 const (
 	planStep  = 10 * time.Minute
 	planSlots = 144
-	// planKept is how long a plan is shown before another is computed, if somebody looks.
+	// planKept is how long a plan is shown before somebody who looks causes another.
 	planKept = 5 * time.Minute
-	// planRetry is how long it waits after one that failed.
+	// planRetry is the pause after a failure.
 	planRetry = 10 * time.Second
 	// planTime bounds the computation.
 	planTime = 5 * time.Minute
 )
 
-// planner computes the starts of the next day, beside the pages that show them. It is safe for concurrent use.
+// planner computes the starts of the next day in the background. It is safe for concurrent use.
 type planner struct {
 	wanted chan struct{}        // holds one if somebody looks
 	last   atomic.Pointer[plan] // nil: none yet
 }
 
-// plan is what is expected of a queue.
 type plan struct {
 	operate.Forecast
 	err  error
@@ -58,7 +57,7 @@ func (p *planner) run(ctx context.Context, queue *store.Queue, clock func() time
 	}
 }
 
-// computePlan keeps the old forecast if there is no new one: better old than none.
+// computePlan keeps the old forecast if there is no new one.
 func computePlan(ctx context.Context, queue *store.Queue, clock func() time.Time, old operate.Forecast) *plan {
 	ctx, cancel := context.WithTimeout(ctx, planTime)
 	defer cancel()
@@ -69,7 +68,6 @@ func computePlan(ctx context.Context, queue *store.Queue, clock func() time.Time
 	return &plan{found, nil, clock().Add(planKept)}
 }
 
-// planView is the plan on its page.
 type planView struct {
 	Computed time.Time // zero: it is not computed yet
 	Problem  string
@@ -110,7 +108,7 @@ func (v *planView) draw(f *operate.Forecast, zone *time.Location) {
 	v.Peaks = peaks(f, slots, zone)
 }
 
-// peaks names the most starts, and what workers will be behind.
+// peaks describes the busiest slot, and the backlog.
 func peaks(f *operate.Forecast, slots []slot, zone *time.Location) (told []string) {
 	peak := slices.MaxFunc(slots, func(a, b slot) int { return int(a.values[report.MetricStarts] - b.values[report.MetricStarts]) })
 	most := numberText(peak.values[report.MetricStarts])

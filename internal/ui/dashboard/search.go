@@ -16,10 +16,10 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// reading is one way to understand a search: the models that a selector picks.
+// reading is one meaning of a search: the models that a selector picks.
 type reading struct {
 	Selector string
-	Count    int64 // models that it picks; unknown: only a walk would tell
+	Count    int64 // unknown: it would take a walk
 
 	about string // the models, as in "with tenant=t1"
 	picks model.Selector
@@ -35,7 +35,7 @@ func (r reading) String() string {
 	return words.Count(int(r.Count), "model", "models") + " " + r.about
 }
 
-// vocabulary is what a text may mean in a queue, beside what it means anywhere.
+// vocabulary is what a text may mean in this queue only.
 type vocabulary struct {
 	stored bool             // it is the uid of a model
 	labels map[string]int64 // models by terms such as tenant=t1 that have it as their value
@@ -45,7 +45,7 @@ type vocabulary struct {
 // maxFingerprints bounds those of one reading: a selector is at most 1,000 bytes.
 const maxFingerprints = 50
 
-// understand lists what a text may mean, the likeliest first. One that is a selector means that alone.
+// understand lists the meanings of a text, the likeliest first. A selector has no other.
 func (v *vocabulary) understand(text string) (found []reading) {
 	add := func(count int64, about, selector string) {
 		picks, err := model.ParseSelector(selector)
@@ -87,7 +87,7 @@ func (v *vocabulary) understand(text string) (found []reading) {
 	return found
 }
 
-// asSelector is the selector that a text is, or that its words are together, such as "failing tenant=t1"; empty: neither.
+// asSelector returns the selector that a text is, or its words together, such as "failing tenant=t1"; empty: neither.
 func asSelector(text string) string {
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 	for i, word := range fields {
@@ -103,7 +103,7 @@ func asSelector(text string) string {
 	return ""
 }
 
-// readings reads what a text may mean in the queue. One that is the uid of a model leads to it.
+// readings reads the meanings of a text. The uid of a model leads to its page.
 func (req *request) readings(ctx context.Context, text string, stats *report.Stats) (found []reading, err error) {
 	v := &vocabulary{}
 	if document.IsUID(text) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// session is for whom a page is read or something is done.
+// session is the user of a request.
 type session struct {
 	name     string // of the token; "": there is none
 	by       string // for journal and history
@@ -14,10 +14,9 @@ type session struct {
 	zone     *time.Location // that was chosen; nil: none
 }
 
-// tokenKey is that of the token in the context of a request.
 type tokenKey struct{}
 
-// session is that of a request that has passed signedIn.
+// session returns that of a request that has passed signedIn.
 func (d *Dashboard) session(r *http.Request) session {
 	s := session{by: d.config.By, readOnly: d.config.ReadOnly, zone: chosenZone(r)}
 	if token, signedIn := r.Context().Value(tokenKey{}).(*Token); signedIn {
@@ -26,10 +25,10 @@ func (d *Dashboard) session(r *http.Request) session {
 	return s
 }
 
-// key is the same for all who are shown the same.
+// key is equal for sessions that see the same.
 func (s *session) key() string { return fmt.Sprint(s.readOnly, s.zone != nil, s.zone, " ") }
 
-// setCookie keeps something in the browser, for pages of this dashboard alone; a negative age forgets it.
+// setCookie keeps a value in the browser, for this dashboard only; a negative age forgets it.
 func setCookie(w http.ResponseWriter, r *http.Request, name, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(age / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode,

@@ -20,14 +20,14 @@ var steeringPage = page{
 	live: []string{"steering-holds", "steering-circuits", "steering-limits", "steering-calendars", "steering-bulks"},
 }
 
-// steering is what keeps models from starting, and what is done to many at once.
+// steering shows what keeps models from starting, and running bulks.
 type steering struct {
 	Now       time.Time
 	Holds     []flow.HoldSum
 	Circuits  []operate.Circuit
 	Limits    []flow.LimitUse
 	Calendars []operate.Calendar
-	Bulks     []operate.Bulk // what goes on first, and the newest of it
+	Bulks     []operate.Bulk // running ones first, then the newest
 
 	Key string // that was asked for
 }
@@ -60,7 +60,7 @@ func readSteering(ctx context.Context, req *request) (any, error) {
 	return page, nil
 }
 
-// readKeys lists by the kind of blocker the keys that a page shows: the one that was asked for, and those for which models wait.
+// readKeys lists the keys of the page by the kind of their blocker: the chosen one, and those for which models wait.
 func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 	keys := map[string][]string{model.BlockerCircuit: {model.QueueCircuitKey}}
 	if key := req.get("key"); (&model.Limit{Name: key, Running: 1}).Validate() == nil && key[0] != '{' { // else nothing counts by it
@@ -77,7 +77,7 @@ func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 		}
 	}
 	if len(keys[model.BlockerLimit]) == 0 {
-		keys[model.BlockerLimit] = []string{""} // which is the key of nothing: those that were set
+		keys[model.BlockerLimit] = []string{""} // the key of nothing: only limits of operators
 	}
 	for kind := range keys {
 		slices.Sort(keys[kind])
@@ -131,7 +131,6 @@ func closeCircuit(ctx context.Context, req *request) (outcome, error) {
 	return outcome{text: "The circuit " + key + " is closed: its models start again.", next: req.Link("steering", "key", key)}, req.operator.CloseCircuit(ctx, key)
 }
 
-// setLimit sets a limit for a key, or for all keys of a template.
 func setLimit(ctx context.Context, req *request) (outcome, error) {
 	key := req.get("key")
 	r := operate.LimitRequest{Key: key, Running: req.get("running"), Rate: req.get("rate"), Reason: req.get("reason"), Ending: req.ending("end")}
@@ -154,7 +153,6 @@ func cancelBulk(ctx context.Context, req *request) (outcome, error) {
 	return outcome{text: "The bulk " + id + " is cancelled; what it has done stays done."}, err
 }
 
-// runFailures begins a bulk that runs the models of one group.
 func runFailures(ctx context.Context, req *request) (outcome, error) {
 	id := req.get("error")
 	if err := fingerprint.ValidateID(id); err != nil {
@@ -164,7 +162,6 @@ func runFailures(ctx context.Context, req *request) (outcome, error) {
 	return outcome{text: fmt.Sprintf("The bulk %s runs all models that fail by %s.", bulk, id), next: req.Link("steering")}, err
 }
 
-// requeueRejected moves a rejected message back to the list that it came from.
 func requeueRejected(ctx context.Context, req *request) (outcome, error) {
 	changed, err := req.operator.RequeueRejected(ctx, operate.Messages{IDs: []string{req.get("id")}})
 	return outcome{text: "The message " + req.get("id") + " is requeued: look whether it is rejected again."}, errors.Join(append(changed.Refused, err)...)

@@ -15,7 +15,7 @@ import (
 type Token struct {
 	Name     string // of who knows it, for journal and history; empty: see Config.Tokens
 	Text     string // 16 bytes or more
-	ReadOnly bool   // it is that of a viewer, to whom no action is offered, and of whom none is accepted
+	ReadOnly bool   // of a viewer, who may do no action
 }
 
 func validateTokens(tokens []Token) error {
@@ -34,7 +34,7 @@ func validateTokens(tokens []Token) error {
 	return nil
 }
 
-// ReadTokens reads a file with one token alone, or with a line ROLE NAME TOKEN for each. An error never tells a token.
+// ReadTokens reads a file with one token alone, or with lines ROLE NAME TOKEN. An error never repeats a token.
 func ReadTokens(file, text string) (tokens []Token, err error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil, fmt.Errorf("%s: expected a token, found nothing", file)

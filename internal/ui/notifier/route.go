@@ -18,11 +18,9 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// routeBatch is how many entries are routed at once.
 const routeBatch = 500
 
-// Route routes entries of the outbox to the mailboxes of their recipients: first those that a dead notifier has left, then new ones. more: there may
-// be others.
+// Route routes entries of the outbox to mailboxes: first those that a dead notifier has left, then new ones. more: there may be others.
 func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	entries, err := outbox.Of(n.store).Adopt(ctx, n.adopt, routeBatch)
 	if err == nil && len(entries) == 0 {
@@ -50,7 +48,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// route decides who gets an entry, and from when on. The model is that of the entry; nil: it is about none.
+// route decides who gets an entry, and when. about is its model; nil: it has none.
 func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time) outbox.Routed {
 	routed := outbox.Routed{ID: entry.ID}
 	notice, _ := json.Marshal(noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry)) // texts only
@@ -69,7 +67,7 @@ func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time)
 			}
 			recipient += " " + address
 		} else if channel.divided() {
-			// All entries about one model share a mailbox, and so do those about one key: they keep their order.
+			// Entries about the same model or key share a mailbox, to keep their order.
 			hash := fnv.New32a()
 			_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
 			recipient += " " + strconv.Itoa(int(hash.Sum32()%maxAtOnce))
@@ -79,13 +77,13 @@ func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time)
 	return routed
 }
 
-// divided reports whether the channel has several mailboxes, so that several messages are sent at once: a webhook without a digest.
+// divided reports whether the channel has several mailboxes, which are sent at once: a webhook without a digest.
 func (c *Channel) divided() bool {
 	_, posts := c.sender.(*webhook)
 	return posts && c.digest.above == 0
 }
 
-// channelsFor are the channels to which an entry goes, each once.
+// channelsFor returns the channels of an entry, each once.
 func (r *Routes) channelsFor(entry outbox.Entry, about *store.Record, now time.Time) (names []string) {
 	for _, to := range r.routes {
 		if !slices.Contains(to.events, entry.Fields[fieldEvent]) {
@@ -103,7 +101,7 @@ func (r *Routes) channelsFor(entry outbox.Entry, about *store.Record, now time.T
 	return names
 }
 
-// address is who gets e-mail of a channel about a model; empty: nobody.
+// address is the recipient of e-mail about a model; empty: nobody.
 func (c *Channel) address(about *store.Record) string {
 	to := c.to.recipient
 	switch {
@@ -131,7 +129,7 @@ const (
 	fieldLink  = "link" // of a model, if the notifier knows where the dashboard is
 )
 
-// noticeOf is the notice of an entry; dashboard is the address of the queue there, or empty.
+// noticeOf makes the notice of an entry; dashboard is the address of the queue there, or empty.
 func noticeOf(queue, dashboard string, entry outbox.Entry) Notice {
 	n := make(Notice, len(entry.Fields)+3)
 	maps.Copy(n, entry.Fields)
@@ -149,7 +147,7 @@ type message struct {
 	notices []Notice
 }
 
-// id is the same in every try, so that a recipient can recognize a repetition.
+// id is the same in every try, so that a recipient recognizes a repetition.
 func (m *message) id() string {
 	hash := sha256.New()
 	for _, notice := range m.notices {

@@ -11,17 +11,17 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// What says in a sentence what happened.
+// What says what happened.
 func (n Notice) What() string { return n.say()[0] }
 
-// Why says why, in the words of a worker, of a policy or of whoever did it; empty: nobody says.
+// Why gives the reason, in the words of a worker, a policy or an operator; empty: unknown.
 func (n Notice) Why() string { return n.say()[1] }
 
 // Next says what happens next, or what to do; empty: nothing.
 func (n Notice) Next() string { return n.say()[2] }
 
 func (n Notice) say() [3]string {
-	number := func(field string) int { count, _ := strconv.Atoi(n[field]); return count } // of a number that cannot be read nothing is told
+	number := func(field string) int { count, _ := strconv.Atoi(n[field]); return count } // 0 if it is no number
 	is, reason := n[fieldUID]+" is ", ""
 	if n["reason"] != "" {
 		reason = strings.TrimSuffix(n["reason"], ".") + "."

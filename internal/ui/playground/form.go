@@ -1,5 +1,5 @@
-// Package playground simulates a policy that somebody tries, and shows it in HTML: a picture, a table, and how it was read. It knows no Redis and no HTTP, so
-// that it also runs in a browser, see cmd/playground.
+// Package playground simulates a policy, and shows it in HTML: a picture, a table, and how it was read. It knows no Redis and no HTTP, so that it
+// also runs in a browser, see cmd/playground.
 package playground
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed playground.html
 var Templates string
 
-// Form is a policy that somebody tries. Nothing of it is stored.
+// Form is a policy to try. Nothing of it is stored.
 type Form struct {
 	Text     string
 	Answers  []*answer
@@ -39,7 +39,7 @@ var (
 	succeeded = simulate.Outcome{Result: simulate.Success, After: 2 * time.Minute}
 )
 
-// answers are all that can be chosen; the first one is the default.
+// answers can be chosen; the first one is the default.
 var answers = []*answer{
 	{"fails", "every attempt fails after a minute", func() simulate.Outcomes { return simulate.Always(failed) }},
 	{"recovers", "three attempts fail, then one succeeds", func() simulate.Outcomes {
@@ -74,7 +74,7 @@ on_exhausted: next_planned
 `},
 }
 
-// maxText is how large a policy may be that somebody tries, in bytes.
+// maxText bounds a policy to try, in bytes.
 const maxText = 64 << 10
 
 // ReadForm reads the fields text, answers and example; without a text, an example is tried.
@@ -87,7 +87,7 @@ func ReadForm(get func(field string) string) *Form {
 	return f
 }
 
-// Play simulates the text. What is wrong with the text becomes a problem; an error is one of Setting.Find.
+// Play simulates the text. A wrong text becomes a problem; an error is one of Setting.Find.
 func (f *Form) Play(in Setting) error {
 	const from = "your text"
 	docs, err := definitions.ReadPolicies(from, strings.NewReader(f.Text))

@@ -39,7 +39,7 @@ type Result struct {
 	About         string
 }
 
-// PlayStored simulates a stored policy of which all attempts fail.
+// PlayStored simulates a stored policy whose attempts all fail.
 func (in Setting) PlayStored(doc definitions.Document, name string) (*Result, error) {
 	return in.play(doc, name, true, answers[0])
 }
