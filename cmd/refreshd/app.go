@@ -145,8 +145,10 @@ func (a *app) connectTo(address string) (*redis.Clients, func(), error) {
 	}, nil
 }
 
-func (a *app) storeConfig() store.Config {
+// configOf returns the config of one of the queues.
+func (a *app) configOf(queue string) store.Config {
 	config := a.store
+	config.Queue = queue
 	config.Traces = a.traces != nil
 	config.HistoryCap, config.JournalCap, config.LogCap = cmp.Or(a.historyCap, store.None), cmp.Or(a.journalCap, store.None), cmp.Or(a.logCap, store.None)
 	return config.WithDefaults()
@@ -173,7 +175,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 		return err
 	}
 	return a.withClients(func(clients *redis.Clients) error {
-		queue, err := store.Open(ctx, clients, a.storeConfig())
+		queue, err := store.Open(ctx, clients, a.configOf(a.store.Queue))
 		switch {
 		case errors.Is(err, store.ErrUnread):
 			return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
@@ -275,3 +277,25 @@ var groups = []struct {
 }
 
 type builders = []func(*app) *cobra.Command
+
+const resumable = "; the same command goes on from there, and changes nothing of what is done"
+
+// retried maps commands that change many models to the end of their error if Redis stays away. They wait for a Redis that stops answering. Empty:
+// the command itself says how to go on.
+var retried = map[string]string{
+	"refreshd model put": resumable, "refreshd model import": resumable, "refreshd model run": "", "refreshd model rm": "", "refreshd model enable": "",
+	"refreshd model disable": "", "refreshd failures run": "", "refreshd apply": resumable, "refreshd level": resumable, "refreshd hold": "",
+	"refreshd policy put": resumable, "refreshd policy rm": resumable, "refreshd calendar put": resumable, "refreshd calendar rm": resumable,
+}
+
+func documentRetry(of *cobra.Command) {
+	if _, is := retried[of.CommandPath()]; is {
+		of.Long = cmp.Or(of.Long, of.Short+".") + `
+
+A Redis that stops answering is asked again for two minutes, and nothing is done twice. After that the command says how
+much is done, and how to go on. If it does not answer at the beginning, the command fails at once.`
+	}
+	for _, command := range of.Commands() {
+		documentRetry(command)
+	}
+}

@@ -28,7 +28,7 @@ label owner=NAME, by which the owner's models are known. Any other one is a poli
 their documents of at most 4 MiB, and a link must not lead out of the directory.
 
 It plans first, and then carries out what it has planned: a model that has changed in between is refused and named, and another apply sees it
-as it is. With --plan it only tells the plan: what it would create, change and delete, and what would start at once. Where a document is refused,
+as it is. With --plan it only prints the plan: what it would create, change and delete, and what would start at once. Where a document is refused,
 nothing is applied.
 
 What the owner has and the directory has not is deleted with --prune only, and never more than --max-delete of it. Policies are never deleted.
@@ -58,7 +58,7 @@ Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was 
 	flags := command.Flags()
 	flags.StringVarP(&from, "filename", "f", "", "`DIR` with .yaml, .yml, .json, .jsonl and .ndjson files, also below it; or one file")
 	flags.StringVar(&options.Owner, "owner", "", "`NAME` of the owner: 1-60 letters, digits or _.:@/+-")
-	flags.BoolVar(&planOnly, "plan", false, "change nothing; tell the plan")
+	flags.BoolVar(&planOnly, "plan", false, "change nothing; print the plan")
 	flags.BoolVar(&options.Prune, "prune", false, "delete what the owner has and the directory has not")
 	flags.StringVar(&options.MaxDelete, "max-delete", "5%", "most models to delete: a `NUMBER`, or a share of what the owner has, rounded up")
 	flags.BoolVar(&options.Adopt, "adopt", false, "take over what the directory has and another owner has too, or nobody")
@@ -66,7 +66,7 @@ Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was 
 	return command
 }
 
-var errDiffers = errors.New("something differs, as told above")
+var errDiffers = errors.New("something differs, as reported above")
 
 // apply carries out a plan, unless planOnly, and prints it.
 func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error {

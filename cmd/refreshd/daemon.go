@@ -51,11 +51,11 @@ func (f *loopFlags) bind(flags *pflag.FlagSet) {
 
 func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.backoff), "backoff", "first pause after an error of Redis, which doubles (default 50ms)")
-	flags.Var((*duration)(&f.life), "for", "how long to run, and then end as if told to (default for ever)")
+	flags.Var((*duration)(&f.life), "for", "how long to run, and then end as by a signal (default for ever)")
 	f.grace = worker.Config{}.WithDefaults().Grace
-	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on when told to stop, before it is handed back; to be told twice ends it")
+	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on after a signal to stop, before it is handed back; a second signal ends it")
 	flags.StringVar(&f.health, "health", "", "answer /livez, /readyz and /metrics over HTTP on `ADDRESS`, as in 127.0.0.1:8080 (default nowhere)")
-	flags.StringVar(&f.traces, "traces", "", "tell a collector of OpenTelemetry at `URL` of each attempt, by OTLP over HTTP, as in http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT; default nowhere)")
+	flags.StringVar(&f.traces, "traces", "", "send traces of attempts to a collector of OpenTelemetry at `URL`, by OTLP over HTTP, as in http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT; default nowhere)")
 	f.patience = 10 * time.Minute
 	flags.Var((*duration)(&f.patience), "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
 }
@@ -210,12 +210,12 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *redis.C
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	a.log.Info().Str("address", listener.Addr().String()).Msg("health is told at /livez and /readyz, numbers at /metrics")
+	a.log.Info().Str("address", listener.Addr().String()).Msg("serving health at /livez and /readyz, numbers at /metrics")
 	return func() {
 		stop()
 		_ = server.Close()
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			a.log.Error().Err(err).Msg("health is told no more")
+			a.log.Error().Err(err).Msg("health is not served any more")
 		}
 	}, nil
 }

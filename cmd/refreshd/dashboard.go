@@ -40,7 +40,7 @@ the token is that of a viewer, or its user of Redis is one (refreshd acl).`
 	set.StringArrayVar(&f.hosts, "host", nil, "another `NAME` by which browsers may ask for it, such as that of a proxy in front")
 	set.StringArrayVar(&f.proxies, "trusted-proxy", nil, "addresses as `CIDR`, such as 10.0.0.0/8, of proxies in front: the client is who they name in X-Forwarded-For")
 	set.StringVar(&f.token, "token", "", "`TEXT` that whoever looks must know, at least 16 bytes (default none; better as REFRESHD_TOKEN or --token-file)")
-	set.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, or with a line ROLE NAME TOKEN for each, of which ROLE is viewer or operator: a viewer is offered no action, and NAME is told in the journal")
+	set.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, or with a line ROLE NAME TOKEN for each, of which ROLE is viewer or operator: a viewer is offered no action, and the journal has NAME")
 	set.BoolVar(&f.readOnly, "read-only", false, "offer and accept no action")
 	set.StringVar(&a.by, "by", "", "`NAME` of who wants what is done there, for the journal (default dashboard)")
 	return command

@@ -24,21 +24,21 @@ func bindFleet(flags *pflag.FlagSet, r *operate.InputRequest) {
 
 func forecastCommand(a *app) *cobra.Command {
 	var r operate.ForecastRequest
-	command := a.onStored("forecast", "Tell how many attempts will start, minute by minute, and whether the workers can take them", cobra.NoArgs,
+	command := a.onStored("forecast", "Show how many attempts will start, minute by minute, and whether the workers can take them", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return result(a, a.printForecast)(o.Forecast(ctx, r))
 		}, r.Validate)
-	command.Long = `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
+	command.Long = `Walk the models as the daemons would: what is due, retries that wait, and planned refreshes, on the assumption that each attempt
 succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
 circuit, or is asked for later does not count. Models with nothing to wait for are left out.
 
-It tells the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
+It shows the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
 -o json has a number for each minute. The dashboard draws the same on its page Plan.`
 	command.Example = `  refreshd forecast --for 24h
   refreshd forecast --for 2h -l tenant=t1 --by host
   refreshd forecast --drain 600/m --spread 10m`
 	bindFleet(command.Flags(), &r.InputRequest)
-	command.Flags().StringVar(&r.By, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
+	command.Flags().StringVar(&r.By, "by", "", "show the largest of each `GROUP` at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
 	command.Flags().StringVar(&r.Spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")
 	return command
 }
@@ -128,7 +128,7 @@ func (a *app) printBars(c *forecast.Counts) error {
 
 func levelCommand(a *app) *cobra.Command {
 	var r operate.LevelRequest
-	command := a.onStored("level", "Spread the planned starts of a fleet evenly, by a phase for each model", cobra.NoArgs,
+	command := a.onStored("level", "Spread the planned starts of models evenly, by a phase for each", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			pairs := func(l *operate.Level) [][2]any { return levelPairs(l, r.Apply || r.Clear) }
 			return inPairs(a, pairs)(o.Level(ctx, r))

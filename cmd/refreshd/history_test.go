@@ -55,7 +55,7 @@ func TestTheHistoryShowsWhatAnAttemptHasSaid(t *testing.T) {
 	s.answer("06:00:10", "failure", "a", `"log":"line 1\u001b[2J\nPASSWORD=hunter2\n"`)
 	s.dispatch("06:01:10")
 	s.answer("06:01:20", "success", "a", `"log_url":"https://ci.example.com/7"`)
-	equal(t, "The log stands at https://ci.example.com/7\n", s.do("history", "a", "--log", "1"))
+	equal(t, "The log is at https://ci.example.com/7\n", s.do("history", "a", "--log", "1"))
 	equal(t, "line 1\nPASSWORD=***\n", s.do("history", "a", "--log", "2"))
 	expectContains(t, s.do("history", "a", "--log", "2", "-o", "json"), `"log": "line 1\nPASSWORD=***"`, `"outcome": "failure"`)
 	expectContains(t, s.fail(2, "history", "a", "--log", "3"), "log: expected 1 to 2, for the attempts that the history of a has, found 3")

@@ -112,12 +112,12 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	case errors.Is(err, errDiffers):
 		return exitDiffer
 	}
-	told := err
+	reported := err
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
-		told = usageError{nameFlag(command, refusal)}
+		reported = usageError{nameFlag(command, refusal)}
 	}
-	a.report(hint.Add(told.Error(), err, hint.CommandLine))
-	if _, wrong := errors.AsType[usageError](told); wrong || !a.entered {
+	a.report(hint.Add(reported.Error(), err, hint.CommandLine))
+	if _, wrong := errors.AsType[usageError](reported); wrong || !a.entered {
 		a.report("--help tells more")
 		return exitUsage
 	}

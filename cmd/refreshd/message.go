@@ -45,10 +45,10 @@ func undeliveredCommand(a *app) *cobra.Command {
 			return []any{u.ID, u.At, u.Recipient, len(u.Notices), u.Tries, document.Cut(document.OneLine(u.Reason), 80)}
 		})
 	command := group("undelivered", "List the messages of the notifier that could not be delivered, requeue or drop them", list,
-		a.changeMessages("requeue", "Tell the recipients again", "an undelivered", operate.Operator.RequeueUndelivered),
+		a.changeMessages("requeue", "Send them to their recipients again", "an undelivered", operate.Operator.RequeueUndelivered),
 		a.changeMessages("drop", "Forget messages that could not be delivered", "an undelivered", operate.Operator.DropUndelivered))
 	command.Long = `A message of the notifier that was refused for good, or failed too often, is kept, the last 1,000, with the reason. Once the reason is mended, it may be
-requeued: it goes to the line of its recipient, who is told at once.
+requeued: it goes to the mailbox of its recipient, and is sent at once.
 
 A message is named by its ID, which ls shows.`
 	return command

@@ -23,9 +23,9 @@ import (
 
 func modelCommand(a *app) *cobra.Command {
 	run, disable := model.Command{Type: model.CommandRun}, model.Command{Type: model.CommandDisable}
-	running := a.steer("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
+	running := a.actionCommand("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
 	running.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running, and enable what was disabled by hand")
-	disabling := a.steer("disable UID...|-l SELECTOR", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
+	disabling := a.actionCommand("disable UID...|-l SELECTOR", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
 	disabling.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return group("model", "Save, show and steer models",
 		putCommand(a),
@@ -35,20 +35,20 @@ func modelCommand(a *app) *cobra.Command {
 				return inPairs(a, pairs)(operate.ReadModel(ctx, o.Queue, uids[0]))
 			}),
 		lsCommand(a),
-		a.steer("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
+		a.actionCommand("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
 		running,
-		a.steer("enable UID...|-l SELECTOR", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
+		a.actionCommand("enable UID...|-l SELECTOR", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
 		disabling, historyCommand(a), exportCommand(a), importCommand(a))
 }
 
-// steer makes a command that does the same to each named model, or to all that a selector picks.
-func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
+// actionCommand makes a command that does the same to each named model, or to all that a selector picks.
+func (a *app) actionCommand(use, short string, same *model.Command) *cobra.Command {
 	var selection bulkSelection
-	steer := a.onStored(use, short, selection.args, func(ctx context.Context, o operate.Operator, uids []string) error {
+	action := a.onStored(use, short, selection.args, func(ctx context.Context, o operate.Operator, uids []string) error {
 		if selection.chosen() {
 			return a.changeSelection(ctx, o, &selection, same)
 		}
-		tally, err := o.Steer(ctx, *same, uids, a.printOutcomes(true))
+		tally, err := o.ExecuteEach(ctx, *same, uids, a.printOutcomes(true))
 		if err == nil && same.Type == model.CommandRun && !a.json() {
 			var lines []string
 			lines, err = o.Waiting(ctx, uids)
@@ -58,11 +58,11 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 		}
 		return cmp.Or(err, reported(tally.Refused()))
 	})
-	selection.bind(a, steer.Flags())
+	selection.bind(a, action.Flags())
 	selection.flags.StringVar(&selection.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	selection.flags.BoolVar(&selection.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
 	selection.flags.BoolVar(&selection.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
-	return steer
+	return action
 }
 
 func uidArgs(_ *cobra.Command, args []string) error {
@@ -210,7 +210,7 @@ func (a *app) printLog(log *operate.Log) error {
 	}
 	switch {
 	case log.LogURL != "":
-		fmt.Fprintln(a.stdout, "The log stands at "+plain(log.LogURL))
+		fmt.Fprintln(a.stdout, "The log is at "+plain(log.LogURL))
 	case log.Text == "" && log.LogBytes > 0:
 		fmt.Fprintln(a.stdout, "The log is not kept any more.")
 	case log.Text == "":
@@ -236,12 +236,12 @@ func (a *app) printAttempts(past []model.Attempt) error {
 
 func explainCommand(a *app) *cobra.Command {
 	var trace bool
-	command := a.onStored("explain UID", "Tell why a model refreshes when it does, and what happens next", oneUID,
+	command := a.onStored("explain UID", "Explain why a model refreshes when it does, and what happens next", oneUID,
 		func(ctx context.Context, o operate.Operator, uids []string) error {
 			return result(a, a.printExplanation)(operate.Explain(ctx, o.Queue, uids[0], trace))
 		})
-	command.Flags().BoolVar(&trace, "trace", false, "tell the rule, the policy and the last attempts, with the numbers that decided")
-	command.Long = `Tell in sentences what a model is, its last success, what stops it, and what happens next and why; then what follows if the next attempt succeeds,
+	command.Flags().BoolVar(&trace, "trace", false, "add the rule, the policy and the last attempts, with the numbers that decided")
+	command.Long = `Explain in sentences the state of a model, its last success, what stops it, and what happens next and why; then what follows if the next attempt succeeds,
 fails or is never answered. --trace adds how its last attempts ended.`
 	return command
 }

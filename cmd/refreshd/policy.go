@@ -16,7 +16,7 @@ import (
 )
 
 const policySourceText = `A policy is read from a file, from standard input (-), or by the name of a stored one where no file is called so. It may be
-written in YAML, in JSON or in English. Of one in English, or with a rule in English, put and check tell how it was read: in canonical sentences, with
+written in YAML, in JSON or in English. Of one in English, or with a rule in English, put and check show how it was read: in canonical sentences, with
 the next three times of its rule.`
 
 func aboutPolicies(use, short string, count int, do func(ctx context.Context, from []string) error) *cobra.Command {

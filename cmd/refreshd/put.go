@@ -35,7 +35,7 @@ hold as it is written (0x1F, +5, .5) is refused, and so is a field that stands t
 
 What model get -o json and model ls -o json show is saved again too, edited or not: of its fields only those of the
 definition count. A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
-nothing. At the end it says how many models it has saved; with --verbose it names each. Of rules in English it tells
+nothing. At the end it says how many models it has saved; with --verbose it names each. Of rules in English it shows
 once how each was read: in a canonical sentence, with its next three times.
 
 The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`
@@ -117,8 +117,8 @@ func lsCommand(a *app) *cobra.Command {
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(model.SelectStatuses, ", "))
 	command.Flags().StringVar(&r.Prefix, "prefix", "", "only models whose uid begins with `TEXT`, as -l uid=TEXT*")
-	command.Flags().IntVar(&r.Limit, "limit", 0, "at most `N` models (default all); what to say for the next page is told on stderr")
-	command.Flags().StringVar(&r.After, "after", "", "the page behind the one that has told this `CURSOR`")
+	command.Flags().IntVar(&r.Limit, "limit", 0, "at most `N` models (default all); stderr has the cursor of the next page")
+	command.Flags().StringVar(&r.After, "after", "", "the page behind the one with this `CURSOR`")
 	command.Flags().StringVar(&r.Sort, "sort", "", "`ORDER`: due, those that wait by their next start, or failing, those that fail by since when (default none)")
 	return command
 }

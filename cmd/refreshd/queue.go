@@ -36,7 +36,7 @@ the work of one queue, and the name of the queue needs no braces. On one Redis p
 All commands and daemons find the parts by the name of the queue. To look at one part alone: --queue '{bigtables:3}'.`, store.MaxParts),
 		RunE: func(command *cobra.Command, _ []string) error {
 			err := a.withClients(func(clients *redis.Clients) error {
-				return operate.CreateQueue(command.Context(), clients, a.storeConfig(), parts)
+				return operate.CreateQueue(command.Context(), clients, a.configOf(a.store.Queue), parts)
 			})
 			if err != nil {
 				return err
@@ -135,12 +135,6 @@ func (a *app) requireOneQueue() error {
 		return usagef("--queue: expected one queue, as only daemons and up serve several, found %s", &a.queues)
 	}
 	return nil
-}
-
-func (a *app) configOf(queue string) store.Config {
-	config := a.storeConfig()
-	config.Queue = queue
-	return config
 }
 
 // eachQueue calls do with each queue as soon as Redis answers, side by side, until ctx ends or do fails. It retries a queue that cannot be opened,

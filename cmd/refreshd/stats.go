@@ -95,14 +95,14 @@ func processText(members []operate.Process, parts int) string {
 
 func freshnessCommand(a *app) *cobra.Command {
 	var r operate.FreshnessRequest
-	command := a.onStored("freshness", "Tell how many models are as fresh as their policies promise, and which are stale for longest", cobra.NoArgs,
+	command := a.onStored("freshness", "Show how many models are as fresh as their policies promise, and which are stale for longest", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return result(a, a.printFreshness)(o.Freshness(ctx, r))
 		}, r.Validate)
-	command.Long = `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
+	command.Long = `Show how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
 Indexes answer that at once; --selector and --histogram look at each model that they concern.
 
---at tells how it was, as dispatchers have noted it: once in each minute of the last hour, each hour of the last 8 days, and each day of
+--at shows how it was, as dispatchers have noted it: once in each minute of the last hour, each hour of the last 8 days, and each day of
 the last 90.`
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.At, "at", "", "how it was at `TIME` (RFC 3339), as it was noted last before")

@@ -36,7 +36,7 @@ func (a *app) judge(use, short string, verdict model.CommandType) *cobra.Command
 			}
 			uids = redis.Map(held, func(one operate.Suspect) string { return one.UID })
 		}
-		tally, err := o.Steer(ctx, model.Command{Type: verdict}, uids, a.printOutcomes(true))
+		tally, err := o.ExecuteEach(ctx, model.Command{Type: verdict}, uids, a.printOutcomes(true))
 		return cmp.Or(err, reported(tally.Refused()))
 	})
 	selection.bind(a, judge.Flags())

@@ -189,9 +189,9 @@ func (d *daemons) run(ctx context.Context) error {
 		return ended
 	}
 	after, grace := context.WithoutCancel(ctx), d.flags.loop.grace
-	telling, stopTelling := context.WithCancel(after)
-	defer stopTelling()
-	told := begin(telling, "notifier", d.notifier, grace)
+	notifying, stopNotifying := context.WithCancel(after)
+	defer stopNotifying()
+	notified := begin(notifying, "notifier", d.notifier, grace)
 	polling, stopPolling := context.WithCancel(after)
 	defer stopPolling()
 	polled := begin(polling, "poller", d.pollers, grace)
@@ -204,8 +204,8 @@ func (d *daemons) run(ctx context.Context) error {
 	err = errors.Join(err, <-worked)
 	stopPolling()
 	err = errors.Join(err, <-polled, <-served, d.drain(ctx))
-	stopTelling()
-	return errors.Join(err, <-told)
+	stopNotifying()
+	return errors.Join(err, <-notified)
 }
 
 // drainTime bounds the last messages that up applies at its end, also those of other workers.

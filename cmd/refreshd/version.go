@@ -33,7 +33,7 @@ func versionCommand(a *app) *cobra.Command {
 			v := readVersion()
 			return a.print(v, [][2]any{
 				{"refreshd", v.Version}, {"go", v.Go},
-				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not tell")},
+				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not say")},
 				{"changed", mark(v.Changed, "since the commit")}, {"zones", v.Zones.String()},
 			})
 		},

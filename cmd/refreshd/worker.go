@@ -55,15 +55,13 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.pool.StatusEvery), "status-every", "shortest time between two statuses of one attempt (default 250ms)")
 	flags.Var((*duration)(&f.pool.SignsEvery), "signs-every", "announce signs of life for silent_after, and give one at most so often: with --exec for output, with --fetch for what comes (default none)")
 	flags.Var(count[int]{&f.pool.PushBatch, "1 to 10000"}, "push-batch", "messages to push at once (default 500)")
-	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
+	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop (default 5s)")
 	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 3s)")
 	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 1s)")
 }
 
 // workerGrace converts --grace: in the config of a worker 0 is the default.
-func (f *loopFlags) workerGrace() time.Duration {
-	return cmp.Or(f.grace, -1)
-}
+func (f *loopFlags) workerGrace() time.Duration { return cmp.Or(f.grace, -1) }
 
 func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFlags, args []string) (prepared, error) {
 	handlers := make(map[string]worker.Handler, len(a.queues.names))

@@ -51,8 +51,8 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	parts := map[model.Role][]model.Missing{}
 	err = queue.Each(func(part *store.Store) error {
 		liveness, err := part.Report().Liveness(ctx)
-		for _, gone := range liveness.Dead() {
-			parts[gone.Role] = append(parts[gone.Role], gone)
+		for _, missing := range liveness.Dead() {
+			parts[missing.Role] = append(parts[missing.Role], missing)
 		}
 		doubts, failed := store.ZoneDoubts(ctx, part.Report(), zonedata.Here())
 		q.Zones = append(q.Zones, doubts...)
@@ -61,8 +61,8 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	slices.Sort(q.Zones)
 	q.Zones = slices.Compact(q.Zones)
 	for _, role := range model.Roles {
-		if gone := parts[role]; gone != nil {
-			q.Missing = append(q.Missing, Missing{gone[0], len(gone)})
+		if missing := parts[role]; missing != nil {
+			q.Missing = append(q.Missing, Missing{missing[0], len(missing)})
 		}
 	}
 	return q, err
@@ -92,18 +92,18 @@ const (
 // Findings lists what is stopped or wrong, the most important first. It changes only if something happens.
 func (q *Queue) Findings() []Finding {
 	found := []Finding{} // null never
-	for _, gone := range q.Missing {
-		text, do := fmt.Sprintf("No %s is running", gone.Role), "Start one: until then no attempt starts."
-		switch gone.Role {
+	for _, missing := range q.Missing {
+		text, do := fmt.Sprintf("No %s is running", missing.Role), "Start one: until then no attempt starts."
+		switch missing.Role {
 		case model.RolePoller:
 			do = "Start one: until then no result counts."
 		case model.RoleWorker:
 			text, do = "Attempts wait, and no worker takes any", "Start a worker: until then nothing is refreshed."
 		}
-		if gone.Parts < q.Parts {
-			text += fmt.Sprintf(", in %d of %d parts", gone.Parts, q.Parts)
+		if missing.Parts < q.Parts {
+			text += fmt.Sprintf(", in %d of %d parts", missing.Parts, q.Parts)
 		}
-		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Do: do, Command: "refreshd doctor"})
+		found = append(found, Finding{Code: string(missing.Role) + "-missing", Text: text + ".", Do: do, Command: "refreshd doctor"})
 	}
 	for _, doubt := range q.Zones {
 		found = append(found, Finding{Code: "zone-data", Text: "There are " + doubt + ".", Do: "Run the same release everywhere.", Command: "refreshd doctor"})

@@ -157,8 +157,8 @@ func (d *Directory) take(doc Document) (name string, take func(), err error) {
 	if _, is := fields["uid"]; is {
 		kind = kindModel
 	}
-	if told := fields["kind"]; told != nil && told != kind {
-		return "", nil, document.Refuse("kind", kind+", as the other fields say", document.Found(told))
+	if named := fields["kind"]; named != nil && named != kind {
+		return "", nil, document.Refuse("kind", kind+", as the other fields say", document.Found(named))
 	}
 	delete(fields, "kind")
 	if kind == kindModel {

@@ -47,11 +47,11 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 		level, message = zerolog.InfoLevel, "recovered"
 	}
 	if level != zerolog.DebugLevel {
-		kind, told := message, false
+		kind, sampled := message, false
 		if decision.Ended != nil {
 			kind += decision.Ended.ErrorType + decision.Ended.Reason
 		}
-		if count, told = b.sample(kind, now); !told {
+		if count, sampled = b.sample(kind, now); !sampled {
 			level = zerolog.DebugLevel
 		}
 	}
@@ -68,8 +68,8 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 
 // Fault begins a line about something that many models or rounds may meet, sampled by a text; nil, which is never written: it was logged lately.
 func (b *Logbook) Fault(level zerolog.Level, text string, now time.Time) *zerolog.Event {
-	count, tell := b.faults.Sample(text, now)
-	if !tell {
+	count, sampled := b.faults.Sample(text, now)
+	if !sampled {
 		return nil
 	}
 	return b.log.WithLevel(level).Int("like_this", count)
@@ -93,7 +93,7 @@ func (b *Logbook) IgnoreWrongType(err error, now time.Time) error {
 }
 
 // sample counts a line, anew each minute, so that rare events are always logged.
-func (b *Logbook) sample(kind string, now time.Time) (count int, tell bool) {
+func (b *Logbook) sample(kind string, now time.Time) (count int, sampled bool) {
 	if !backoff.Recent(b.since, now, time.Minute) {
 		b.like, b.since = backoff.Sampler{}, now
 	}
@@ -110,8 +110,8 @@ type Rejection struct {
 // Rejected logs a message that was kept in <queue>:rejected at now.
 func (b *Logbook) Rejected(r Rejection, now time.Time) {
 	kind, _, _ := strings.Cut(r.Reason, ", found ") // the found text differs from message to message
-	count, tell := b.sample(r.Counter+kind, now)
-	if !tell {
+	count, sampled := b.sample(r.Counter+kind, now)
+	if !sampled {
 		return
 	}
 	line, source, follows := fields{b.log.Warn()}, "output", "; its attempt goes on"

@@ -188,7 +188,7 @@ type Attempt struct {
 func NewAttempts(past []model.Attempt) []Attempt {
 	return redis.Map(past, func(one model.Attempt) Attempt {
 		a := Attempt{Attempt: one, Times: max(1, one.Times), DurationMS: one.Duration.Milliseconds()}
-		if wait, work, told := one.Lengths(); told {
+		if wait, work, known := one.Lengths(); known {
 			a.WaitMS, a.WorkMS = new(wait.Milliseconds()), new(work.Milliseconds())
 		}
 		if one.Overlap != "" {
@@ -217,12 +217,12 @@ func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (L
 	case number < 1 || number > len(past):
 		return Log{}, refuse("log", fmt.Sprintf("1 to %d, for the attempts that the history of %s has", len(past), uid), fmt.Sprint(number))
 	}
-	told := Log{Attempt: NewAttempts(past[number-1 : number])[0]}
-	log, err := report.Of(part).Log(ctx, told.AttemptUID)
+	found := Log{Attempt: NewAttempts(past[number-1 : number])[0]}
+	log, err := report.Of(part).Log(ctx, found.AttemptUID)
 	if log != nil {
-		told.Text = log.Text
+		found.Text = log.Text
 	}
-	return told, err
+	return found, err
 }
 
 // Explanation is a model explained.
@@ -265,15 +265,15 @@ func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (E
 		return &b
 	}
 	r, f := e.Record, &e.Forecast
-	told := Explanation{
+	found := Explanation{
 		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: e.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.WaitsFor,
 		Summary: e.Summarize(), Story: e.Story(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
 		Heading: e.Heading(), Follows: e.Next(),
 	}
 	if trace {
-		told.Trace = e.Trace()
+		found.Trace = e.Trace()
 	}
-	return told, nil
+	return found, nil
 }
 
 // maxNames bounds completions: more than a screen has.

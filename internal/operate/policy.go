@@ -47,7 +47,7 @@ func CheckPolicy(s definitions.Source, now time.Time) PolicyResult {
 
 // PutPolicies stores the policies of a file, or a stored one, and calls each with the results. With plan it only returns their effects. A name that
 // is not empty renames the only one.
-func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, tell func(PolicyResult) error) error {
+func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, each func(PolicyResult) error) error {
 	sources, err := in.named(ctx, from, name)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, 
 		for _, source := range sources {
 			result, err := o.putPolicy(ctx, source, plan, 0, o.Queue.Fleet().PutPolicy)
 			if err == nil {
-				err = tell(result)
+				err = each(result)
 			}
 			if err != nil {
 				return err
@@ -212,9 +212,9 @@ type Impact struct {
 const maxFirstStarts = 3
 
 // Sentences describes it, with times as clock writes them.
-func (i *Impact) Sentences(clock func(time.Time) string) (told []string) {
+func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
 	if i.looked > 0 {
-		told = []string{fmt.Sprintf("Only the first %d models of the queue were looked at.", i.looked)}
+		sentences = []string{fmt.Sprintf("Only the first %d models of the queue were looked at.", i.looked)}
 	}
 	anew := "None is planned anew."
 	if i.Replanned > 0 {
@@ -224,7 +224,7 @@ func (i *Impact) Sentences(clock func(time.Time) string) (told []string) {
 		})
 		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %d, first at %s", i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
 	}
-	return append(told, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),
+	return append(sentences, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),
 		fmt.Sprintf("Due at once: %d. Running: %d. Disabled: %d.", i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
 }
 

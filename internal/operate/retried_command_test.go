@@ -37,7 +37,7 @@ func save(ctx context.Context, t *testing.T, o Operator) (map[string]int, error)
 
 // steer carries out the same for some models, and lists what became of each.
 func steer(ctx context.Context, o Operator, same model.Command, uids ...string) (results []string, err error) {
-	_, err = o.Steer(ctx, same, uids, func(outcomes []Outcome) error {
+	_, err = o.ExecuteEach(ctx, same, uids, func(outcomes []Outcome) error {
 		for _, one := range outcomes {
 			results = append(results, one.Result+" "+one.UID)
 		}

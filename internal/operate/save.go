@@ -104,8 +104,8 @@ func (v *reviewer) readAs(r *Request) *schedule.Understood {
 	return &read
 }
 
-// Steer does the same to each model, and reports the outcomes of each batch.
-func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, tell func([]Outcome) error) (Tally, error) {
+// ExecuteEach does the same to each model, and reports the outcomes of each batch.
+func (o Operator) ExecuteEach(ctx context.Context, same model.Command, uids []string, each func([]Outcome) error) (Tally, error) {
 	v := newReviewer()
 	same.By = o.By
 	for chunk := range slices.Chunk(uids, BatchSize) {
@@ -115,7 +115,7 @@ func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, 
 		})
 		err := redis.Wrap(Execute(ctx, o.Queue, batch), fmt.Sprintf("after %d models; go on from %s", v.Commands, chunk[0]))
 		if err == nil {
-			err = tell(v.review(batch))
+			err = each(v.review(batch))
 		}
 		if err != nil {
 			return v.Tally, err
@@ -153,13 +153,13 @@ const (
 )
 
 // Save saves models, some batches at a time, and reports the outcomes of each batch in order.
-func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, tell func([]Outcome) error) (Tally, error) {
+func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, each func([]Outcome) error) (Tally, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	v := newReviewer()
 	s := &saving{ctx: ctx, operator: o, counts: map[*store.Store]int{}, flights: make(chan *flight, inFlight-1)}
-	told := make(chan error, 1)
-	go func() { told <- s.tell(stop, v, tell) }()
+	reported := make(chan error, 1)
+	go func() { reported <- s.reportBatches(stop, v, each) }()
 	err := read(func(m definitions.Model) error {
 		r := &Request{
 			Command:  model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: o.By},
@@ -175,7 +175,7 @@ func (o Operator) Save(ctx context.Context, read func(take func(definitions.Mode
 		s.send()
 	}
 	close(s.flights)
-	failed := <-told
+	failed := <-reported
 	return v.Tally, cmp.Or(failed, err)
 }
 
@@ -224,8 +224,8 @@ func (s *saving) send() {
 	s.batch, s.last = nil, append(s.last, f)[max(0, len(s.last)+1-2*inFlight):]
 }
 
-// report reports each batch when it has ended. The first failure stops the others.
-func (s *saving) tell(stop func(), v *reviewer, tell func([]Outcome) error) (failed error) {
+// reportBatches reports each batch when it has ended. The first failure stops the others.
+func (s *saving) reportBatches(stop func(), v *reviewer, each func([]Outcome) error) (failed error) {
 	for f := range s.flights {
 		<-f.ended
 		switch {
@@ -233,7 +233,7 @@ func (s *saving) tell(stop func(), v *reviewer, tell func([]Outcome) error) (fai
 		case f.err != nil:
 			failed = fmt.Errorf("after %d documents: %w", v.Commands, f.err)
 		default:
-			failed = tell(v.review(f.batch))
+			failed = each(v.review(f.batch))
 		}
 		if failed != nil {
 			stop()

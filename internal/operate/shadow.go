@@ -119,7 +119,7 @@ func (in Inputs) Shadow(
 	ctx context.Context, r ShadowRequest, now time.Time, from string, wrap func(io.Reader) io.Reader, each func(shadow.Difference, *time.Location), refused func(string),
 ) (Shadow, error) {
 	if each != nil {
-		r.options.Tell = func(d shadow.Difference) { each(d, r.log.Zone) }
+		r.options.Found = func(d shadow.Difference) { each(d, r.log.Zone) }
 	}
 	comparison, err := shadow.New(r.options), error(nil)
 	if r.Models != "" {
@@ -183,4 +183,4 @@ func define(comparison *shadow.Comparison, from string, now time.Time, refused f
 }
 
 // ErrRefused ends a command that has already reported its refusals.
-var ErrRefused = errors.New("failed, as told above")
+var ErrRefused = errors.New("failed, as reported above")

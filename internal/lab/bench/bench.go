@@ -108,7 +108,7 @@ func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
 	if err != nil {
 		return err
 	}
-	if bytes, told := used(before, filled, "used_memory"); told {
+	if bytes, known := used(before, filled, "used_memory"); known {
 		journal, _ := b.Redis.MemoryUsage(ctx, b.Store.Keys.Journal, 0).Result() // none is 0
 		report.BytesPerModel = new((bytes - float64(journal)) / float64(plan.Models))
 	}
@@ -126,7 +126,7 @@ func (b *Bench) passes(ctx context.Context, plan Plan, report *Report) error {
 		total.Cycles += pass.Cycles
 		total.Took += pass.Took
 		total.Redis += pass.Redis
-		total.RedisTold = pass.RedisTold
+		total.RedisKnown = pass.RedisKnown
 		total.Daemons += pass.Daemons
 		if b.Now().Sub(began) >= plan.Duration {
 			break
@@ -139,7 +139,7 @@ func (b *Bench) passes(ctx context.Context, plan Plan, report *Report) error {
 	cycles := float64(total.Cycles)
 	report.CyclesPerSecond = cycles / total.Took.Seconds()
 	report.DaemonCPU = float64(total.Daemons.Microseconds()) / cycles
-	if total.RedisTold {
+	if total.RedisKnown {
 		report.RedisCPU = new(float64(total.Redis.Microseconds()) / cycles)
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// lookEvery is how often statuses are read, and how often the next model is saved, so that the user can follow.
-const lookEvery = 250 * time.Millisecond
+// statusEvery is how often statuses are read, and how often the next model is saved, so that the user can follow.
+const statusEvery = 250 * time.Millisecond
 
 // progress follows the queue, prints what happens, ticks behaviours off, and lets outside react. Only the goroutine of watch uses its fields.
 type progress struct {
@@ -79,7 +79,7 @@ func follow(ctx context.Context, queue *store.Store, news chan<- tail) {
 }
 
 func (p *progress) watch(ctx context.Context, news <-chan tail) error {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(statusEvery)
 	defer ticker.Stop()
 	for {
 		var err error
@@ -96,7 +96,7 @@ func (p *progress) watch(ctx context.Context, news <-chan tail) error {
 		case <-p.outside.workers.stopped:
 			err = p.outside.workersStopped(ctx)
 		case <-ticker.C:
-			err = errors.Join(p.outside.saveNext(ctx), p.look(ctx))
+			err = errors.Join(p.outside.saveNext(ctx), p.readStatuses(ctx))
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -129,8 +129,8 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 		}
 		if len(p.notices) > 0 {
 			n := p.notices[0]
-			tells := e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
-			if tells && e.UID == n.UID && e.At.Equal(n.At) { // it was written with the transition
+			written := e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
+			if written && e.UID == n.UID && e.At.Equal(n.At) { // it was written with the transition
 				p.check.notice(n)
 				p.out.line(noticeLine(n))
 				p.notices = p.notices[1:]
@@ -143,7 +143,7 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 	return nil
 }
 
-func (p *progress) look(ctx context.Context) error {
+func (p *progress) readStatuses(ctx context.Context) error {
 	stats, err := report.Of(p.store).Stats(ctx)
 	if err != nil {
 		return err

@@ -34,21 +34,21 @@ const (
 	Skipped   Kind = "skipped"   // a missed refresh was left out
 )
 
-type look struct {
+type style struct {
 	icon  string // two columns wide on a terminal
 	bar   string // class of the bar of an attempt that ended so
 	words string // class of the words about it
 }
 
-var looks = map[Kind]look{
+var styles = map[Kind]style{
 	Success: {"✅", "success", "good"}, Failure: {"❌", "failure", "bad"}, Timeout: {"⏰", "timeout", "bad"},
 	Start: {icon: "🚀"}, Retry: {icon: "🔄"}, Exhausted: {icon: "💥"}, Disabled: {icon: "💥"}, Finished: {icon: "🏁"}, Skipped: {icon: "⏩"},
 	Postponed: {icon: "⏳"}, Interrupted: {icon: "✋"}, Withdrawn: {icon: "⏪"}, QueueTimeout: {icon: "⌛"}, Superseded: {icon: "🔁"},
 	"": {bar: "running"}, // an attempt that has not ended
 }
 
-func (k Kind) look() look {
-	l := looks[k]
+func (k Kind) style() style {
+	l := styles[k]
 	l.icon, l.bar, l.words = cmp.Or(l.icon, "🔹"), cmp.Or(l.bar, "other"), cmp.Or(l.words, "note")
 	return l
 }

@@ -123,7 +123,7 @@ func (s *stairs) note(class string, before, after, y px, text string) {
 }
 
 func wordsOf(a *attempt) (class, text string) {
-	class = a.end.Kind.look().words
+	class = a.end.Kind.style().words
 	switch {
 	case a.running():
 		return class, "running"

@@ -46,7 +46,7 @@ func (r *run) writeTable(text *strings.Builder) {
 		if !event.RefreshAt.IsZero() {
 			next = words.At(event.RefreshAt, at, r.Location)
 		}
-		kind := event.Kind.look().icon + " " + string(event.Kind)
+		kind := event.Kind.style().icon + " " + string(event.Kind)
 		rows = append(rows, []string{day, at.Format(time.TimeOnly), since, kind, no, next, event.Why, event.Reason})
 		before = at
 	}

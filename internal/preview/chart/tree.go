@@ -72,7 +72,7 @@ func (t Tree) SVG(w io.Writer) error {
 }
 
 func (p *picture) branch(b Branch, ax axis, root, y px) {
-	ends, look := ax.x(b.At), b.Kind.look()
+	ends, style := ax.x(b.At), b.Kind.style()
 	p.path("wait", "M%s %sV%sH%s", root, treeTop, y, ends)
 	next, follows := ends, strings.SplitN(strings.TrimSuffix(b.Follows, "."), ". ", 2)[0]
 	if !b.Next.IsZero() {
@@ -81,11 +81,11 @@ func (p *picture) branch(b Branch, ax axis, root, y px) {
 		p.marker("running", next, y)
 	}
 	p.label("note", next+8, y+18, follows)
-	p.marker(look.bar, ends, y)
+	p.marker(style.bar, ends, y)
 	if b.Disabled {
 		p.cross(ends+2*treeMarker+4, y)
 	}
-	p.label(look.words, ends+8, y-8, b.Ends)
+	p.label(style.words, ends+8, y-8, b.Ends)
 }
 
 func (c *canvas) marker(class string, x, y px) {

@@ -107,58 +107,58 @@ func (s *Explanation) turn() string {
 }
 
 // Stops lists what keeps the model from starting, or may, and what else affects it.
-func (s *Explanation) Stops() (told []string) {
+func (s *Explanation) Stops() (lines []string) {
 	blocker, _ := s.blocked()
 	for i := range s.admission.Limits {
 		if s.m.Waiting() || s.m.Running() {
-			told = append(told, s.limit(&s.admission.Limits[i]))
+			lines = append(lines, s.limit(&s.admission.Limits[i]))
 		}
 	}
 	switch c := s.admission.Circuit; {
 	case c == nil || !c.Open() || !s.m.Waiting() && !s.m.Running():
 	case c.Probe == s.m.UID:
-		told = append(told, "It tests the circuit of "+c.Key+".", "If it succeeds, the others start too.")
+		lines = append(lines, "It tests the circuit of "+c.Key+".", "If it succeeds, the others start too.")
 	case blocker == "":
-		told = append(told, "The circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
+		lines = append(lines, "The circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
 	default:
-		told = append(told, OpenedText(c, s.clock))
+		lines = append(lines, OpenedText(c, s.clock))
 	}
 	if s.m.QueueCircuit.Open && !s.m.Disabled {
-		told = append(told, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
+		lines = append(lines, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
 	}
 	if at := s.m.RefreshAt; s.m.Phase > 0 && s.m.Waiting() && s.m.Trigger == model.TriggerPlanned && s.isPlanned(at) {
 		from, _, _ := s.m.Spread().Occurrence(at)
-		told = append(told, "Levelling moved its refresh from "+s.clock(from)+" to "+s.clock(at)+".")
+		lines = append(lines, "Levelling moved its refresh from "+s.clock(from)+" to "+s.clock(at)+".")
 	}
-	told = append(told, s.doubts()...)
+	lines = append(lines, s.doubts()...)
 	if others := s.alike.Models - 1; others > 0 {
-		told = append(told, words.Count(int(others), "other model fails", "other models fail")+" alike.", hint.Text(hint.ShowFailures, s.ui, s.m.FingerprintID))
+		lines = append(lines, words.Count(int(others), "other model fails", "other models fail")+" alike.", hint.Text(hint.ShowFailures, s.ui, s.m.FingerprintID))
 	}
 	if s.m.Fault != "" {
-		told = append(told, words.Sentence("Its definition has a fault: "+s.m.Fault))
+		lines = append(lines, words.Sentence("Its definition has a fault: "+s.m.Fault))
 	}
 	if s.Rejection != nil {
-		told = append(told, words.Sentence(s.Rejection.Text(s.clock)))
+		lines = append(lines, words.Sentence(s.Rejection.Text(s.clock)))
 	}
-	return told
+	return lines
 }
 
 // doubts lists why the last success is doubted, guard by guard.
-func (s *Explanation) doubts() (told []string) {
+func (s *Explanation) doubts() (lines []string) {
 	if len(s.Attempts) == 0 || s.Attempts[0].Suspect == "" || s.Attempts[0].Accepted {
 		return nil
 	}
 	last := &s.Attempts[0]
 	switch {
 	case last.Outcome == model.EventSuccess:
-		told = append(told, "It counts, but is doubted.")
+		lines = append(lines, "It counts, but is doubted.")
 	case !s.m.Held():
 		return nil // it has failed, or something else was wanted meanwhile
 	}
 	for reason := range strings.SplitSeq(last.Suspect, "; ") {
-		told = append(told, words.Sentence(reason))
+		lines = append(lines, words.Sentence(reason))
 	}
-	return told
+	return lines
 }
 
 // StopText describes a blocker, without times if when is nil.

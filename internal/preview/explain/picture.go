@@ -58,20 +58,20 @@ func (s *Explanation) Tree() chart.Tree {
 }
 
 // Next describes the branches of Tree; nil: there are none.
-func (s *Explanation) Next() (told []string) {
+func (s *Explanation) Next() (lines []string) {
 	for _, b := range s.Tree().Branches {
-		told = append(told, "If "+b.Ends+": "+b.Follows)
+		lines = append(lines, "If "+b.Ends+": "+b.Follows)
 	}
 	switch {
-	case told == nil:
+	case lines == nil:
 		return nil
 	case s.WaitsFor != "":
-		told = append(told, "These times are for a start once due, and an answer at once.")
+		lines = append(lines, "These times are for a start once due, and an answer at once.")
 	case !s.Forecast.StartAt.IsZero():
-		told = append(told, "These times are for an answer at once.")
+		lines = append(lines, "These times are for an answer at once.")
 	}
 	if s.Forecast.Jitter > 0 {
-		told = append(told, fmt.Sprintf("Jitter may move a retry by %g%%.", 100*s.Forecast.Jitter))
+		lines = append(lines, fmt.Sprintf("Jitter may move a retry by %g%%.", 100*s.Forecast.Jitter))
 	}
-	return told
+	return lines
 }

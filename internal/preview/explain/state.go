@@ -114,20 +114,20 @@ func (s View) work(since func(time.Time) string) string {
 	if text += since(began); m.AttemptNo > 1 {
 		text += " (retry " + retryOf(m, m.AttemptNo-1) + ")"
 	}
-	told := join(text+".", quote("The worker says", m.UserFriendlyStatus))
+	sentences := join(text+".", quote("The worker says", m.UserFriendlyStatus))
 	if m.Progress > 0 {
-		told = join(told, fmt.Sprintf("%d%% are done.", m.Progress))
+		sentences = join(sentences, fmt.Sprintf("%d%% are done.", m.Progress))
 	}
 	if m.Listens() {
-		told = join(told, "Last heard "+words.Distance(m.HeardAt, s.Now)+".")
+		sentences = join(sentences, "Last heard "+words.Distance(m.HeardAt, s.Now)+".")
 	}
 	switch {
 	case m.Outdated:
-		told = join(told, "Its payload has changed: this attempt does not count.")
+		sentences = join(sentences, "Its payload has changed: this attempt does not count.")
 	case m.Again:
-		told = join(told, "It was saved meanwhile.")
+		sentences = join(sentences, "It was saved meanwhile.")
 	}
-	return told
+	return sentences
 }
 
 // failed says how often a model has failed since its last success, since when, and why last.

@@ -74,15 +74,13 @@ func (l *Leveller) Add(m *model.Model, movable bool, host string) {
 	} else if g != nil {
 		g.rest = append(g.rest, idOf(m, host))
 	}
-	spread := m.Spread()
-	l.memory.of(m).each(l.now, func(at, next time.Time, found bool) bool {
+	l.memory.planned(m, l.now, func(at, shifted time.Time) bool {
 		if !at.Before(l.to) {
 			return false
 		}
 		if !at.After(l.now) {
 			return true
 		}
-		shifted := spread.Shifted(at, next, found)
 		l.Before.addAnyway(shifted, 1)
 		if g == nil {
 			l.fixed.addAnyway(shifted, 1)

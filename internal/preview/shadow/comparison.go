@@ -21,8 +21,8 @@ type Options struct {
 	Within time.Duration
 	// From and To bound the comparison. Zero: from the first run to the last.
 	From, To time.Time
-	// Tell is called for each difference; nil: not at all.
-	Tell func(Difference)
+	// Found is called for each difference; nil: not at all.
+	Found func(Difference)
 }
 
 // Source makes a model as it is when it is saved at an instant.
@@ -66,7 +66,7 @@ func (c *Comparison) Take(run Run) error {
 		return nil
 	case t == nil:
 		c.runs++
-		c.tell(Difference{Kind: Unknown, Line: run.Line, UID: run.UID, Old: run.At}, nil)
+		c.add(Difference{Kind: Unknown, Line: run.Line, UID: run.UID, Old: run.At}, nil)
 		return nil
 	case run.At.Before(t.last.At):
 		c.Refuse(&simulate.LineError{Line: run.Line, Err: errOrder})
@@ -87,7 +87,7 @@ var errOrder = document.Refuse("", "the runs of a model in the order of time", "
 
 // Refuse notes a line that is no run.
 func (c *Comparison) Refuse(err *simulate.LineError) {
-	c.tell(Difference{Kind: Unreadable, Line: err.Line, Why: err.Err.Error()}, nil)
+	c.add(Difference{Kind: Unreadable, Line: err.Line, Why: err.Err.Error()}, nil)
 }
 
 // End compares the rest, and returns the report.
@@ -122,7 +122,7 @@ func (c *Comparison) End() (*Report, error) {
 	return report, nil
 }
 
-func (c *Comparison) tell(d Difference, t *track) {
+func (c *Comparison) add(d Difference, t *track) {
 	sum := c.sums[d.Kind]
 	if sum == nil {
 		sum = &KindTotals{Kind: d.Kind, Most: d}
@@ -136,8 +136,8 @@ func (c *Comparison) tell(d Difference, t *track) {
 			sum.Models++
 		}
 	}
-	if c.options.Tell != nil {
-		c.options.Tell(d)
+	if c.options.Found != nil {
+		c.options.Found(d)
 	}
 }
 

@@ -1,12 +1,14 @@
 package shadow
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/preview/simulate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 type track struct {
@@ -141,20 +143,20 @@ func (t *track) judge(run Run, following time.Time) {
 			t.sum.Agreed++
 			t.start(run, ours)
 		case !before.IsZero() && (run.At.Before(t.before.EndedAt) || run.At.Sub(before) <= t.within): // its last run was still going on
-			t.tell(Twice, run, time.Time{}, run.At.Sub(before))
+			t.differ(Twice, run, time.Time{}, run.At.Sub(before))
 		case late > 0 && belongsToNext():
 			t.pass()
 			continue
 		case late > 0:
-			t.tell(Earlier, run, ours.Add(run.At.Sub(at)), late)
+			t.differ(Earlier, run, ours.Add(run.At.Sub(at)), late)
 			t.start(run, ours)
 		case t.matches(run, following, ours, retry):
-			t.tell(Later, run, ours.Add(run.At.Sub(at)), -late)
+			t.differ(Later, run, ours.Add(run.At.Sub(at)), -late)
 			t.start(run, ours)
 		case t.model.AttemptNo == 0: // the run stands for none of our starts
-			t.tell(Unplanned, run, ours, 0)
+			t.differ(Unplanned, run, ours, 0)
 		default:
-			t.tell(Retried, run, ours, ours.Sub(run.At))
+			t.differ(Retried, run, ours, ours.Sub(run.At))
 			if run.Outcome == simulate.Success { // the next run is no retry
 				t.model.AttemptNo, t.model.FailingSince, t.model.TryingSince = 0, time.Time{}, time.Time{}
 				t.model.LastSuccessAt = run.At
@@ -164,7 +166,7 @@ func (t *track) judge(run Run, following time.Time) {
 	}
 	switch {
 	case t.model.Disabled: // as if its owner had saved it just then
-		t.tell(GaveUp, run, time.Time{}, 0)
+		t.differ(GaveUp, run, time.Time{}, 0)
 		decision, _ := t.model.Enable(run.At)
 		t.model.State = decision.Next
 		t.start(run, run.At)
@@ -172,7 +174,7 @@ func (t *track) judge(run Run, following time.Time) {
 		t.unjudged++
 		t.start(run, run.At)
 	default:
-		t.tell(Unplanned, run, time.Time{}, 0)
+		t.differ(Unplanned, run, time.Time{}, 0)
 	}
 }
 
@@ -198,7 +200,7 @@ func (t *track) pass() {
 		kind = NotRetried
 		ours = ours.Add(-t.shift)
 	}
-	t.tell(kind, Run{}, ours, 0)
+	t.differ(kind, Run{}, ours, 0)
 	t.plan(t.model.Planned(t.model.RefreshAt))
 }
 
@@ -217,7 +219,7 @@ func (t *track) start(run Run, at time.Time) {
 	}
 	end := at.Add(run.length())
 	if over := end.Sub(m.DeadlineAt); over > 0 {
-		t.tell(TooLong, run, time.Time{}, over)
+		t.differ(TooLong, run, time.Time{}, over)
 	}
 	if run.Outcome == simulate.Failure {
 		m.State = m.Fail(policy.Failure{ErrorType: run.ErrorType, Reason: run.ErrorType}, end).Next
@@ -226,6 +228,46 @@ func (t *track) start(run Run, at time.Time) {
 	m.State = m.Succeed(end, nil).Next
 }
 
-func (t *track) tell(kind Kind, run Run, ours time.Time, by time.Duration) {
-	t.comparison.tell(Difference{Kind: kind, Line: run.Line, UID: t.sum.UID, Old: run.At, Ours: ours, By: by, Why: t.model.Why}, t)
+func (t *track) differ(kind Kind, run Run, ours time.Time, by time.Duration) {
+	t.comparison.add(Difference{Kind: kind, Line: run.Line, UID: t.sum.UID, Old: run.At, Ours: ours, By: by, Why: t.model.Why}, t)
+}
+
+// Proposal is a rule with which a model would differ less: another reading of the text of its own, see schedule.Alternatives.
+type Proposal struct {
+	UID     string `json:"uid"`
+	Rule    string `json:"rrule"`
+	Differs int    `json:"differs"`  // so many times by this rule
+	Differ  int    `json:"differed"` // and by its own
+
+	track *track
+}
+
+// tryOthers also judges the runs by other rules.
+func (t *track) tryOthers() {
+	for _, rule := range schedule.Alternatives(cmp.Or(t.model.Rule, t.model.Policy.Rule)) {
+		options := t.comparison.options
+		options.Found = nil
+		other := newTrack(New(options), t.sum.UID, func(at time.Time) (*model.Model, error) {
+			made, err := t.source(at)
+			if err != nil {
+				return nil, err
+			}
+			changed := *made
+			changed.Rule, changed.Timezone = rule, made.Zone()
+			return &changed, changed.Resolve(changed.Policy, schedule.Parse)
+		})
+		t.others = append(t.others, Proposal{UID: t.sum.UID, Rule: rule, track: other})
+	}
+}
+
+func (t *track) proposals(from, to time.Time) (better []Proposal, err error) {
+	for _, p := range t.others {
+		if err := p.track.end(from, to); err != nil {
+			return nil, err
+		}
+		if p.Differs, p.Differ = p.track.sum.Differences(), t.sum.Differences(); p.Differs < p.Differ {
+			better = append(better, p)
+		}
+	}
+	return better, nil
 }

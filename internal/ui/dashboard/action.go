@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -25,25 +26,27 @@ type outcome struct {
 	next string // the address of the page that shows it; "": the page of the form
 }
 
+const holdReleased = "The hold %s is released: what waits for it starts once."
+
 var actions = []action{
 	{path: "model/run", do: change(model.CommandRun)}, {path: "model/enable", do: change(model.CommandEnable)},
 	{path: "model/disable", do: change(model.CommandDisable)},
 	{path: "model/accept", do: change(model.CommandAccept)}, {path: "model/reject", do: change(model.CommandReject)},
-	{path: "model/hold", do: holdModel}, {path: "model/release", do: releaseHold},
+	{path: "model/hold", do: holdModel}, {path: "model/release", do: named("id", holdReleased, releaseHold)},
 	{path: "models/all", do: beginBulk},
 	{path: "model/save", do: saveModel, page: &modelEditPage},
 	{path: "policy/save", do: savePolicy, page: &policyEditPage}, {path: "policy/rm", do: removePolicy},
 	{path: "failures/run", do: runFailures},
 	{path: "hold/put", do: putHold},
-	{path: "hold/release", do: releaseHold},
+	{path: "hold/release", do: named("id", holdReleased, releaseHold)},
 	{path: "circuit/open", do: openCircuit},
-	{path: "circuit/close", do: closeCircuit},
+	{path: "circuit/close", do: keyed("The circuit %s is closed: its models start again.", operate.Operator.CloseCircuit)},
 	{path: "limit/set", do: setLimit},
-	{path: "limit/rm", do: removeLimit},
-	{path: "limit/open", do: openLimit},
-	{path: "bulk/cancel", do: cancelBulk},
-	{path: "rejected/requeue", do: requeueRejected},
-	{path: "rejected/drop", do: dropRejected},
+	{path: "limit/rm", do: named("key", "The limit of %s is forgotten: what policies say is in force.", operate.Operator.RemoveLimit)},
+	{path: "limit/open", do: keyed("The key %s is open: its models start again.", operate.Operator.OpenLimit)},
+	{path: "bulk/cancel", do: named("id", "The bulk %s is cancelled; what it has done stays done.", cancelBulk)},
+	{path: "rejected/requeue", do: named("id", "The message %s is requeued: look whether it is rejected again.", message(operate.Operator.RequeueRejected))},
+	{path: "rejected/drop", do: named("id", "The message %s is forgotten.", message(operate.Operator.DropRejected))},
 	{path: "worker/quiet", do: order(store.PoolQuiet, "takes nothing new from the next heartbeat on")},
 	{path: "worker/resume", do: order("", "takes attempts again from the next heartbeat on")},
 	{path: "worker/stop", do: order(store.PoolStop, "stops with the next heartbeat")},

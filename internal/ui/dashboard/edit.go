@@ -64,27 +64,27 @@ func (e *edit) heading() (title string, zone *time.Location) {
 
 func (e *editor) show(ctx context.Context, req *request) (any, error) {
 	name, typed, answers := req.get(e.Key), req.query.Has("was"), cmp.Or(req.get("answers"), "succeeds")
-	shown := &edit{editor: e, Name: name, Back: req.Link(e.list), zone: req.zone}
+	page := &edit{editor: e, Name: name, Back: req.Link(e.list), zone: req.zone}
 	if name != "" {
-		shown.Back = req.Link(e.Kind, e.Key, name)
+		page.Back = req.Link(e.Kind, e.Key, name)
 	}
-	shown.Form = playground.ReadForm(func(field string) string { return map[string]string{"answers": answers}[field] })
+	page.Form = playground.ReadForm(func(field string) string { return map[string]string{"answers": answers}[field] })
 	var stored strings.Builder
 	was, err := e.read(ctx, req, name, &stored)
-	if shown.Text, shown.Was = stored.String(), was; err != nil || !typed {
-		return shown, err
+	if page.Text, page.Was = stored.String(), was; err != nil || !typed {
+		return page, err
 	}
-	shown.Text, shown.Changed = req.edited(e.Key).Text, req.get("was") != was
-	if err := e.check(ctx, req, shown); err != nil {
+	page.Text, page.Changed = req.edited(e.Key).Text, req.get("was") != was
+	if err := e.check(ctx, req, page); err != nil {
 		if refusal, is := errors.AsType[operate.Refusal](err); is {
-			shown.Wrong, err = inWords(refusal), nil
+			page.Wrong, err = inWords(refusal), nil
 		}
-		return shown, err
+		return page, err
 	}
-	shown.Checked = true
-	return shown, play(ctx, req, func(in playground.Setting) error {
+	page.Checked = true
+	return page, play(ctx, req, func(in playground.Setting) error {
 		in.Week = true
-		return shown.Play(in)
+		return page.Play(in)
 	})
 }
 

@@ -31,11 +31,11 @@ type modelView struct {
 	*store.Record
 
 	Past  []pastRow
-	shown *time.Location // the zone of the times on the page
+	zone  *time.Location // the zone of the times on the page
 	Holds []model.Hold   // that pick the model and have not ended
 }
 
-func (m *modelView) heading() (title string, zone *time.Location) { return m.UID, m.shown }
+func (m *modelView) heading() (title string, zone *time.Location) { return m.UID, m.zone }
 
 func (m *modelView) Zone() string { return explain.ZoneOf(&m.Model).String() }
 
@@ -69,7 +69,7 @@ func readModel(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := &modelView{Explanation: e, Record: e.Record, shown: req.zoneOf(&e.Record.Model)}
+	view := &modelView{Explanation: e, Record: e.Record, zone: req.zoneOf(&e.Record.Model)}
 	view.Past = redis.Map(e.Attempts, func(a model.Attempt) pastRow { return rowOf(&a) })
 	holds, problem, err := flow.Of(req.queue.Of(e.Record.UID)).Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {

@@ -103,15 +103,15 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 		}
 	}
 	for _, c := range charts {
-		g, told, when := graph{Name: c.name, Legend: c.legend}, make([]string, len(c.metrics)), " now."
+		g, values, when := graph{Name: c.name, Legend: c.legend}, make([]string, len(c.metrics)), " now."
 		for i, m := range c.metrics {
 			value := now.Values[m]
 			if m.Counts() {
 				value, when = total(slots, m), " in the last "+strings.ToLower(p.text)+"."
 			}
-			told[i] = valueText(value, m == report.MetricWait) + " " + c.legend[i].Text
+			values[i] = valueText(value, m == report.MetricWait) + " " + c.legend[i].Text
 		}
-		g.About = strings.Join(told, ", ") + when
+		g.About = strings.Join(values, ", ") + when
 		g.draw(slots, p.step, req.zone, 0, c.metrics...)
 		o.Graphs = append(o.Graphs, g)
 	}

@@ -109,19 +109,19 @@ func (v *planView) draw(f *operate.Forecast, zone *time.Location) {
 }
 
 // peaks describes the busiest slot, and the backlog.
-func peaks(f *operate.Forecast, slots []slot, zone *time.Location) (told []string) {
+func peaks(f *operate.Forecast, slots []slot, zone *time.Location) (lines []string) {
 	peak := slices.MaxFunc(slots, func(a, b slot) int { return int(a.values[report.MetricStarts] - b.values[report.MetricStarts]) })
 	most := numberText(peak.values[report.MetricStarts])
 	switch {
 	case most == "0":
 		return []string{"Nothing starts within 24 hours."}
 	case peak.from.Before(f.From):
-		told = []string{fmt.Sprintf("Most starts now: %s until %s.", most, peak.from.Add(planStep).In(zone).Format("15:04"))}
+		lines = []string{fmt.Sprintf("Most starts now: %s until %s.", most, peak.from.Add(planStep).In(zone).Format("15:04"))}
 	default:
-		told = []string{fmt.Sprintf("Most starts %s: %s in 10 minutes.", words.At(peak.from, f.From, zone), most)}
+		lines = []string{fmt.Sprintf("Most starts %s: %s in 10 minutes.", words.At(peak.from, f.From, zone), most)}
 	}
 	if load := f.Load; load.Backlog != nil && *load.Backlog > 0 {
-		told = append(told, fmt.Sprintf("As fast as workers were lately, %s will wait in line %s.", words.Count(*load.Backlog, "attempt", "attempts"), words.At(load.BacklogAt, f.From, zone)))
+		lines = append(lines, fmt.Sprintf("As fast as workers were lately, %s will wait in line %s.", words.Count(*load.Backlog, "attempt", "attempts"), words.At(load.BacklogAt, f.From, zone)))
 	}
-	return told
+	return lines
 }

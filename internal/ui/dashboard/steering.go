@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
 var steeringPage = page{
@@ -114,21 +113,10 @@ func hold(ctx context.Context, req *request, r operate.HoldRequest) (outcome, er
 	return outcome{text: text}, err
 }
 
-func releaseHold(ctx context.Context, req *request) (outcome, error) {
-	id := req.get("id")
-	_, err := req.operator.Release(ctx, operate.ReleaseRequest{ID: id})
-	return outcome{text: "The hold " + id + " is released: what waits for it starts once."}, err
-}
-
 func openCircuit(ctx context.Context, req *request) (outcome, error) {
 	key := req.get("key")
 	after, err := req.operator.OpenCircuit(ctx, key, req.get("probe"), req.get("reason"))
 	return outcome{text: "The circuit " + key + " is open, for " + document.FormatDuration(after) + " at least.", next: req.Link("steering", "key", key)}, err
-}
-
-func closeCircuit(ctx context.Context, req *request) (outcome, error) {
-	key := req.get("key")
-	return outcome{text: "The circuit " + key + " is closed: its models start again.", next: req.Link("steering", "key", key)}, req.operator.CloseCircuit(ctx, key)
 }
 
 func setLimit(ctx context.Context, req *request) (outcome, error) {
@@ -137,37 +125,50 @@ func setLimit(ctx context.Context, req *request) (outcome, error) {
 	return outcome{text: "The limit of " + key + " is set."}, req.operator.SetLimit(ctx, r)
 }
 
-func removeLimit(ctx context.Context, req *request) (outcome, error) {
-	key := req.get("key")
-	return outcome{text: "The limit of " + key + " is forgotten: what policies say is in force."}, req.operator.RemoveLimit(ctx, key)
-}
-
-func openLimit(ctx context.Context, req *request) (outcome, error) {
-	key := req.get("key")
-	return outcome{text: "The key " + key + " is open: its models start again.", next: req.Link("steering", "key", key)}, req.operator.OpenLimit(ctx, key)
-}
-
-func cancelBulk(ctx context.Context, req *request) (outcome, error) {
-	id := req.get("id")
-	_, err := req.operator.CancelBulk(ctx, id)
-	return outcome{text: "The bulk " + id + " is cancelled; what it has done stays done."}, err
-}
-
 func runFailures(ctx context.Context, req *request) (outcome, error) {
 	id := req.get("error")
-	if err := fingerprint.ValidateID(id); err != nil {
+	selector, err := operate.SelectFailing(id)
+	if err != nil {
 		return outcome{}, err
 	}
-	bulk, err := req.operator.BeginBulk(ctx, operate.BulkRequest{Action: model.CommandRun, Selector: model.SelectError + "=" + id, Rate: req.get("rate")})
-	return outcome{text: fmt.Sprintf("The bulk %s runs all models that fail by %s.", bulk, id), next: req.Link("steering")}, err
+	bulk, err := req.operator.BeginBulk(ctx, operate.BulkRequest{Action: model.CommandRun, Selector: selector, Rate: req.get("rate")})
+	return outcome{text: fmt.Sprintf("The bulk %s runs all models that fail with %s.", bulk, id), next: req.Link("steering")}, err
 }
 
-func requeueRejected(ctx context.Context, req *request) (outcome, error) {
-	changed, err := req.operator.RequeueRejected(ctx, operate.Messages{IDs: []string{req.get("id")}})
-	return outcome{text: "The message " + req.get("id") + " is requeued: look whether it is rejected again."}, errors.Join(append(changed.Refused, err)...)
+// named returns the action that does something to what a field names. text describes it, with %s for the name.
+func named(field, text string, do func(operate.Operator, context.Context, string) error) func(context.Context, *request) (outcome, error) {
+	return func(ctx context.Context, req *request) (outcome, error) {
+		name := req.get(field)
+		return outcome{text: fmt.Sprintf(text, name)}, do(req.operator, ctx, name)
+	}
 }
 
-func dropRejected(ctx context.Context, req *request) (outcome, error) {
-	changed, err := req.operator.DropRejected(ctx, operate.Messages{IDs: []string{req.get("id")}})
-	return outcome{text: "The message " + req.get("id") + " is forgotten."}, errors.Join(append(changed.Refused, err)...)
+// keyed is named for a key, and leads to the steering page of that key.
+func keyed(text string, do func(operate.Operator, context.Context, string) error) func(context.Context, *request) (outcome, error) {
+	act := named("key", text, do)
+	return func(ctx context.Context, req *request) (outcome, error) {
+		done, err := act(ctx, req)
+		done.next = req.Link("steering", "key", req.get("key"))
+		return done, err
+	}
+}
+
+func releaseHold(o operate.Operator, ctx context.Context, id string) error {
+	_, err := o.Release(ctx, operate.ReleaseRequest{ID: id})
+	return err
+}
+
+func cancelBulk(o operate.Operator, ctx context.Context, id string) error {
+	_, err := o.CancelBulk(ctx, id)
+	return err
+}
+
+// message returns what changes one rejected message.
+func message(
+	change func(operate.Operator, context.Context, operate.Messages) (operate.Changed, error),
+) func(operate.Operator, context.Context, string) error {
+	return func(o operate.Operator, ctx context.Context, id string) error {
+		changed, err := change(o, ctx, operate.Messages{IDs: []string{id}})
+		return errors.Join(append(changed.Refused, err)...)
+	}
 }

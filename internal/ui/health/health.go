@@ -1,9 +1,9 @@
-// Package health tells whether the loops of a process make progress, by the rounds that they have done.
+// Package health checks whether the loops of a process make progress.
 //
-// A loop makes progress when a round has done its work: it took a batch, or Redis answered that nothing is due. A loop without
-// progress for three ticks is not ready. There are two causes, and a restart helps against the first only:
+// A round makes progress when it handles a batch, or Redis answers that nothing is due. A loop without progress for three ticks is
+// not ready. A restart helps against the first of two reasons only:
 //
-//   - The loop is stuck: for three ticks no round has ended, with or without an error. It is not live at once.
+//   - The loop is stuck: for three ticks no round has ended, with or without an error. It is not live.
 //   - Redis fails: rounds end with errors. The loop stays live for as long as the patience of its Checks.
 package health
 

@@ -3,12 +3,15 @@ package listing
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"hash/maphash"
 	"slices"
 
 	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Query selects and orders models, from a cursor on.
@@ -70,7 +73,7 @@ func (w Query) walk(ctx context.Context, queue *store.Queue, visit Visit) error 
 			}
 			for len(step) > 0 {
 				chunk := step[:min(len(step), size)]
-				if err := w.tell(ctx, queue, chunk, visit); err != nil {
+				if err := w.pass(ctx, queue, chunk, visit); err != nil {
 					return err
 				}
 				step, size = step[len(chunk):], stepSize
@@ -89,7 +92,7 @@ func (w Query) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) 
 		if err != nil || len(next) == 0 {
 			return err
 		}
-		if err := w.tell(ctx, queue, next, visit); err != nil {
+		if err := w.pass(ctx, queue, next, visit); err != nil {
 			return err
 		}
 		after = next[len(next)-1].Scored
@@ -117,8 +120,8 @@ func (w Query) behind(ctx context.Context, queue *store.Queue, after store.Score
 	return next[:min(len(next), size)], nil
 }
 
-// tell reads models and passes on those that are picked, in their order.
-func (w Query) tell(ctx context.Context, queue *store.Queue, places []position, visit Visit) error {
+// pass reads models and passes on those that are picked, in their order.
+func (w Query) pass(ctx context.Context, queue *store.Queue, places []position, visit Visit) error {
 	byPart, byUID := map[*store.Store][]string{}, map[string]explain.View{}
 	for _, place := range places {
 		byPart[place.part] = append(byPart[place.part], place.UID)
@@ -149,4 +152,43 @@ func (w Query) tell(ctx context.Context, queue *store.Queue, places []position, 
 		return err
 	}
 	return ctx.Err()
+}
+
+// The orders of a list; empty: none.
+const (
+	SortDue     = "due"
+	SortFailing = "failing"
+)
+
+// Cursor is the end of a page: behind a model in an order, or in a step of a walk.
+type Cursor struct {
+	Sort  string      `json:"sort,omitempty"`
+	Score int64       `json:"score,omitempty"`
+	Part  int         `json:"part,omitempty"`
+	Place store.Place `json:"place,omitempty"` // where the step began
+	UID   string      `json:"uid,omitempty"`
+}
+
+// String returns the cursor as the next command takes it.
+func (p Cursor) String() string {
+	text, _ := json.Marshal(p) // texts and numbers can be written
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// ParseCursor reads the text of a cursor; empty: the beginning.
+func ParseCursor(text, sort string) (p Cursor, err error) {
+	if text == "" {
+		return Cursor{Sort: sort, Place: store.WalkBegins}, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	if err != nil || p.UID == "" && (sort != "" || p.Place == "") || p.Part < 0 {
+		return p, document.Refuse("--after", "a cursor as ls has printed it", document.Found(text))
+	}
+	if p.Sort != sort {
+		return p, document.Refuse("--after", "the cursor of a list in the same order", "that of another")
+	}
+	return p, nil
 }

@@ -66,7 +66,7 @@ func conformanceCommand(a *app) *cobra.Command {
 	config := conformance.Config{Clock: time.Now}
 	command := &cobra.Command{
 		Use:   "conformance [--scenario NAME] -- PROGRAM [ARGUMENT...]",
-		Short: "Play the server against a worker of your own, and tell what it does right",
+		Short: "Play the server against a worker of your own, and show what it does right",
 		Long: `Start a worker of your own again and again, and play the server: attempts that succeed and fail, that are superseded while it
 works, that come twice, that cannot be read, that take too long; many at once; a Redis that is gone, or refuses writes (OOM, READONLY, BUSY
 and the like), for a moment; SIGTERM.
