@@ -66,41 +66,46 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // ReadOutcomes reads one outcome a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost". It skips comments after # and blank lines.
 // An error is a *LineError, or one of in.
-func ReadOutcomes(in io.Reader) ([]Outcome, error) {
-	var list []Outcome
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(make([]byte, 0, maxOutcomeLine), maxOutcomeLine)
-	line := 0
-	for scanner.Scan() {
-		line++
-		text, _, _ := strings.Cut(scanner.Text(), "#")
+func ReadOutcomes(in io.Reader) (list []Outcome, err error) {
+	err = eachLine(in, maxOutcomeLine, func(line []byte) error {
+		text, _, _ := strings.Cut(string(line), "#")
 		words := strings.Fields(text)
 		if len(words) == 0 {
-			continue
+			return nil
 		}
 		outcome := Outcome{Result: Result(words[0])}
 		var err error
 		switch most := map[Result]int{Success: 2, Failure: 3, Lost: 1}[outcome.Result]; {
 		case len(list) == maxOutcomes:
-			err = &document.Error{Want: fmt.Sprintf("at most %d outcomes", maxOutcomes), Found: "more"}
+			err = document.Refuse("", fmt.Sprintf("at most %d outcomes", maxOutcomes), "more")
 		case most == 0 || len(words) > most || most > 1 && len(words) == 1:
-			want := `"success 2m", "failure 3m", "failure 3m NetworkError" or "lost"`
-			err = &document.Error{Want: want, Found: document.Found(strings.Join(words, " "))}
+			err = document.Refuse("", `"success 2m", "failure 3m", "failure 3m NetworkError" or "lost"`, document.Found(strings.Join(words, " ")))
 		case most > 1:
 			outcome.After, err = document.ParseDuration(words[1])
-		}
-		if err != nil {
-			return nil, &LineError{line, err}
 		}
 		if len(words) > 2 {
 			outcome.ErrorType = words[2]
 		}
 		list = append(list, outcome)
+		return err
+	})
+	return list, err
+}
+
+// eachLine reads the lines of a file, each of at most so many bytes. An error is a *LineError, or one of in.
+func eachLine(in io.Reader, most int, read func(text []byte) error) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, most)
+	number := 1
+	for ; lines.Scan(); number++ {
+		if err := read(lines.Bytes()); err != nil {
+			return &LineError{number, err}
+		}
 	}
-	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
-		return nil, &LineError{line + 1, &document.Error{Want: fmt.Sprintf("at most %d bytes", maxOutcomeLine), Found: "more"}}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return &LineError{number, document.Refuse("", fmt.Sprintf("at most %d bytes", most), "more")}
 	}
-	return list, scanner.Err()
+	return lines.Err()
 }
 
 // Chance decides by random numbers how attempts end. The same seed gives the same outcomes, whatever else changes: attempt 5 of

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"maps"
@@ -27,29 +26,21 @@ const maxSeriesLine = 64 << 10 // in bytes: an attempt of a history is long
 // ReadSeries reads the numbers of one success a line, oldest first: {"rows": 40, "bytes": 1200}; or the output of `history -o json`, newest first.
 // An error is a *LineError.
 func ReadSeries(in io.Reader) (series []Refresh, err error) {
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, maxSeriesLine)
-	line, history := 1, false
-	for ; scanner.Scan() && err == nil; line++ {
-		var refresh Refresh
-		recorded := false
-		if text := bytes.TrimSpace(scanner.Bytes()); len(text) > 0 {
-			refresh, recorded, err = readRefresh(text)
+	history := false
+	err = eachLine(in, maxSeriesLine, func(text []byte) error {
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			return nil
 		}
+		refresh, recorded, err := readRefresh(text)
 		if history = history || recorded; refresh.Metrics != nil {
 			series = append(series, refresh)
 		}
-	}
+		return err
+	})
 	if history {
 		slices.Reverse(series)
 	}
-	switch {
-	case err != nil:
-		return nil, &LineError{line - 1, err}
-	case scanner.Err() != nil:
-		return nil, &LineError{line, scanner.Err()}
-	}
-	return series, nil
+	return series, err
 }
 
 // readRefresh reads a line; recorded: it is an attempt of a history. Its metrics are nil if it was no success.
