@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -131,4 +132,28 @@ func (c Chance) Outcomes() Outcomes {
 		}
 		return outcome, true
 	}
+}
+
+// ParseShare reads a percentage such as "5%" or "5" as a share from 0 to 1. An error is a *document.Error.
+func ParseShare(text string) (float64, error) {
+	number, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
+	if err != nil || !(number >= 0 && number <= 100) {
+		return 0, &document.Error{Want: "a percentage such as 5%", Found: document.Found(text)}
+	}
+	return number / 100, nil
+}
+
+// ParseLengths reads a duration, or a range of them such as "1m-5m". An error is a *document.Error.
+func ParseLengths(text string) (shortest, longest time.Duration, err error) {
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		to = from
+	}
+	if shortest, err = document.ParseDuration(from); err == nil {
+		longest, err = document.ParseDuration(to)
+	}
+	if err != nil || shortest > longest {
+		err = &document.Error{Want: "a duration or a range such as 1m-5m", Found: document.Found(text)}
+	}
+	return shortest, longest, err
 }

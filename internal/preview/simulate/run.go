@@ -8,7 +8,9 @@ import (
 
 	"github.com/refreshd/refreshd/internal/preview/chart"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Plan bounds a run.
@@ -166,4 +168,23 @@ func Planned(m *model.Model, from, to time.Time) []time.Time {
 		all = append(all, at)
 	}
 	return all
+}
+
+var timeLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "20060102T150405", time.DateOnly}
+
+// ParseTime reads a time from 1970 to 2200: in RFC 3339, or a wall clock time in zone, of two equal ones the first. An error is a *document.Error.
+func ParseTime(text string, zone *time.Location) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	for _, layout := range timeLayouts {
+		if err == nil {
+			break
+		}
+		if at, err = time.Parse(layout, text); err == nil {
+			at = schedule.Shown(at, zone)
+		}
+	}
+	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
+		return at, &document.Error{Want: "a time such as 2026-11-21T06:00 or 2026-11-21T06:00:00Z, from 1970 to 2200", Found: document.Found(text)}
+	}
+	return at.UTC().Truncate(time.Millisecond), nil
 }
