@@ -53,13 +53,12 @@ var actions = []action{
 }
 
 // act carries an action out, and leads to a page that shows its outcome.
-func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, action *action) {
-	session := d.session(r)
+func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, req *request, action *action) {
 	switch {
 	case d.config.ReadOnly:
 		http.Error(w, "this dashboard is read-only, and nothing was done", http.StatusForbidden)
 		return
-	case session.readOnly:
+	case req.session.readOnly:
 		http.Error(w, "your token is that of a viewer, and nothing was done: sign in with that of an operator", http.StatusForbidden)
 		return
 	}
@@ -69,9 +68,10 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	done, err := action.do(ctx, d.newRequest(site, session, r.PostForm))
+	req.query = r.PostForm
+	done, err := action.do(ctx, req)
 	if err != nil && action.page != nil {
-		d.refuse(w, r, site, action, session, err)
+		d.refuse(w, r, req, action, err)
 		return
 	}
 	one, next := flash{Text: done.text}, done.next
@@ -79,8 +79,8 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 		one = flash{Text: inWords(err), Failed: true}
 	}
 	if next == "" {
-		next = site.Link("")
-		if back := r.PostForm.Get("back"); strings.HasPrefix(back, site.base+"/") && !strings.ContainsAny(back, "\\\r\n") {
+		next = req.Link("")
+		if back := req.get("back"); strings.HasPrefix(back, req.base+"/") && !strings.ContainsAny(back, "\\\r\n") {
 			next = back // the page of the form, which is one of this queue
 		}
 	}
@@ -89,15 +89,17 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 }
 
 // refuse shows the page of a form again, with what was typed and why it was refused.
-func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, site *site, action *action, session session, err error) {
-	f, status := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"]}), http.StatusUnprocessableEntity
+func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, req *request, action *action, err error) {
+	page := *req
+	page.query = url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"]}
+	f, status := d.frame(&page, action.page), http.StatusUnprocessableEntity
 	if _, typed := errors.AsType[*document.Error](err); !typed {
 		status = statusOf(err)
 	}
 	if status != http.StatusUnprocessableEntity { // otherwise it is shown beside its field
 		f.Flash = &flash{Text: inWords(err), Failed: true}
 	}
-	d.answer(w, r, status, f, action.page, r.PostForm)
+	d.answer(w, r, status, f, action.page, req)
 }
 
 const flashCookie = "refreshd_flash"

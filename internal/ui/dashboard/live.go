@@ -124,7 +124,7 @@ func (s *streams) leave(client string) {
 }
 
 // stream reads an open page after each change of its queue, at most once a tick, and sends the fragments that differ.
-func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
+func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, req *request, page *page) {
 	client := d.auth.client(r)
 	if !d.streams.enter(client) {
 		w.Header().Set("Retry-After", "60")
@@ -148,8 +148,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
-	query, session, sent := r.URL.Query(), d.session(r), make([]fragment, len(page.live))
-	address := session.key() + site.address(page.path, query)
+	sent, address := make([]fragment, len(page.live)), req.session.key()+req.address(page.path, req.query)
 	var change <-chan struct{} // nil: it rests
 	for next, sending := now, send(": open\n\n"); sending; {
 		select {
@@ -162,8 +161,8 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 		case <-rest.C:
 			change = next
 		case <-change:
-			beat, begun := site.beat.Load(), d.config.Clock() // before it reads, so that no change is missed
-			found := beat.read(address, func() rendered { return d.fragments(ctx, site, page, session, query) })
+			beat, begun := req.beat.Load(), d.config.Clock() // before it reads, so that no change is missed
+			found := beat.read(address, func() rendered { return d.fragments(ctx, req.site, page, req.session, req.query) })
 			if change, next = nil, beat.over; found.failed() {
 				next = now
 			}
@@ -183,8 +182,9 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, session session, query url.Values) (found rendered) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	f := d.frame(site, page, session, query)
-	if found.err = d.read(ctx, f, page, session, query); found.err != nil {
+	req := d.newRequest(site, session, query)
+	f := d.frame(req, page)
+	if found.err = f.read(ctx, page, req); found.err != nil {
 		return found
 	}
 	found.at = d.config.Clock()

@@ -156,11 +156,11 @@ var pictures = []picture{
 // policyOfPicture lets a picture use only its own style sheet.
 const policyOfPicture = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 
-func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, picture *picture) {
+func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, req *request, picture *picture) {
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	var text bytes.Buffer
-	if err := picture.draw(ctx, d.newRequest(site, d.session(r), r.URL.Query()), &text); err != nil {
+	if err := picture.draw(ctx, req, &text); err != nil {
 		http.Error(w, inWords(err), statusOf(err))
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	html "html/template"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -117,22 +116,22 @@ type link struct {
 	Current       bool
 }
 
-func (d *Dashboard) frame(site *site, page *page, session session, query url.Values) *frame {
+func (d *Dashboard) frame(req *request, page *page) *frame {
 	f := &frame{
-		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: session.readOnly, Session: len(d.auth.tokens) > 0, By: session.name,
-		Here: site.address(page.path, query),
+		site: req.site, Title: page.title, Base: req.base, Queue: req.queue.Name, ReadOnly: req.session.readOnly, Session: len(d.auth.tokens) > 0,
+		By: req.session.name, Here: req.address(page.path, req.query),
 	}
-	if f.in(cmp.Or(session.zone, time.UTC)); session.zone != nil {
+	if f.in(req.zone); req.session.zone != nil {
 		f.Chosen = f.Zone
 	}
 	for _, other := range pages {
 		if other.nav {
-			f.Links = append(f.Links, link{other.title, site.Link(other.path), other.path == page.path || page.under != "" && other.path == page.under})
+			f.Links = append(f.Links, link{other.title, req.Link(other.path), other.path == page.path || page.under != "" && other.path == page.under})
 		}
 	}
 	if sites := d.sites.all(); len(sites) > 1 {
 		for _, other := range sites {
-			f.Queues = append(f.Queues, link{other.queue.Name, other.Link(""), other == site})
+			f.Queues = append(f.Queues, link{other.queue.Name, other.Link(""), other == req.site})
 		}
 	}
 	return f
@@ -140,8 +139,8 @@ func (d *Dashboard) frame(site *site, page *page, session session, query url.Val
 
 func (f *frame) in(zone *time.Location) { f.zone, f.Zone = zone, zone.String() }
 
-func (d *Dashboard) read(ctx context.Context, f *frame, page *page, session session, query url.Values) (err error) {
-	if f.Data, err = page.read(ctx, d.newRequest(f.site, session, query)); err != nil {
+func (f *frame) read(ctx context.Context, page *page, req *request) (err error) {
+	if f.Data, err = page.read(ctx, req); err != nil {
 		return err
 	}
 	if own, is := f.Data.(interface {
@@ -171,11 +170,11 @@ func (d *Dashboard) Handler() http.Handler {
 	mux.HandleFunc("GET /", d.absent)
 	mux.HandleFunc("GET /scale", d.scale)
 	mux.HandleFunc("GET /zone", d.chooseZone)
-	onSite := func(method, path string, do func(http.ResponseWriter, *http.Request, *site)) {
+	onSite := func(method, path string, do func(http.ResponseWriter, *http.Request, *request)) {
 		mux.HandleFunc(method+" /q/{queue}/"+path, func(w http.ResponseWriter, r *http.Request) {
 			for _, site := range d.sites.all() {
 				if site.queue.Name == r.PathValue("queue") {
-					do(w, r, site)
+					do(w, r, d.newRequest(site, d.session(r), r.URL.Query()))
 					return
 				}
 			}
@@ -183,20 +182,20 @@ func (d *Dashboard) Handler() http.Handler {
 		})
 	}
 	for _, page := range pages {
-		show, path := func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }, cmp.Or(page.path, "{$}")
+		show, path := func(w http.ResponseWriter, r *http.Request, req *request) { d.show(w, r, req, page) }, cmp.Or(page.path, "{$}")
 		onSite(http.MethodGet, path, show)
 		if page.form {
 			onSite(http.MethodPost, path, show)
 		}
 		if page.live != nil {
-			onSite(http.MethodGet, "live/"+path, func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) })
+			onSite(http.MethodGet, "live/"+path, func(w http.ResponseWriter, r *http.Request, req *request) { d.stream(w, r, req, page) })
 		}
 	}
 	for _, picture := range pictures {
-		onSite(http.MethodGet, picture.path, func(w http.ResponseWriter, r *http.Request, site *site) { d.draw(w, r, site, &picture) })
+		onSite(http.MethodGet, picture.path, func(w http.ResponseWriter, r *http.Request, req *request) { d.draw(w, r, req, &picture) })
 	}
 	for _, action := range actions {
-		onSite(http.MethodPost, action.path, func(w http.ResponseWriter, r *http.Request, site *site) { d.act(w, r, site, &action) })
+		onSite(http.MethodPost, action.path, func(w http.ResponseWriter, r *http.Request, req *request) { d.act(w, r, req, &action) })
 	}
 	return d.guard(compressed(mux))
 }
@@ -212,9 +211,8 @@ func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
-	query := r.URL.Query()
-	f := d.frame(site, page, d.session(r), query)
+func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, req *request, page *page) {
+	f := d.frame(req, page)
 	if page.edits && f.ReadOnly {
 		f.Problem = "This only shows: you may not change anything here."
 		d.render(w, http.StatusForbidden, "problem", f)
@@ -225,21 +223,20 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 			http.Error(w, "expected a form of at most 256 KiB", http.StatusBadRequest)
 			return
 		}
-		query = r.PostForm
+		req.query = r.PostForm
 	}
 	f.Flash = takeFlash(w, r)
-	d.answer(w, r, http.StatusOK, f, page, query)
+	d.answer(w, r, http.StatusOK, f, page, req)
 }
 
-func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, query url.Values) {
+func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, req *request) {
 	if page.live != nil {
 		f.Stream = strings.Replace(f.Here, f.base+"/", f.base+"/live/", 1)
-		session := d.session(r)
-		f.beat.Load().pages.Delete(session.key() + f.Here) // an older reading
+		f.beat.Load().pages.Delete(req.session.key() + f.Here) // an older reading
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	err := d.read(ctx, f, page, d.session(r), query)
+	err := f.read(ctx, page, req)
 	if to, away := errors.AsType[redirect](err); away {
 		http.Redirect(w, r, string(to), http.StatusSeeOther)
 		return
