@@ -20,10 +20,10 @@ type Request struct {
 	Command model.Command
 	// Position returns the place of the command in a file, or of a field of it; nil: the command line.
 	Position func(field string) string
-	// Was is the digest of the definition that the request replaces, see DefinitionDigest; empty: whatever is stored.
-	Was     string
-	inWords bool   // the rule of a put was written in English
-	Result  string // one of the results
+	// PriorDigest is the digest of the definition that the request replaces, see DefinitionDigest; empty: whatever is stored.
+	PriorDigest string
+	inWords     bool   // the rule of a put was written in English
+	Result      string // one of the results
 	// Refused says why nothing happened; nil: it was done, or nothing had to be done.
 	Refused error
 	Next    time.Time    // the refresh_at that follows
@@ -93,7 +93,7 @@ func execute(ctx context.Context, on store.Executor, requests []*Request) error 
 func (r *Request) decide(snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 	record := snapshot.Records[r.Command.UID]
 	existed := record.Exists
-	if r.Was != "" && r.Was != DefinitionDigest(record) {
+	if r.PriorDigest != "" && r.PriorDigest != DefinitionDigest(record) {
 		return nil, errDefinitionChanged
 	}
 	decision, outcome, err := record.Execute(&r.Command, snapshot.Policies, existed, now)

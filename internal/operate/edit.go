@@ -16,9 +16,9 @@ import (
 
 // Edit is a policy or a definition of a model that somebody types: in YAML or JSON, a policy also in English.
 type Edit struct {
-	Name string // of the stored policy, or the uid of the model, that it replaces; empty: it is new, and its text names it
-	Text string
-	Was  string // the digest of the replaced text, see store.Digest and DefinitionDigest
+	Name        string // of the stored policy, or the uid of the model, that it replaces; empty: it is new, and its text names it
+	Text        string
+	PriorDigest string // the digest of the replaced text, see store.Digest and DefinitionDigest
 }
 
 // yourText is the file name in positions of a typed text.
@@ -70,7 +70,9 @@ func PutEdited(ctx context.Context, o Operator, e Edit, plan bool) (PolicyResult
 	if err != nil {
 		return PolicyResult{}, err
 	}
-	return o.putPolicy(ctx, source, plan, mostAsked, func(ctx context.Context, p policy.Policy) error { return o.Queue.Fleet().ReplacePolicy(ctx, p, e.Was) })
+	return o.putPolicy(ctx, source, plan, mostAsked, func(ctx context.Context, p policy.Policy) error {
+		return o.Queue.Fleet().ReplacePolicy(ctx, p, e.PriorDigest)
+	})
 }
 
 // DefinitionDigest identifies the definition of a model, also a missing one, so that an edit notices a change in between.
@@ -110,7 +112,7 @@ func PutEditedModel(ctx context.Context, o Operator, e Edit, plan bool) (r *Requ
 	if plan {
 		_, r.Refused = r.decide(snapshot, now)
 	} else {
-		r.Was = cmp.Or(e.Was, "nothing")
+		r.PriorDigest = cmp.Or(e.PriorDigest, "nothing")
 		err = Execute(ctx, o.Queue, []*Request{r})
 	}
 	if err == nil && r.Refused != nil {

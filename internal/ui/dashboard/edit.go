@@ -45,7 +45,7 @@ type edit struct {
 
 	Name        string // "": it is new
 	Back        string // the address of the page that leads here
-	Was         string // the digest of the stored text
+	PriorDigest string // the digest of the stored text
 	Changed     bool   // the stored text has changed since the edit began
 	Checked     bool   // it can be saved
 	Wrong       string // why it cannot
@@ -71,7 +71,7 @@ func (e *editor) show(ctx context.Context, req *request) (any, error) {
 	page.Form = playground.ReadForm(func(field string) string { return map[string]string{"answers": answers}[field] })
 	var stored strings.Builder
 	was, err := e.read(ctx, req, name, &stored)
-	if page.Text, page.Was = stored.String(), was; err != nil || !typed {
+	if page.Text, page.PriorDigest = stored.String(), was; err != nil || !typed {
 		return page, err
 	}
 	page.Text, page.Changed = req.edited(e.Key).Text, req.get("was") != was
@@ -90,7 +90,7 @@ func (e *editor) show(ctx context.Context, req *request) (any, error) {
 
 // edited is the Edit of a form; key is its field of the name.
 func (req *request) edited(key string) operate.Edit {
-	return operate.Edit{Name: req.get(key), Text: strings.ReplaceAll(req.get("text"), "\r\n", "\n"), Was: req.get("was")}
+	return operate.Edit{Name: req.get(key), Text: strings.ReplaceAll(req.get("text"), "\r\n", "\n"), PriorDigest: req.get("was")}
 }
 
 func readPolicyText(ctx context.Context, req *request, name string, to io.Writer) (digest string, err error) {
