@@ -13,6 +13,7 @@ import (
 // UI is a user interface that shows refusals.
 type UI int
 
+// The user interfaces.
 const (
 	CommandLine UI = iota
 	Dashboard
@@ -24,6 +25,7 @@ const (
 // Hint is what to do about a refusal.
 type Hint int
 
+// The hints.
 const (
 	ReplaceAttempt Hint = iota
 	EnableByRun

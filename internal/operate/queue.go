@@ -26,6 +26,7 @@ type Settings struct {
 	NewErrorAbove int `json:"new_error_above"`
 }
 
+// Settings returns those of the queue.
 func (o Operator) Settings() Settings {
 	wire := o.Queue.Wire.WithDefaults()
 	s := Settings{o.Queue.Name, len(o.Queue.Parts), wire.ModelName, wire.AttemptName, store.PayloadTop, o.Queue.NewErrorAbove()}

@@ -41,6 +41,7 @@ type RunningAttempt struct {
 	Progress         int
 }
 
+// State is silent, stopping, quiet or working.
 func (p *WorkerPool) State() string {
 	switch {
 	case !p.Lives:

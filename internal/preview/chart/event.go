@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
+// Kind is a kind of event.
 type Kind string
 
 // The kinds of events. Start and retry begin an attempt.

@@ -16,6 +16,7 @@ import (
 // Result is how an attempt ends.
 type Result string
 
+// The results.
 const (
 	Success Result = "success"
 	Failure Result = "failure"

@@ -25,6 +25,7 @@ type Plan struct {
 // End is why a run ended.
 type End string
 
+// The ends.
 const (
 	EndNothingPlanned End = "nothing planned" // the model is disabled or finished
 	EndOutcomes       End = "outcomes"        // all outcomes are used up

@@ -153,15 +153,16 @@ func keyed(text string, do func(operate.Operator, context.Context, string) error
 	}
 }
 
-func releaseHold(o operate.Operator, ctx context.Context, id string) error {
-	_, err := o.Release(ctx, operate.ReleaseRequest{ID: id})
-	return err
-}
-
-func cancelBulk(o operate.Operator, ctx context.Context, id string) error {
-	_, err := o.CancelBulk(ctx, id)
-	return err
-}
+var (
+	releaseHold = func(o operate.Operator, ctx context.Context, id string) error {
+		_, err := o.Release(ctx, operate.ReleaseRequest{ID: id})
+		return err
+	}
+	cancelBulk = func(o operate.Operator, ctx context.Context, id string) error {
+		_, err := o.CancelBulk(ctx, id)
+		return err
+	}
+)
 
 // message returns what changes one rejected message.
 func message(
