@@ -47,9 +47,9 @@ func (a *app) draw(charts ...chart.Chart) error {
 // printCharts prints the events of each chart, one a line, and then its summary.
 func (a *app) printCharts(charts []chart.Chart) (err error) {
 	for _, c := range charts {
-		policy := cmp.Or(c.Policy, c.Title)
-		if len(charts) == 1 {
-			policy = ""
+		policy := ""
+		if len(charts) > 1 {
+			policy = c.Title
 		}
 		for _, event := range c.Events {
 			err = cmp.Or(err, print.JSONLine(a.stdout, struct {

@@ -18,8 +18,7 @@ import (
 
 // Chart is one run of attempts.
 type Chart struct {
-	Title  string
-	Policy string // names the chart among several; empty: Title
+	Title string
 	// Location is the zone that times are shown in; nil: UTC.
 	Location *time.Location
 	// Start and End bound the run. Zero: the first and the last event do.
@@ -28,8 +27,6 @@ type Chart struct {
 	Planned    []time.Time // the planned refreshes between Start and End
 	CutOff     bool        // the run was stopped after so many attempts: it did not end by itself
 }
-
-func (c *Chart) name() string { return cmp.Or(c.Policy, c.Title) }
 
 // Summary sums up the run between Start and End.
 func (c *Chart) Summary() Summary { return read(*c).summary() }
@@ -87,7 +84,7 @@ func titleOf(runs []*run) string {
 	}
 	names := make([]string, len(runs))
 	for i, r := range runs {
-		names[i] = r.name()
+		names[i] = r.Title
 	}
 	return strings.Join(names, " against ")
 }

@@ -62,7 +62,7 @@ var anyEvent = rapid.Custom(func(t *rapid.T) Event {
 func anyChart(zones []*time.Location) *rapid.Generator[Chart] {
 	return rapid.Custom(func(t *rapid.T) Chart {
 		return Chart{
-			Title: anyText.Draw(t, "title"), Policy: anyText.Draw(t, "policy"), Location: rapid.SampledFrom(zones).Draw(t, "zone"),
+			Title: anyText.Draw(t, "title"), Location: rapid.SampledFrom(zones).Draw(t, "zone"),
 			Start: anyTime.Draw(t, "start"), End: anyTime.Draw(t, "end"),
 			Events: rapid.SliceOfN(anyEvent, 0, 60).Draw(t, "events"), Planned: rapid.SliceOfN(anyTime, 0, 10).Draw(t, "planned"),
 		}
@@ -135,7 +135,7 @@ func busy(attempts int) Chart {
 	for range attempts {
 		s.start(time.Hour).after(time.Minute).fail(Failure, 4*time.Minute, strings.Repeat("long ", 50), "HTTP 503")
 	}
-	return Chart{Title: "busy", Policy: "p", Events: s.events}
+	return Chart{Title: "busy", Events: s.events}
 }
 
 func TestALongRunStaysReadable(t *testing.T) {

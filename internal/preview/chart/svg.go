@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -37,8 +36,8 @@ func SVG(w io.Writer, charts ...Chart) error {
 	span := joint(runs)
 	var about []string // for those who cannot see the picture
 	for _, r := range runs {
-		about = append(about, sentence(r.name(), r.digest()))
-		p.heading(cmp.Or(r.Title, r.Policy), r.digest())
+		about = append(about, sentence(r.Title, r.digest()))
+		p.heading(r.Title, r.digest())
 		if most <= maxStairs {
 			p.staircase(r, span)
 		} else {

@@ -79,7 +79,7 @@ func writeSummaries(text *strings.Builder, runs []*run) {
 	var rows [][]string
 	header := []string{""}
 	for i, r := range runs {
-		header = append(header, document.OneLine(r.name()))
+		header = append(header, document.OneLine(r.Title))
 		for line, pair := range r.summary().pairs() {
 			if i == 0 {
 				rows = append(rows, []string{pair[0]})

@@ -151,7 +151,7 @@ func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 		end = plan.Until
 	}
 	return chart.Chart{
-		Title: title, Policy: title, Location: zone, Start: plan.Start, End: end,
+		Title: title, Location: zone, Start: plan.Start, End: end,
 		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end), CutOff: r.End == EndLimit,
 	}
 }
