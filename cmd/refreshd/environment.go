@@ -37,9 +37,9 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
-// foreign matches variables that are no settings: those of Kubernetes for a service called refreshd, those that a worker passes to the program of
+// noSettings matches variables that are no settings: those of Kubernetes for a service called refreshd, those that a worker passes to the program of
 // --exec, and those of the tests.
-var foreign = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)` +
+var noSettings = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)` +
 	`|UID|ATTEMPT_UID|ATTEMPT_NO|DEADLINE_AT|PLANNED_AT|PAYLOAD_\w+|LONG)$`)
 
 // warnOfUnknownVariables warns of variables that look like settings. It refuses none, because an environment is shared.
@@ -57,7 +57,7 @@ func (a *app) warnOfUnknownVariables(root *cobra.Command) {
 	for _, set := range a.environ {
 		variable, _, _ := strings.Cut(set, "=")
 		name, ours := strings.CutPrefix(variable, variablePrefix)
-		if !ours || slices.Contains(known, name) || foreign.MatchString(name) {
+		if !ours || slices.Contains(known, name) || noSettings.MatchString(name) {
 			continue
 		}
 		line := a.log.Warn().Str("variable", variable)

@@ -109,7 +109,7 @@ func (d *Directory) readFile(tree fs.FS, name, path string, places map[string]st
 	})
 	for _, doc := range docs {
 		if fields, is := doc.Value.(map[string]any); is && fields["uid"] == nil {
-			doc.uproot()
+			doc.dropRoot()
 		}
 		d.add(doc, places)
 	}
@@ -149,7 +149,7 @@ const (
 
 // take returns the name of a document, its kind first, and a function that adds it.
 func (d *Directory) take(doc Document) (name string, take func(), err error) {
-	if err := foreign(doc, "a model, which has a uid, or a policy"); err != nil {
+	if err := checkFields(doc, "a model, which has a uid, or a policy"); err != nil {
 		return "", nil, err
 	}
 	fields := doc.Value.(map[string]any) // a definition is an object

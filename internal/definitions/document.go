@@ -103,9 +103,9 @@ func readDocuments(name string, text []byte, rootOf func(*yaml.Node) string) ([]
 
 var modelFields = []string{"uid", "payload", "refresh", "policy", "labels"}
 
-// foreign returns why a document cannot be read, or that it has no field of a definition. It repeats nothing of the text, which may be a file of
+// checkFields refuses a document that cannot be read, or has no field of a definition. It repeats nothing of the text, which may be a file of
 // passwords.
-func foreign(doc Document, want string) error {
+func checkFields(doc Document, want string) error {
 	if doc.Err != nil && doc.Value == nil {
 		return doc.Err
 	}
@@ -136,7 +136,7 @@ func readAllGood(name string, in io.Reader) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := readDocuments(name, text, rooted(""))
+	docs, err := readDocuments(name, text, fixedRoot(""))
 	for _, doc := range docs {
 		if doc.Err != nil {
 			return nil, doc.At(doc.Err)

@@ -58,7 +58,7 @@ func (c *cursor) move(to int) int {
 // decodeJSON decodes a value, or a line that may be no JSON. Errors repeat nothing of the text, which may be no definition.
 func decodeJSON(at *fields, text []byte, raw ...string) Document {
 	doc := Document{Position: at.position}
-	if len(text) > maxDocument || dense(text) > 0 {
+	if len(text) > maxDocument || overfullLine(text) > 0 {
 		doc.Err = errTooLarge
 		return doc
 	}

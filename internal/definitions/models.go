@@ -33,7 +33,7 @@ type Model struct {
 
 func parseModel(doc Document) Model {
 	m := Model{Document: doc}
-	if m.Err = foreign(doc, "a model, which has a uid"); m.Err == nil {
+	if m.Err = checkFields(doc, "a model, which has a uid"); m.Err == nil {
 		m.Value, m.Err = definitionOf(doc.Value)
 	}
 	if m.Err == nil {
@@ -59,7 +59,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 	}
 	var docs []Document
 	if format == formatYAML {
-		docs, err = readYAML(name, text, rooted(""))
+		docs, err = readYAML(name, text, fixedRoot(""))
 	} else {
 		docs, err = readJSON(name, text)
 	}

@@ -41,12 +41,12 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	case first[0] != '{' && first[0] != '[' && !looksLikeFields.MatchString(first):
 		return readEnglish(name, string(text))
 	}
-	docs, err := readDocuments(name, text, rooted(policyRoot))
+	docs, err := readDocuments(name, text, fixedRoot(policyRoot))
 	for i := range docs {
 		if docs[i].Err != nil {
 			return nil, fmt.Errorf("%s: %w", docs[i].Position(""), docs[i].Err)
 		}
-		docs[i].uproot()
+		docs[i].dropRoot()
 		fields, _ := docs[i].Value.(map[string]any)
 		if text, is := fields["expr"].(string); is && len(fields) == 1 { // a policy in English
 			value, lines, err := english.Parse(text)
@@ -59,8 +59,8 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	return docs, err
 }
 
-// uproot names the fields of a policy as in the policy alone.
-func (d *Document) uproot() {
+// dropRoot names the fields of a policy as in the policy alone.
+func (d *Document) dropRoot() {
 	position := d.Position
 	d.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }
 }

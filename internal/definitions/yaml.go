@@ -28,7 +28,7 @@ const (
 
 // readYAML reads documents, each an object or a list of objects. rootOf returns the path of an object, which tells payloads from policies.
 func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []Document, err error) {
-	if line := dense(text); line > 0 {
+	if line := overfullLine(text); line > 0 {
 		return nil, fmt.Errorf("%s line %d: %w", name, line, errTooLarge)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -63,7 +63,7 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 
 var namedAnchor = regexp.MustCompile(`anchor '[^']*'`)
 
-func rooted(root string) func(*yaml.Node) string { return func(*yaml.Node) string { return root } }
+func fixedRoot(root string) func(*yaml.Node) string { return func(*yaml.Node) string { return root } }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
@@ -243,9 +243,9 @@ func number(node *yaml.Node, path string) (any, error) {
 // exactDigits are the digits that a float64 holds exactly.
 const exactDigits = 15
 
-// dense returns the line of the first document with more separators than a document may have values; 0: none. Such a document would take a hundred
+// overfullLine returns the line of the first document with more separators than a document may have values; 0: none. Such a document would take a hundred
 // times its size. Each document of a list, and each object, is counted by itself.
-func dense(text []byte) (line int) {
+func overfullLine(text []byte) (line int) {
 	separators, begins, at := 0, 1, 0
 	for written := range bytes.Lines(text) {
 		at++
