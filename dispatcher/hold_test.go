@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -27,7 +27,7 @@ func (b *bundle) hold(id, selector string, until time.Time) {
 
 func (b *bundle) release(id string, within time.Duration) {
 	b.t.Helper()
-	must(b.t, testkit.Only(flow.Of(b.Store).ReleaseHold(context.Background(), id, within, b.now())))
+	must(b.t, check.Only(flow.Of(b.Store).ReleaseHold(context.Background(), id, within, b.now())))
 }
 
 func (b *bundle) sets(uid string) (in []string) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -34,8 +34,8 @@ func TestAHandlerThatAsksPublishesOnlyAfterThatVerdictAndEndsAsItSays(t *testing
 			ended := r.told()
 			failIf(t, ended.Type != model.MessageSuccess || ended.UID != uid || ended.Unpublished != (verdict != model.VerdictPublish) || ended.Metrics["rows"] != 40, "%s: %+v", verdict, ended)
 		}
-		failIf(t, testkit.Await(t, published, "the published attempt") != "publish" || len(published) > 0, "another one was published")
-		testkit.Eventually(t, "each entry leaves the taken list", func() bool {
+		failIf(t, check.Await(t, published, "the published attempt") != "publish" || len(published) > 0, "another one was published")
+		check.Eventually(t, "each entry leaves the taken list", func() bool {
 			return len(r.redis.Keys(t.Context(), "bigtables:taken:*").Val()) == 0
 		})
 	})

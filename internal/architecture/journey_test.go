@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/poller"
@@ -128,8 +129,8 @@ func TestTravel(t *testing.T) {
 	}
 	q := fixture.New(t, testkit.Miniredis(t))
 	q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
-	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
-	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{}))(t)
 	dispatch := func() error { _, err := d.RunOnce(t.Context()); return err }
 	poll := func() error { _, err := p.RunOnce(t.Context()); return err }
 	const moment = 900 * time.Millisecond // less than it takes until a loop does again what it does now and then
@@ -188,7 +189,7 @@ func travel(t *testing.T, binary string, stage int) string {
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Fatalf("travel: %v\n%s", err, out)
 	}
-	text := testkit.Got(os.ReadFile(profile))(t)
+	text := check.Got(os.ReadFile(profile))(t)
 	return string(text)
 }
 

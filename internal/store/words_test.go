@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // The words of the tests of rooms, which are those of the tests of the store.
@@ -22,12 +22,12 @@ const six = store.Six
 var (
 	everywhere = store.Everywhere
 	newBench   = store.NewBench
-	failIf     = testkit.FailIf
-	stopIf     = testkit.StopIf
-	must       = testkit.Must
+	failIf     = check.FailIf
+	stopIf     = check.StopIf
+	must       = check.Must
 )
 
-func only[T any](v T, err error) error { return testkit.Only(v, err) }
+func only[T any](v T, err error) error { return check.Only(v, err) }
 
 func expectEqual[T any](t testing.TB, what string, want, got T) {
 	t.Helper()

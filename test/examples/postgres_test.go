@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // startPostgres starts the Postgres of the system.
@@ -21,7 +22,7 @@ func startPostgres(t *testing.T) (address string) {
 // startPostgresOf starts an empty Postgres on loopback, which asks for no password.
 func startPostgresOf(t *testing.T, initdb, postgres string) (address string) {
 	t.Helper()
-	dir := testkit.Got(os.MkdirTemp("", "postgres-"))(t) // not t.TempDir, where only the user who runs the test may go
+	dir := check.Got(os.MkdirTemp("", "postgres-"))(t) // not t.TempDir, where only the user who runs the test may go
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	who := postgresUser(t, dir)
 	output, err := asUser(who, initdb, "-D", dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
@@ -61,8 +62,8 @@ func postgresCredential(t *testing.T) *syscall.SysProcAttr {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	who := testkit.Got(user.Lookup("postgres"))(t)
-	uid, gid := testkit.Got(strconv.Atoi(who.Uid))(t), testkit.Got(strconv.Atoi(who.Gid))(t)
+	who := check.Got(user.Lookup("postgres"))(t)
+	uid, gid := check.Got(strconv.Atoi(who.Uid))(t), check.Got(strconv.Atoi(who.Gid))(t)
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 

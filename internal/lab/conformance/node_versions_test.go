@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -59,7 +60,7 @@ func TestTheNodeClientWorksWithEachVersionOfNodeRedis(t *testing.T) {
 				stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
 				worker := testkit.StartCommand(t, example(t, "node", "conformance", "REDIS_URL="+users.URL(t, acl.Worker), library))
 				awaitSuccess(t, users)
-				testkit.Equal(t, worker.Stop(), 0)
+				check.Equal(t, worker.Stop(), 0)
 			})
 			t.Run("cluster", func(t *testing.T) {
 				t.Parallel()
@@ -69,7 +70,7 @@ func TestTheNodeClientWorksWithEachVersionOfNodeRedis(t *testing.T) {
 					for _, part := range threeParts {
 						d.refresh(part, "m"+plain)
 					}
-					testkit.Equal(t, worker.Stop(), 0)
+					check.Equal(t, worker.Stop(), 0)
 				}
 			})
 			t.Run("a client that is handed over", func(t *testing.T) {
@@ -78,9 +79,9 @@ func TestTheNodeClientWorksWithEachVersionOfNodeRedis(t *testing.T) {
 				worker := startHandler(t, "node", handedOver, s.URL+"/3", "REFRESHD_QUEUE=q", library)
 				client := fixture.Connect(t, s.URL+"/3").Write
 				push(t, client, "m", "")
-				testkit.Equal(t, heard(t, client), "started m")
-				testkit.Equal(t, heard(t, client), "success m")
-				testkit.Equal(t, worker.Stop(), 0)
+				check.Equal(t, heard(t, client), "started m")
+				check.Equal(t, heard(t, client), "success m")
+				check.Equal(t, worker.Stop(), 0)
 			})
 		})
 	}
