@@ -39,7 +39,6 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 	tests := testsOf(files)
 	const head = "| word | meaning | where |\n|---|---|---|\n"
 	glossary := head + "| input | means | `model.Even` |\n| input | means | `x.lua` |\n| a |  | x |\n"
-	const page = "| journey | begins | stays | files |\n| A put | x | 2 | 1 |\n\n### A put\n\n`poller.a` `model.b` `commit.lua`\n"
 	for name, found := range map[string]struct{ want, got []string }{
 		"lines of scripts":  {[]string{"scripts/long.lua:2:"}, scriptsAreNarrow(files)},
 		"keys":              {[]string{"scripts/built.lua:", "worker/worker.go:"}, keysAreInOnePlace(files)},
@@ -53,7 +52,6 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 			untested("| rule | in short | tests |\n|---|---|---|\n| bug 1 | x | `model.TestRuns`, `model.TestSleeps` |\n| bug 3 | x | TestRuns |\n| bug 9 | x | `model.TestNone` |\n", map[string]int{"bug %d": 3}, tests)},
 		"numbers of faults": {[]string{"the numbers of TestKill", "found TestNone"}, unnumbered("`TestOther` `TestNone`", tests)},
 		"pages":             {[]string{"a script, found b.lua", "a name of the repository, found model.None", "a room, found `shed`"}, astray("`b.lua` `model.None`\n| `shed` | x |\n", files, tree)},
-		"journeys":          {[]string{"expected at most 2 stays in 1 files, found 3 in 2", "found model.b"}, journey{[]string{"model.b", "poller.a"}, 3, map[string]bool{"a": true, "b": true}}.faults(page, "A put")},
 		"sizes": {[]string{"scripts/include/a.lua: expected at most 100, found 101", "lines of model/busy.go is within its limit"},
 			outgrown(sizesOf(files), map[string]int{"lines of model/busy.go": 500})},
 	} {
