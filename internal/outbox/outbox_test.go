@@ -1,4 +1,4 @@
-package store_test
+package outbox_test
 
 import (
 	"fmt"
@@ -12,24 +12,25 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/check"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) {
-	store.Everywhere(t, func(t *testing.T, b *store.Bench) {
+	fixture.Everywhere(t, func(t *testing.T, b *fixture.Bench) {
 		ctx, key := t.Context(), b.Keys.Outbox
 		written := func(age time.Duration, sequence int) { // on the clock of Redis
 			now, err := b.Now(ctx)
 			check.Must(t, err)
 			id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
-			check.Must(t, b.Redis().XAdd(ctx, &goredis.XAddArgs{Stream: key, ID: id, Values: []string{"event", "disabled"}}).Err())
+			check.Must(t, b.Redis.XAdd(ctx, &goredis.XAddArgs{Stream: key, ID: id, Values: []string{"event", "disabled"}}).Err())
 		}
 		expect := func(what string, unread, counted, left int64) {
 			t.Helper()
 			got, err := outbox.Of(b.Store).TrimOutbox(ctx)
 			check.Must(t, err)
-			all, _ := strconv.ParseInt(b.Redis().HGet(ctx, b.Keys.Stats, "outbox_expired").Val(), 10, 64)
-			store.ExpectEqual(t, what+": went unread, of all, and left", [3]int64{unread, counted, left}, [3]int64{int64(got), all, b.Redis().XLen(ctx, key).Val()})
+			all, _ := strconv.ParseInt(b.Redis.HGet(ctx, b.Keys.Stats, "outbox_expired").Val(), 10, 64)
+			expectEqual(t, what+": went unread, of all, and left", [3]int64{unread, counted, left}, [3]int64{int64(got), all, b.Redis.XLen(ctx, key).Val()})
 		}
 		expect("nothing", 0, 0, 0)
 		written(2*time.Hour, 1)
@@ -38,12 +39,12 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 			written(time.Minute, i+1)
 		}
 		expect("nobody reads", 2, 2, 7)
-		b.SetOutboxCap(5)
+		b.Config.OutboxCap = 5
 		expect("too many", 2, 4, 5)
 		// Two groups: ours, and that of a foreign program.
 		foreign := "billing"
 		check.Must(t, check.Only(outbox.Of(b.Store).Read(ctx, 1)))
-		check.Must(t, b.Redis().XGroupCreate(ctx, key, foreign, "0").Err())
+		check.Must(t, b.Redis.XGroupCreate(ctx, key, foreign, "0").Err())
 		entries, err := outbox.Of(b.Store).Read(ctx, 4)
 		check.StopIf(t, err != nil || len(entries) != 4, "%v, %v", entries, err)
 		expect("read, and not acknowledged", 0, 4, 5)
@@ -54,19 +55,19 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		for i, want := range []int{3, 0} {
 			n, err := outbox.Of(b.Store).Route(ctx, routed[1:])
 			check.Must(t, err)
-			store.ExpectEqual(t, fmt.Sprint("routed ", i), want, n)
+			expectEqual(t, fmt.Sprint("routed ", i), want, n)
 		}
 		expect("the first of ours is pending", 0, 4, 5)
 		check.Must(t, check.Only(outbox.Of(b.Store).Route(ctx, routed[:1])))
 		expect("the others have not read", 0, 4, 5)
 		read := &goredis.XReadGroupArgs{Group: foreign, Consumer: "c", Streams: []string{key, ">"}, Count: 3, Block: -1}
-		streams, err := b.Redis().XReadGroup(ctx, read).Result()
+		streams, err := b.Redis.XReadGroup(ctx, read).Result()
 		check.Must(t, err)
 		for _, message := range streams[0].Messages[:2] {
-			b.Redis().XAck(ctx, key, foreign, message.ID)
+			b.Redis.XAck(ctx, key, foreign, message.ID)
 		}
 		expect("two were acknowledged by both", 0, 4, 3)
-		check.Must(t, b.Redis().XGroupDestroy(ctx, key, foreign).Err())
+		check.Must(t, b.Redis.XGroupDestroy(ctx, key, foreign).Err())
 		expect("ours alone", 0, 4, 1)
 		if left, err := outbox.Of(b.Store).Read(ctx, 9); err != nil || len(left) != 1 {
 			t.Errorf("what nobody has read is left: %v, %v", left, err)
@@ -75,7 +76,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 }
 
 func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
-	store.Everywhere(t, func(t *testing.T, b *store.Bench) {
+	fixture.Everywhere(t, func(t *testing.T, b *fixture.Bench) {
 		ctx := t.Context()
 		expect := func(what string, want int64, oldest string) {
 			t.Helper()
@@ -90,7 +91,7 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		check.Must(t, check.Only(outbox.Of(b.Store).Read(ctx, 2)))
 		for i := range 3 {
 			notice := []string{"event", "disabled", "at", model.FormatTime(b.Clock().Add(time.Duration(i) * time.Second))}
-			check.Must(t, b.Redis().XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err())
+			check.Must(t, b.Redis.XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err())
 		}
 		first, third := model.FormatTime(b.Clock()), model.FormatTime(b.Clock().Add(2*time.Second))
 		expect("nobody reads", 3, first)
@@ -117,12 +118,12 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 }
 
 func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
-	store.Everywhere(t, func(t *testing.T, b *store.Bench) {
+	fixture.Everywhere(t, func(t *testing.T, b *fixture.Bench) {
 		ctx := t.Context()
 		check.Must(t, check.Only(outbox.Of(b.Store).Read(ctx, 1)))
 		push := func(notice string) {
 			t.Helper()
-			check.Must(t, b.Redis().XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
+			check.Must(t, b.Redis.XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
 			entries, err := outbox.Of(b.Store).Read(ctx, 1)
 			check.StopIf(t, err != nil || len(entries) != 1, "%v, %v", entries, err)
 			told := []outbox.Addressed{{Channel: "ops", Recipient: "ops", At: b.Clock(), Notice: notice}}
@@ -164,7 +165,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		if all, err := outbox.Of(b.Store).Undelivered(ctx); err != nil || len(all) != 1 || all[0].Tries != 3 || all[0].Reason != "HTTP 500" || all[0].Notices[0] != "n2" {
 			t.Errorf("kept %+v, %v", all, err)
 		}
-		n := b.Redis().Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val()
+		n := b.Redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val()
 		check.FailIf(t, n != 0, "%d keys are left", n)
 	})
 }
