@@ -22,12 +22,12 @@ func used(t testing.TB, queue *store.Queue) {
 	must(t, queue.Fleet().PutPolicy(ctx, fixture.Policy(t, `{"name":"p1","fresh_within":"1h","rrule":"FREQ=DAILY"}`)))
 	for i, part := range queue.Parts {
 		b := fixture.OnPart(t, part)
-		uid := homed(i)
+		uid := fixture.Homed(i)
 		b.MustApply(b.Put(uid, `{"input_url":"http://feed/x"}`))
 		b.MustApply(b.Hand(uid, "a1"))
 		record := b.One(uid)
 		b.MustApply(record.Decide(record.Fail(policy.Failure{Reason: "HTTP 500", ErrorType: "http_500"}, b.Clock()), b.Clock()))
-		runs := homed(i + 2)
+		runs := fixture.Homed(i + 2)
 		b.MustApply(b.Put(runs, "{}"))
 		b.MustApply(b.Hand(runs, "a2"))
 		must(t, part.Clients.Write.ZAdd(ctx, part.Keys.ParkedBy(string(model.BySuspect)), fixture.At(1, uid)).Err())
@@ -42,23 +42,11 @@ func used(t testing.TB, queue *store.Queue) {
 	must(t, flow.OfQueue(queue).BeginBulk(ctx, "b1", model.Bulk{Action: model.BulkRun}))
 }
 
-// homed names the i-th model of those that live in part 0 and in part 1 in turn.
-func homed(i int) string {
-	found := 0
-	for n := 0; ; n++ {
-		if uid := fmt.Sprint("m", n); store.PartOf(uid, 2) == i%2 {
-			if found++; found > i/2 {
-				return uid
-			}
-		}
-	}
-}
-
 func only[T any](v T, err error) error { return check.Only(v, err) }
 
 // TestEachVerbReturnsTheFaultOfEachOfItsCallsToRedis lets no error of Redis pass for an answer.
 func TestEachVerbReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
-	ctx, uid := t.Context(), homed(0)
+	ctx, uid := t.Context(), fixture.Homed(0)
 	o := func(q *store.Queue) Operator { return Operator{Queue: q, By: "ann"} }
 	daily := `{"uid":"new","rrule":"FREQ=DAILY","dtstart":"2026-01-01"}`
 	fixture.EachFault(t, used, map[string]func(q *store.Queue) error{
@@ -115,7 +103,7 @@ func TestEachVerbReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"steer": func(q *store.Queue) error {
 			return only(o(q).Steer(ctx, model.Command{Type: model.CommandDisable}, []string{uid}, func([]Outcome) error { return nil }))
 		},
-		"waiting":   func(q *store.Queue) error { return only(o(q).Waiting(ctx, []string{homed(2)})) },
+		"waiting":   func(q *store.Queue) error { return only(o(q).Waiting(ctx, []string{fixture.Homed(2)})) },
 		"stats":     func(q *store.Queue) error { return only(o(q).Stats(ctx)) },
 		"a model":   func(q *store.Queue) error { return only(ReadModel(ctx, q, uid)) },
 		"explain":   func(q *store.Queue) error { return only(Explain(ctx, q, uid, true)) },
@@ -158,7 +146,7 @@ func TestWhatIsToldOfAQueueIsOfAllItsParts(t *testing.T) {
 		"selected": 4, "running": 2, "rejected": 2, "undelivered": 2, "processes": 2, "replans": 1, "failing": 2, "in hand": 2, "forecast": 4,
 	}, told)
 
-	gone := homed(2)
+	gone := fixture.Homed(2)
 	part := queue.Of(gone)
 	must(t, b.Redis.Del(ctx, part.Keys.Model(gone), part.Keys.Payload(gone)).Err())
 	check.Equal(t, 3, check.Got(o.Forecast(ctx, request))(t).Models)

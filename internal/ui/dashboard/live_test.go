@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,30 @@ func TestPagesThatCannotBeReadKeepWhatTheyShowAndAreReadAgain(t *testing.T) {
 	failIf(t, reads != 2, "expected it read again, found %d readings", reads)
 	gone := d.dashboard.fragments(t.Context(), site, &modelPage, session{}, url.Values{"uid": {"nobody"}})
 	failIf(t, gone.err == nil || gone.failed(), "expected a model that is not there to stay so, found %v", gone.err)
+}
+
+func TestEachPageWithLivePartsNamesItsStreamWhichSendsThem(t *testing.T) {
+	d, live := sit(t, testkit.Miniredis(t), nil), 0
+	d.put(failingModel)
+	for _, page := range pages {
+		if page.live == nil {
+			continue
+		}
+		live++
+		path := page.path
+		if page == &modelPage {
+			path += "?uid=a"
+		}
+		text := d.page(home + path)
+		failIf(t, !strings.Contains(text, `data-stream="`+home+"live/"+path+`"`), "%s: want a page that names its stream, got\n%s", path, text)
+		v := d.view(home + "live/" + path)
+		for range page.live {
+			part := check.Await(t, v.events, "a part of "+path)
+			failIf(t, !slices.Contains(page.live, part.ID) || !strings.Contains(text, `id="`+part.ID+`" data-live`), "%s: want its parts, got %q", path, part.ID)
+		}
+		v.leave()
+	}
+	failIf(t, live < 5, "want most pages live, found %d", live)
 }
 
 func TestOpenPagesAreBounded(t *testing.T) {
