@@ -26,7 +26,6 @@ func TestACheckReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		must(t, flow.OfQueue(queue).PutHold(t.Context(), &model.Hold{ID: "h1", Since: fixture.SixOClock, Reason: "x"}))
 	}
 	fixture.EachFault(t, prepare, map[string]func(queue *store.Queue) error{
-		"check":  func(queue *store.Queue) error { return check.Only(Check(t.Context(), queue, Options{})) },
 		"repair": func(queue *store.Queue) error { return check.Only(Check(t.Context(), queue, Options{Repair: true})) },
 	})
 }
