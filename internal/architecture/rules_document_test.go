@@ -17,7 +17,7 @@ import (
 var sources = map[string]int{"fair %d": 16, "S0-%d": 53, "bug %d": 38, "001/%d": 26, "002/%d": 9, "003/%d": 12, "004/%d": 16, "decision %d": 14}
 
 func TestEachRuleOfTheSourcesNamesATestThatAlwaysRuns(t *testing.T) {
-	report(t, untested(document(t, "../internal/architecture/rules.md"), sources, testsOf(repository(t))))
+	report(t, untested(document(t, "rules.md"), sources, testsOf(repository(t))))
 	requireProofs(t)
 }
 

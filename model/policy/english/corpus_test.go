@@ -90,7 +90,7 @@ func readMeaning(t reporter, text string) (string, error) {
 	return "", errors.New("refused by the model")
 }
 
-// Three of four is what internal/architecture/rules.md promises; by now it is nine of ten.
+// Three of four is what docs/rules.md promises; by now it is nine of ten.
 func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 	meant, read, misread := 0, 0, 0
 	entries := append(corpus(t), readEntries(t, "testdata/strangers.txt")...)
