@@ -68,7 +68,7 @@ var sections = []section{
 func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 	text, count := preface, 0
 	for _, section := range sections {
-		text += "\n## " + section.title + "\n\n| situation | at | told |\n|-|-|-|\n"
+		text += "\n## " + section.title + "\n\n| situation | at | answer |\n|-|-|-|\n"
 		for _, row := range section.rows {
 			count++
 			t.Run(row.title, func(t *testing.T) {
