@@ -30,7 +30,7 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	return nil
 }
 
-// trimOutbox keeps the outbox bounded, also where no notifier runs. A user who may not do that loses nothing but the bound.
+// trimOutbox keeps the outbox bounded, also where no notifier runs.
 func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.trimmed, due.Now, time.Minute) {
 		return nil
@@ -40,24 +40,18 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	if unread > 0 {
 		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")
 	}
-	if redis.Refused(err) { // it was made by an older release
-		return nil
-	}
 	return err
 }
 
-// noteSample notes what was counted until the minute in hand. A user who may not do that loses nothing but the charts.
+// noteSample notes what was counted until the minute in hand.
 func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 	minute := due.Now.Truncate(time.Minute)
 	if minute.Equal(d.noted) {
 		return nil
 	}
 	err := d.report.NoteSample(ctx, due.Now)
-	if _, wrong := redis.WrongType(err); err == nil || wrong || redis.Refused(err) { // else the next round tries again
+	if _, wrong := redis.WrongType(err); err == nil || wrong { // else the next round tries again
 		d.noted = minute
-	}
-	if redis.Refused(err) { // it was made by an older release
-		return nil
 	}
 	return err
 }

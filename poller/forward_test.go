@@ -205,14 +205,3 @@ func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 		p.expectStats(0, map[string]int64{"create": 60, "malformed": 60})
 	})
 }
-
-func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *testing.T) {
-	onPair(t, func(t *testing.T, p *pair) {
-		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
-		p.push(p.parts[0].Keys.ClaimedCommands, "c"+put(there), "c"+put(here))
-		p.round(0)
-		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
-		reason, err := outbox.Of(p.parts[0]).LastRejected(t.Context())
-		failIf(t, err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}", "got %s, %v", reason, err)
-	})
-}

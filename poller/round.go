@@ -355,10 +355,6 @@ func decode(claimed store.Claimed, queue Store) *message {
 		return m
 	}
 	m.home, m.own = queue.Home(m.uid())
-	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
-		m.own, m.counter = true, model.CounterMalformed
-		m.reason = document.Refuse("uid", "a command for this part of the queue", "one for "+m.home.Queue)
-	}
 	return m
 }
 

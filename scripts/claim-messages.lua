@@ -36,9 +36,8 @@
 -- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
 --   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not, {which
 --   keys are of another type: nothing is claimed from there, and without those of commands nobody holds the lane}}. An
---   entry is "o" before the raw message from output; "n", the number and a space before a command, of an older release
---   "c"; or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is too
---   large
+--   entry is "o" before the raw message from output; "n", the number and a space before a command; or "C" or "O" before
+--   the size, a slash, the largest size, a space and the beginning of a message that is too large
 -- include: clock, chunks, types, wrong_types
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local forwarded, bulks, heard = KEYS[7], KEYS[8], KEYS[9]

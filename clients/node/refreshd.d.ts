@@ -37,7 +37,7 @@ export class Attempt {
   readonly deadline: Date | null;
   readonly plannedAt: Date | null;
   readonly dueAt: Date | null;
-  /** what the attempt is for; null: a daemon of 0.9.0 has started it */
+  /** what the attempt is for; null: the entry does not tell */
   readonly purpose: 'planned' | 'retry' | 'run' | 'change' | null;
   /** grows with each attempt of the model: see docs/publish.md of refreshd */
   readonly fence: number | null;

@@ -74,7 +74,7 @@ func readBulk(id string, hash map[string]string) Bulk {
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
 	b.Ticket, b.Size = int(redis.ParseInt(hash["ticket"])), redis.ParseInt(hash["size"])
 	b.Seen, b.Picked, b.Done = redis.ParseInt(hash["seen"]), redis.ParseInt(hash["picked"]), redis.ParseInt(hash["done"])
-	b.Rest, b.Trying, b.After = strings.Fields(hash["rest"]), strings.Fields(hash["trying"]), strings.Fields(hash["after"])
+	b.Rest, b.Trying = strings.Fields(hash["rest"]), strings.Fields(hash["trying"])
 	for field, count := range hash {
 		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || Harmless(model.Outcome(field)) {
 			if b.Others == nil {

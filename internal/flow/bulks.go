@@ -29,13 +29,6 @@ func (f Flow) Bulks(ctx context.Context) ([]Bulk, error) {
 			bulks[i].Zones, err = notes, failed
 		}
 	}
-	if err != nil || !slices.ContainsFunc(bulks, func(b Bulk) bool { return len(b.After) > 0 }) {
-		return bulks, err
-	}
-	living, err := f.store.Report().Daemons(ctx)
-	for i := range bulks {
-		bulks[i].After = slices.DeleteFunc(bulks[i].After, func(name string) bool { return !slices.Contains(living, name) })
-	}
 	return bulks, err
 }
 
@@ -99,7 +92,7 @@ func (f Flow) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error
 	ends := ""
 	fields := map[string]string{
 		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": redis.Number(int(b.Seen)), "picked": redis.Number(int(b.Picked)),
-		"done": redis.Number(int(b.Done)), "refused": redis.Number(int(b.Refusals())), "next_at": model.FormatTime(b.Next), "after": strings.Join(b.After, " "),
+		"done": redis.Number(int(b.Done)), "refused": redis.Number(int(b.Refusals())), "next_at": model.FormatTime(b.Next),
 	}
 	for outcome, count := range b.Others {
 		name := string(outcome)

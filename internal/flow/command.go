@@ -24,10 +24,7 @@ func (f Flow) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed s
 			return model.Duplicate, redis.Wrap(err, "look for the id of a command")
 		}
 	}
-	by := store.Order{} // of one that an older release has claimed
-	if claimed.Numbered() {
-		by = store.Order{Part: "queue:" + strconv.Itoa(f.store.Place), Number: claimed.Number()}
-	}
+	by := store.Order{Part: "queue:" + strconv.Itoa(f.store.Place), Number: claimed.Number()}
 	changed, failed := false, []error(nil)
 	for _, part := range f.store.AllParts() {
 		is, err := Of(part).applyQueueCommand(ctx, c, by, claimed.At(now))

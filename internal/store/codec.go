@@ -61,7 +61,7 @@ const (
 
 // attemptFields are those that only a model with an attempt has: they go with its attempt_uid.
 var attemptFields = []string{
-	"counted_by", "started_at", fieldDeadlineAt, "entry_deadline_at", "entry_planned_at", "entry_times", "taken_at",
+	"counted_by", "started_at", fieldDeadlineAt, "entry_deadline_at", "entry_times", "taken_at",
 	"processing_at", "worker", "silent_after", fieldHeardAt, "again", "outdated", "traced", fieldGuarded,
 }
 
@@ -207,20 +207,14 @@ func (c *codec) entryDeadline(m *model.Model) {
 	}
 }
 
-// entryTimes are two times in one field, as each field costs with each attempt. Of an attempt that an older release has started there is one only.
+// entryTimes are two times in one field, as each field costs with each attempt. The second may be absent.
 func (c *codec) entryTimes(m *model.Model) {
-	planned, times := m.EntryPlannedAt, ""
-	if !m.EntryDueAt.IsZero() {
-		planned, times = time.Time{}, strings.TrimSuffix(model.FormatTime(m.EntryDueAt)+" "+model.FormatTime(m.EntryPlannedAt), " ")
-	}
-	c.time("entry_planned_at", &planned)
+	times := strings.TrimSuffix(model.FormatTime(m.EntryDueAt)+" "+model.FormatTime(m.EntryPlannedAt), " ")
 	if c.text("entry_times", &times); c.get == nil {
 		return
 	}
-	m.EntryPlannedAt = planned
-	if due, next, _ := strings.Cut(times, " "); due != "" {
-		m.EntryDueAt, m.EntryPlannedAt = c.parseTime("entry_times", due), c.parseTime("entry_times", next)
-	}
+	due, next, _ := strings.Cut(times, " ")
+	m.EntryDueAt, m.EntryPlannedAt = c.parseTime("entry_times", due), c.parseTime("entry_times", next)
 }
 
 // fence is left out as long as the start of the running attempt, or else the last success, tells it.

@@ -26,8 +26,7 @@ type Claimed struct {
 
 // The marks that claim-messages.lua puts before a message, and before the beginning of one that is too large.
 const (
-	markControl      = "c"
-	markNumbered     = "n" // a command of a queue of several parts: its number and a space follow
+	markControl      = "n" // its number and a space follow
 	markLargeControl = "C"
 	markLargeOutput  = "O"
 )
@@ -40,30 +39,27 @@ func (c Claimed) marked(marks string) bool {
 }
 
 // FromControl reports whether the message came from the control list, not from the output list.
-func (c Claimed) FromControl() bool { return c.marked(markControl + markNumbered + markLargeControl) }
+func (c Claimed) FromControl() bool { return c.marked(markControl + markLargeControl) }
 
 // Raw is the message as its sender wrote it; of one that is too large its beginning.
 func (c Claimed) Raw() string {
-	if c.marked(markNumbered + markLargeControl + markLargeOutput) {
+	if c.marked(markControl + markLargeControl + markLargeOutput) {
 		_, raw, _ := strings.Cut(c.Entry, " ")
 		return raw
 	}
 	return c.Entry[min(1, len(c.Entry)):]
 }
 
-// Numbered reports whether the command may be forwarded: it was claimed by a poller that knew that the queue has several parts.
-func (c Claimed) Numbered() bool { return c.marked(markNumbered) }
-
-// Number is the number that a command of a queue of several parts got when it was claimed.
+// Number is the number that a command got when it was claimed.
 func (c Claimed) Number() string {
 	number, _, _ := strings.Cut(c.Entry, " ")
-	return strings.TrimPrefix(number, markNumbered)
+	return strings.TrimPrefix(number, markControl)
 }
 
-// At is when a command was claimed first, which its number tells: the same however often it is carried out, and in each part. Without one it is now.
+// At is when a command was claimed first, by its number: the same however often it is carried out, and in each part.
 func (c Claimed) At(now time.Time) time.Time {
 	at := time.UnixMicro(redis.ParseInt(c.Number())).UTC().Truncate(time.Millisecond)
-	if !c.Numbered() || at.After(now) {
+	if at.After(now) {
 		return now
 	}
 	return at

@@ -316,7 +316,7 @@ func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 			return
 		}
 		use := PolicyUse{Name: name, recorded: recorded}
-		if saved, is := strings.CutPrefix(recorded, "? "); is { // another release has counted models here
+		if saved, is := strings.CutPrefix(recorded, "? "); is {
 			use.Saved = time.UnixMilli(redis.ParseInt(saved)).UTC()
 		}
 		uses[name] = use

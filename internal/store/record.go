@@ -42,9 +42,6 @@ func NewRecord(uid string, hash map[string]string) *Record {
 	labels, others := split(hash, r.values)
 	r.Model, r.others = decode(uid, r.values), others
 	r.Labels = labels
-	if r.Freshness == model.Fresh && r.LastSuccessAt.IsZero() { // an older release knew no other word
-		r.Freshness = model.FreshnessNever
-	}
 	return r
 }
 

@@ -161,6 +161,3 @@ var (
 	Refusing  = refusing
 	SixOClock = sixOClock
 )
-
-// MendRate is how fast models are mended.
-var MendRate = mendRate

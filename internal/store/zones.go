@@ -20,7 +20,7 @@ const ZonesID = "zones-"
 // ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
 func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
 	hash, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Zones).Result()
-	if _, wrong := redis.WrongType(err); wrong || redis.Refused(err) { // nobody knows
+	if _, wrong := redis.WrongType(err); wrong { // nobody knows
 		err = nil
 	}
 	return zones.ReadNotes(hash), redis.Wrap(err, "read by which zone data the queue was planned")
@@ -42,8 +42,7 @@ type ZoneWatch struct {
 	loaded int64 // zones, until then
 }
 
-// Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last. A user who may not do that
-// loses nothing but that models are planned anew.
+// Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last.
 func (w *ZoneWatch) Note(ctx context.Context, part interface {
 	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 }, daemon string, seen time.Time) error {
@@ -52,9 +51,6 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 		return nil
 	}
 	at, err := part.NoteZones(ctx, daemon)
-	if redis.Refused(err) {
-		err = nil
-	}
 	if _, wrong := redis.WrongType(err); wrong || err == nil {
 		w.noted = cmp.Or(at, seen)
 	}
@@ -92,7 +88,7 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 			pipe.HDel(ctx, s.Keys.Zones, drop...)
 		}
 		if replan {
-			b := BulkWish{ID: ZonesID + zones.InUse().Release, Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.AllParts())), Since: now}}
+			b := BulkWish{ID: ZonesID + zones.InUse().Release, Bulk: model.Bulk{Action: model.BulkZones, Rate: walkRate.Share(len(s.AllParts())), Since: now}}
 			s.begin(ctx, pipe, &b)
 			for _, gate := range slices.DeleteFunc(gates, func(gate string) bool { return !strings.HasPrefix(gate, model.BlockerCalendar+":") }) {
 				pipe.ZAddXX(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: gate})

@@ -313,11 +313,11 @@ func (r *server) stream(key string) (entries []map[string]string) {
 	return entries
 }
 
-// unnumbered marks commands as they are marked before they have numbers.
+// unnumbered marks commands as in snapshot.messages, without their numbers.
 func unnumbered(entries []string) []string {
 	for i, entry := range entries {
-		if claimed := (store.Claimed{Entry: entry}); claimed.Numbered() {
-			entries[i] = "c" + claimed.Raw()
+		if strings.HasPrefix(entry, "n") {
+			entries[i] = "c" + store.Claimed{Entry: entry}.Raw()
 		}
 	}
 	return entries

@@ -8,19 +8,16 @@ import (
 
 func opening(k scope) grant { return allow("hget", reading(k.queue.Settings)) }
 
-// raising is what a dispatcher or a poller does once in a queue of an older layout.
+// raising is what the first dispatcher or poller of a queue does.
 func raising(k scope) []grant {
-	return []grant{
-		allow("watch", reading(k.queue.Settings)), allow("hset", writing(k.queue.Settings)),
-		allow("del hset", writing(k.Bulk(store.MendID))), allow("zadd", writing(k.Bulks)),
-	}
+	return []grant{allow("watch", reading(k.queue.Settings)), allow("hset", writing(k.queue.Settings))}
 }
 
 // zoning is what a dispatcher or a poller does as long as it lives: it notes its zone data, and begins to plan anew by newer data.
 func zoning(k scope) []grant {
 	return []grant{
 		allow("watch hgetall hset hdel", both(k.Zones)), allow("zrangebyscore zrange", reading(k.Dispatchers, k.Pollers)),
-		allow("del hset", writing(k.Bulk(store.ZonesID+all))), allow("zadd", writing(k.Gates)), allow("zrange", reading(k.Gates)),
+		allow("del hset", writing(k.Bulk(store.ZonesID+all))), allow("zadd", writing(k.Gates, k.Bulks)), allow("zrange", reading(k.Gates)),
 	}
 }
 
@@ -138,7 +135,6 @@ func worker(k scope) part {
 		direct: []grant{
 			allow("blmove", both(k.Input)),
 			allow("lrange", reading(k.Taken(all))),
-			allow("zrangebyscore", reading(k.Workers)), // workers of 0.9 requeue what dead ones had taken
 			allow("hmget hget", reading(k.Model(all))), // the clients read one field at a time
 			allow("hmget", reading(k.Heard)),           // who leaves judges deadlines as a dispatcher does
 			allow("lpop blpop", both(k.Reply(all))),    // for the verdict before it publishes

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
@@ -38,7 +37,6 @@ type checker struct {
 	several bool            // the queue has several parts
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
-	mending bool            // a bulk is still to mend what daemons of an older release write
 
 	wrongType map[string]bool     // keys of a wrong type
 	refused   string              // what Redis has answered to a repair; empty: it takes all
@@ -129,11 +127,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 }
 
 func (c *checker) readTime(ctx context.Context) (err error) {
-	mend, there, err := flow.Of(c.store).ReadBulk(ctx, store.MendID)
-	if _, wrong := redis.WrongType(err); err == nil || wrong { // which is told as any other
-		c.mending = there && mend.EndedAt.IsZero()
-		c.now, err = c.store.Now(ctx)
-	}
+	c.now, err = c.store.Now(ctx)
 	return err
 }
 

@@ -20,7 +20,7 @@ type Telling struct {
 // Tell tells of the model at a glance.
 func (s *Explanation) Tell() Telling {
 	missing := s.Missing()
-	act := s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || s.m.Held() || missing != nil && missing.Certain
+	act := s.Record.Broken || s.m.Fault != "" || s.m.DisabledBy == model.StoppedByPolicy || s.m.Held() || missing != nil && missing.Certain
 	gate, until := s.blocked()
 	kind, name := gate.Split()
 	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
