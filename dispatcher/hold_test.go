@@ -60,7 +60,7 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 		b.Redis.Del(context.Background(), b.Store.Keys.Input)
 		round = b.round(d)
 		failIf(t, round.Started != 0 || b.Attempt("held") == "", "want one start, got another: %+v", round)
-		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.ParkedBy("hold:h1")} {
+		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Blockers, b.Store.Keys.ParkedBy("hold:h1")} {
 			left := b.Scores(key)
 			failIf(t, len(left) > 0, "%s holds %v after the hold", key, left)
 		}
@@ -135,7 +135,7 @@ func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
 		b.Clock.Turn(time.Minute)
 		dies := store.DueRequest{Limit: 10, Owner: "b", Lease: 4 * time.Second}
 		due, err := b.Store.ReadDue(context.Background(), dies)
-		stopIf(t, err != nil || len(due.Looks) != 1, "read %+v, %v", due, err)
+		stopIf(t, err != nil || len(due.Rechecks) != 1, "read %+v, %v", due, err)
 		round := b.round(d)
 		failIf(t, round.Released != 0, "two dispatchers look at one gate: %+v", round)
 		b.Clock.Turn(4 * time.Second)
@@ -212,15 +212,15 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 			once = false
 			b.release("h1", 0)
 			due, err := b.Store.ReadDue(t.Context(), store.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
-			failIf(t, err != nil || len(due.Looks) != 1, "another dispatcher reads %+v, %v", due, err) // and finds that nobody waits for it
+			failIf(t, err != nil || len(due.Rechecks) != 1, "another dispatcher reads %+v, %v", due, err) // and finds that nobody waits for it
 			if err := flow.Of(b.Store).NoteBlockerChecks(t.Context(), []flow.BlockerCheck{{Blocker: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
 				t.Error(err)
 			}
 		}}
 		b.round(b.dispatcher(before, dispatcher.Config{Owner: "first"}))
 		b.settle(d)
-		failIf(t, b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates)) > 0,
-			"the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates))
+		failIf(t, b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Blockers)) > 0,
+			"the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Blockers))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"

@@ -33,7 +33,7 @@ func TestAFreedKeyTakesItsNextParkedModelAtOnceUntilNoneIsLeft(t *testing.T) {
 			done++
 			b.settle(d)
 		}
-		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.Limit("host=t1"), b.Store.Keys.ParkedBy("limit:host=t1")} {
+		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Blockers, b.Store.Keys.Limit("host=t1"), b.Store.Keys.ParkedBy("limit:host=t1")} {
 			left := b.Scores(key)
 			failIf(t, len(left) > 0, "%s still holds %v", key, left)
 		}

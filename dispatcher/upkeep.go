@@ -59,7 +59,7 @@ func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 // sampleEvery is the part of a tick after which the head of the input list is sampled again.
 const sampleEvery = 4
 
-// sampleHead notes which attempt is first in the input list. Later samples tell when another one was taken.
+// sampleHead notes the first attempt of the input list. Later samples show when it was taken.
 func (d *Dispatcher) sampleHead(ctx context.Context, due store.Due) error {
 	d.window = d.window.drain(due.Queued, d.config.MaxQueued)
 	if due.Queued == 0 {
@@ -83,7 +83,7 @@ func (d *Dispatcher) sampleHead(ctx context.Context, due store.Due) error {
 // maxSampled is how many entries are read if the first one is of no use: it is no running attempt, or was handed back.
 const maxSampled = 100
 
-// head finds the first attempt of the input list that stands there since it was started; nil: none is near.
+// head finds the first attempt of the input list that was not requeued; nil: none is near.
 func (d *Dispatcher) head(ctx context.Context, due store.Due) (*store.Record, error) {
 	for _, n := range []int64{1, maxSampled} { // both from the first on: entries move while workers take others
 		entries, err := d.store.InputPart(ctx, 0, n)

@@ -186,8 +186,8 @@ func (s *bulkStep) Read(ctx context.Context, uids []string, commands []*model.Co
 	return s.store.Read(ctx, uids, commands)
 }
 
-// Commit writes down what is about to be changed, and counts it against the rate, before it is changed: so the rate holds over crashes, and
-// whoever repeats the step knows what was done by this bulk.
+// Commit stores the models about to be changed, and spends the rate, before it changes them: the rate holds over crashes, and whoever repeats the
+// step knows what this bulk has done.
 func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if b := s.bulks[0]; b.Action != model.BulkReplan && !s.noted && len(batch.Items) > 0 {
 		for _, item := range batch.Items {

@@ -186,7 +186,7 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	failIf(t, part.asked != 3, "want the part asked again when its time has come, got %d times", part.asked)
 }
 
-// TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands fills the lane with what another part does not take.
+// TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands fills the command queue with what another part does not take.
 func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 	onPair(t, func(t *testing.T, p *pair) {
 		here, there := p.in(0, 60), p.in(1, 49)

@@ -119,7 +119,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		begun := 1
-		round, err := p.RunAhead(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
+		round, err := p.RunPipelined(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
 		ended(err)
 		pause := retry.After(err)
 		switch {
@@ -191,7 +191,7 @@ func (p *Poller) adopt(ctx context.Context, now time.Time) error {
 			continue // somebody uses its name
 		}
 		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
-		if err = p.logbook.IgnoreMisfit(err, now); err != nil {
+		if err = p.logbook.IgnoreWrongType(err, now); err != nil {
 			return err
 		}
 		if moved > 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// ApplyQueueCommand carries out a command about the queue in each of its parts, and tells what became of it. A refusal is a *document.Error; after any
-// other error the command is to be repeated, which changes nothing twice. Nor does one that comes behind a later one, from a former leader.
+// ApplyQueueCommand carries out a queue command in each part. A refusal is a *document.Error. Repeat it after any other error: nothing is changed
+// twice, nor by a former leader behind a later command.
 func (f Flow) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error) {
 	if c.ID != "" { // it may have been handled within a day
 		at, err := f.store.Clients.Read.ZScore(ctx, f.store.Keys.Commands, c.ID).Result()
@@ -60,7 +60,7 @@ func (f Flow) applyQueueCommand(ctx context.Context, c *model.Command, by store.
 	}
 }
 
-// requeueAbout requeues the rejected messages about a model, or all if uid is empty. One of which only the beginning is kept stays.
+// requeueAbout requeues the rejected messages about a model, or all if uid is empty, but for those that were cut.
 func (f Flow) requeueAbout(ctx context.Context, uid string) (bool, error) {
 	entries, err := outbox.Of(f.store).Rejected(ctx)
 	if err != nil {

@@ -82,8 +82,8 @@ func (b *Logbook) WrongType(wrong string, now time.Time) {
 	}
 }
 
-// IgnoreMisfit tells of an error about a key of another type, and returns any other: the round goes on without what needed that key.
-func (b *Logbook) IgnoreMisfit(err error, now time.Time) error {
+// IgnoreWrongType tells of an error about a key of another type, and returns any other: the round goes on without what needed that key.
+func (b *Logbook) IgnoreWrongType(err error, now time.Time) error {
 	wrong, is := redis.WrongType(err)
 	if is {
 		b.WrongType(wrong, now)

@@ -20,7 +20,7 @@ type BulkWish struct {
 	Size int64
 }
 
-// fields say what is wished for, but for empty ones.
+// fields are the fields of the hash, without empty ones.
 func (b *BulkWish) fields() map[string]string {
 	fields := map[string]string{
 		"action": string(b.Action), "selector": b.Selector.String(), "rate": b.Rate.String(), "force": redis.Flag(b.Force), "reason": b.Reason, "by": b.By,

@@ -14,7 +14,7 @@ import (
 
 // ScoreIndex is a sorted set of the models of a queue, which one function of their state decides.
 type ScoreIndex struct {
-	// Name is that of the set, as in <queue>:due.
+	// Name is the name of the set, as in <queue>:due.
 	Name string
 	// Field is the field of the model that its score comes from.
 	Field string
@@ -22,13 +22,13 @@ type ScoreIndex struct {
 	Key func(*Keys) string
 	// Score is at which time a model is a member; zero: it is none.
 	Score func(*model.State) time.Time
-	// written is by which transitions.
+	// written says which transitions write it.
 	written written
-	// statuses are those of which all models are members.
+	// statuses have all of their models in the set.
 	statuses statuses
 }
 
-// written is which transitions write an index, beside those that change its score.
+// written says which transitions write an index, beside those that change its score.
 type written int
 
 const (
@@ -57,7 +57,7 @@ func (k *Keys) ScoreSets() []string {
 	return redis.Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Key(k) })
 }
 
-// StatusSets are the keys of those in which all models of a status stand; without one, of any status.
+// StatusSets are the keys of the sets with all models of a status; of "", of all sets that belong to a status.
 func (k *Keys) StatusSets(status model.Status) (sets []string) {
 	for _, index := range ScoreIndexes {
 		if slices.Contains(index.statuses, status) || status == "" && index.statuses != nil {

@@ -226,7 +226,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			want: keys{":pollers": scores{"p1": six}, ":claimed:p1": list{"o1"}},
 		},
 		{
-			name: "a poller that has resigned leaves the lane to the next, and is missed when a claim of it is still under way",
+			name: "a poller that has resigned leaves the command queue to the next, and is missed when a claim of it is still under way",
 			seed: keys{":pollers": scores{"p1": six}, ":holder": "p1", "-control": list{"k1"}},
 			call: func(b *bench) any {
 				must(b.t, b.Resign(b.t.Context(), "p1"))

@@ -13,10 +13,10 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 )
 
-// Server is what Redis tells of itself: the fields of INFO.
+// Server has the fields of INFO.
 type Server map[string]string
 
-// Server reads what Redis tells of itself; on a cluster the node that holds the queue.
+// Server reads INFO; on a cluster of the node that holds the queue.
 func (s Report) Server(ctx context.Context) (Server, error) {
 	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
 	if err != nil {

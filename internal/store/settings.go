@@ -100,8 +100,7 @@ func parseSettings(keys Keys, found map[string]string) (settings, error) {
 	return settings{layout, count, wire, above}, nil
 }
 
-// SetNewErrorAbove stores how many models one fingerprint of failures may stop before the operators are told of it; 0: they never are. Whoever
-// has opened the queue before does not know of it.
+// SetNewErrorAbove stores how many models one fingerprint may stop before the outbox has an entry; 0: any number. Open queues do not see it.
 func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 	if err := q.RequireWhole(); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 	return nil
 }
 
-// NewErrorAbove is how many models one fingerprint of failures may stop before the operators are told of it; 0: they never are.
+// NewErrorAbove is how many models one fingerprint may stop before the outbox has an entry; 0: any number.
 func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].Config.NewErrorAbove) }
 
 // SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
@@ -170,8 +169,7 @@ func (q *Queue) Raise(ctx context.Context) error {
 	return redis.Wrap(err, "raise the layout of the queue")
 }
 
-// set stores settings of the queue, unless they have changed since it began: so what Redis gets late undoes nothing. Their key lives apart from those of
-// the parts, so no script of a part can count its changes.
+// set stores settings unless they have changed since it began, so that a late request undoes nothing.
 func (q *Queue) set(ctx context.Context, fields ...any) error {
 	key := newKeys(q.Name).Settings
 	err := q.Parts[0].Clients.Write.Watch(ctx, func(tx *goredis.Tx) error {

@@ -212,11 +212,11 @@ type snapshot struct {
 	running, pollers       map[string]float64
 	input, output, control []string
 	front                  []string
-	claimed                map[string][]string // by poller, and the lane by its name
+	claimed                map[string][]string // by poller, and the command queue by its name
 	heard                  map[string]string   // what pollers and dispatchers note of it
 	changes                string              // how many there were of what operators set
 	ordered                map[string]string   // with the numbers of the last commands about the queue
-	holder                 string              // of the lane
+	holder                 string              // of the command queue
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
 	stats, queueCircuit    map[string]string

@@ -17,7 +17,7 @@ func raising(k scope) []grant {
 func zoning(k scope) []grant {
 	return []grant{
 		allow("watch hgetall hset hdel", both(k.Zones)), allow("zrangebyscore zrange", reading(k.Dispatchers, k.Pollers)),
-		allow("del hset", writing(k.Bulk(store.ZonesID+all))), allow("zadd", writing(k.Gates, k.Bulks)), allow("zrange", reading(k.Gates)),
+		allow("del hset", writing(k.Bulk(store.ZonesID+all))), allow("zadd", writing(k.Blockers, k.Bulks)), allow("zrange", reading(k.Blockers)),
 	}
 }
 
@@ -40,7 +40,7 @@ var (
 // numbers is what report.Stats has for a monitor.
 func numbers(k scope) []grant {
 	return []grant{
-		allow("zcard zcount zrange", reading(k.ScoreSets()...), reading(k.ParkedBy(all), k.Gates, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
+		allow("zcard zcount zrange", reading(k.ScoreSets()...), reading(k.ParkedBy(all), k.Blockers, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
 		allow("llen", reading(k.Input, k.Output, k.Control, k.Claimed(all), k.Rejected)),
 		allow("xlen", reading(k.Journal)),
 		allow("xlen xrange xinfo|groups xpending", reading(k.Outbox)),
@@ -208,7 +208,7 @@ func viewer(k scope) part {
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
 		// What keeps models from starting, and what waits for it.
 		allow("type hget hgetall hscan hexists", reading(k.Holds, k.Limits, k.Calendars)),
-		allow("type zcard zscore zmscore zrank zrange zscan", reading(k.Gates, k.ParkedBy(all))),
+		allow("type zcard zscore zmscore zrank zrange zscan", reading(k.Blockers, k.ParkedBy(all))),
 		allow("type zcard zscore zmscore zscan zrangebyscore", reading(k.Limit(all))),
 		allow("type get", reading(k.Rate(all))),
 		allow("type hget hmget hgetall", reading(k.Circuit(all))),

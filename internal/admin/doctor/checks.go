@@ -108,7 +108,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		reads []string // of these keys none may have a wrong type
 	}{
 		{c.commands, nil}, {c.preflight, nil}, {c.readTime, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil},
-		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Gates}}, {c.heartbeats, nil}, {c.zoneData, []string{k.Zones}},
+		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Blockers}}, {c.heartbeats, nil}, {c.zoneData, []string{k.Zones}},
 		{c.backlog, nil}, {c.usedPolicies, nil}, {c.unusedPolicies, []string{k.Policies, k.PolicyUses}},
 		{c.errorCounts, []string{k.Errors, k.PastErrors, k.Failing}}, {c.flowTexts, nil}, {c.calendars, []string{k.Calendars, k.Policies}},
 		{c.sameSettings, nil}, {c.sameQueueCircuit, nil},

@@ -21,7 +21,7 @@ var (
 	repairWake    = promise("leaves one", "one is left")
 	repairUses    = promise("writes down how many they are", "written down")
 	repairFirst   = promise("writes what the first part has", "it is that of the first part")
-	repairGate    = promise("lets a dispatcher look at it at once", "a dispatcher looks at it at once")
+	repairBlocker = promise("lets a dispatcher look at it at once", "a dispatcher looks at it at once")
 	repairProbe   = promise("lets another model try it", "another model may try it")
 	repairBulk    = promise("lists it again, and a poller goes on with it", "listed again; a poller goes on with it")
 )

@@ -180,7 +180,7 @@ func TestAHeldModelIsHeldWhereItIsImportedToo(t *testing.T) {
 		equal(t, from.hash("m1"), to.hash("m1"))
 		failIf(t, to.hash("m1")["parked_by"] != string(model.BySuspect) || to.hash("m1")["fence"] == "", "expected it held, with its fence, found %v", to.hash("m1"))
 		equal(t, from.indexes(), to.indexes())
-		look := to.client.ZScore(t.Context(), to.Parts[0].Keys.Gates, string(model.BySuspect)).Val()
+		look := to.client.ZScore(t.Context(), to.Parts[0].Keys.Blockers, string(model.BySuspect)).Val()
 		failIf(t, look != float64(model.Never.UnixMilli()), "expected no dispatcher to look at it, found %v", look)
 		failIf(t, to.must(lines).Models != Count{Unchanged: 1}, "expected nothing changed by the same once more")
 

@@ -15,7 +15,7 @@ import (
 
 // blocked is what keeps a model that waits from starting in time, and until when; zero: nobody knows.
 func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
-	gates, start := &s.admission.Gates, s.Now
+	gates, start := &s.admission.Blockers, s.Now
 	if s.m.RefreshAt.After(s.Now) {
 		start = s.m.RefreshAt
 	}
@@ -40,7 +40,7 @@ func (s *Explanation) room(key string) *model.LimiterState {
 
 // opened reports whether the model is parked by what no longer stops it: a dispatcher has not looked since.
 func (s *Explanation) opened(gate model.Blocker) bool {
-	opens, _ := s.admission.Gates.Opens(gate, s.Now)
+	opens, _ := s.admission.Blockers.Opens(gate, s.Now)
 	switch kind, name := gate.Split(); kind {
 	case model.BlockerLimit:
 		opens = s.admission.Rooms.Full(s.admission.Limits) == "" && !s.room(name).Closed.After(s.Now)
@@ -185,7 +185,7 @@ func (s *Explanation) Waits(place bool) string {
 	gate, until := s.blocked()
 	switch {
 	case gate != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
-		return "it does not start yet: " + StopText(&s.admission.Gates, gate, until, UTC)
+		return "it does not start yet: " + StopText(&s.admission.Blockers, gate, until, UTC)
 	case place && s.place.No > 0:
 		return inLine(s.place)
 	default:
@@ -217,7 +217,7 @@ func (s *Explanation) limit(limit *model.Limit) string {
 	if len(parts) > 0 {
 		text += " allows " + strings.Join(parts, ", ")
 	}
-	if set, found := s.admission.Gates.Limits[limit.Name]; found && !set.Ended(s.Now) {
+	if set, found := s.admission.Blockers.Limits[limit.Name]; found && !set.Ended(s.Now) {
 		text += ". " + cmp.Or(set.By, "Somebody") + " has set it"
 		if !set.Until.IsZero() {
 			text += " until " + s.clock(set.Until)

@@ -48,7 +48,7 @@ func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, err
 	if s.admission, err = flow.Inspect(part).Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
-	s.Forecast, s.Gate = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)
+	s.Forecast, s.Gate = s.admission.Blockers.Forecast(s.m, &s.admission.Rooms, s.Now)
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
 		if s.place, err = report.Of(part).QueuePosition(ctx, record); err != nil {
 			return nil, err

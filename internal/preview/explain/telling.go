@@ -23,7 +23,7 @@ func (s *Explanation) Tell() Telling {
 	act := s.Record.Broken || s.m.Fault != "" || s.m.DisabledBy == model.StoppedByPolicy || s.m.Held() || missing != nil && missing.Certain
 	gate, until := s.blocked()
 	kind, name := gate.Split()
-	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
+	blocker := StopText(&s.admission.Blockers, gate, until, s.clock)
 	if s.opened(gate) {
 		blocker = kind + " " + name + " held it back"
 	}

@@ -23,7 +23,7 @@ var steeringPage = page{
 // steering is what keeps models from starting, and what is done to many at once.
 type steering struct {
 	Now       time.Time
-	Holds     []flow.HoldSum
+	Holds     []flow.HoldStatus
 	Circuits  []operate.Circuit
 	Limits    []flow.LimitUse
 	Calendars []operate.Calendar
