@@ -17,9 +17,9 @@ local group, most = ARGV[1], tonumber(ARGV[2])
 
 -- Check
 for place = 4, #KEYS, 2 do
-  local wrong = misfit(place, 'zset') or misfit(place + 1, 'list')
-  if wrong then
-    return redis.error_reply('WRONGTYPE ' .. wrong)
+  local fault = misfit(place, 'zset') or misfit(place + 1, 'list')
+  if fault then
+    return redis.error_reply('WRONGTYPE ' .. fault)
   end
 end
 

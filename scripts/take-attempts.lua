@@ -21,8 +21,8 @@ local now, owner, new = clock(ARGV[1]), ARGV[2], ARGV[3]
 local most, known, pool = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 
 -- Check. A pool lives also while a list is of another type, and works while nobody can ask it to do otherwise.
-local wrong, wrong_types = wrong_type(header_types)
-if wrong_types[3] or (wrong_types[1] or wrong_types[2]) and most > 0 then
+local wrong, unfit = wrong_type(header_types)
+if unfit[3] or (unfit[1] or unfit[2]) and most > 0 then
   return wrong
 end
 if new == '' and not redis.call('ZSCORE', workers, owner) then
@@ -31,7 +31,7 @@ end
 
 -- Write
 redis.call('ZADD', workers, now, owner) --@ heartbeat
-local entries, order = {}, not wrong_types[4] and redis.call('HGET', orders, pool) or ''
+local entries, order = {}, not unfit[4] and redis.call('HGET', orders, pool) or ''
 if most == 0 then
   return {now, 1, entries, order}
 end

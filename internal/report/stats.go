@@ -261,18 +261,3 @@ func (q Queue) Version(ctx context.Context) (string, error) {
 	})
 	return text.String(), err
 }
-
-// StaleModel is a model that is stale.
-type StaleModel struct {
-	UID   string
-	Since time.Time
-}
-
-// LongestStale reads the first so many models that are stale for longest, from a place of their order on.
-func (r Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
-	found, err := r.store.Clients.Read.ZRangeWithScores(ctx, r.store.Keys.Stale, int64(from), int64(from+count-1)).Result()
-	models := redis.Map(found, func(z goredis.Z) StaleModel {
-		return StaleModel{redis.Text(z.Member), time.UnixMilli(int64(z.Score)).UTC()}
-	})
-	return models, redis.Wrap(err, "read which models are stale")
-}

@@ -305,11 +305,6 @@ func (r *Record) Remove() *Transition {
 	return r.Decide(model.Decision{Event: event}, time.Time{})
 }
 
-// OrphanEnd removes the rest of a model that is not stored.
-func OrphanEnd(uid string) *Transition {
-	return (&Record{Model: model.Model{UID: uid}}).Remove()
-}
-
 // nextRev counts transitions. A new model starts at the clock, and beyond what the same batch has removed, so that a model removed and put
 // again cannot be mistaken for its former self. A status is no transition and must not make one fail, unless something is decided by it: that
 // the worker was heard.

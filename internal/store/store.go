@@ -141,7 +141,7 @@ func (s *Store) askTime(ctx context.Context, client goredis.Cmdable) *goredis.Ti
 		return nil
 	}
 	if s.Clients.Clustered {
-		node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+		node, err := s.node(ctx)
 		if err != nil {
 			clock := goredis.NewTimeCmd(ctx, "time")
 			clock.SetErr(err)

@@ -168,9 +168,9 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 			return ScanMembers(ctx, s.Clients.Read, from.keys[key], from.kind == "zset", cursor)
 		}, nil
 	}
-	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := s.node(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("walk over the models: %w", err)
+		return nil, err
 	}
 	fits := "*"
 	if globs := selector.Only(model.SelectUID); len(globs) == 1 {

@@ -141,9 +141,11 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect
 
 // mend writes the places of a model anew, and takes what is no model out of its places.
 func (c *checker) mend(m *inspect.Inspection, beside []store.Index) *store.Transition {
-	transition := store.OrphanEnd(m.Record.UID)
+	var transition *store.Transition
 	if m.Record.Exists {
 		transition = m.Mend(c.now)
+	} else {
+		transition = m.Record.Remove()
 	}
 	for _, index := range beside {
 		if stands := m.Stands(index); stands.Is.In && !stands.Says {
