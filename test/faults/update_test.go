@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -107,7 +108,7 @@ func (u *update) settle() {
 	})
 	k := u.Store.Keys
 	for key, count := range map[string]int{k.Disabled: 10, k.Failing: 16, k.Stale: 5, k.Parked: 18, k.Bulks: 1} {
-		testkit.Eventually(u.t, fmt.Sprintf("%s has %d", key, count), func() bool { return len(u.Scores(key)) == count })
+		check.Eventually(u.t, fmt.Sprintf("%s has %d", key, count), func() bool { return len(u.Scores(key)) == count })
 	}
 }
 
@@ -133,7 +134,7 @@ func (u *update) busy() {
 	must(u.t, err)
 	for i := range 20 {
 		uid := fmt.Sprint("busy-", i)
-		testkit.Eventually(u.t, uid+" succeeds", func() bool { return u.Model(uid)["last_success_at"] > model.FormatTime(began) })
+		check.Eventually(u.t, uid+" succeeds", func() bool { return u.Model(uid)["last_success_at"] > model.FormatTime(began) })
 	}
 }
 
@@ -167,12 +168,12 @@ func TestAnUpdateUnderTrafficNeedsNoRepairByHand(t *testing.T) {
 	u.start("dispatcher")
 	u.busy()
 	u.Command(`{"type":"put","uid":"late-1","policy":"promised","payload":{}}`)
-	testkit.Eventually(t, "the older poller saves a model", func() bool { return u.Model("late-1")["freshness"] == "never" })
+	check.Eventually(t, "the older poller saves a model", func() bool { return u.Model("late-1")["freshness"] == "never" })
 	poller := u.poller("next")
 	poller.AwaitOutput(t, `"message":"started"`)
 	u.busy()
 	stopAll(t, formerPoller)
-	testkit.Eventually(t, "the next poller leads", func() bool { return u.Redis.Get(u.ctx, k.Leader).Val() == "next" })
+	check.Eventually(t, "the next poller leads", func() bool { return u.Redis.Get(u.ctx, k.Leader).Val() == "next" })
 	u.busy()
 	stopAll(t, formerDispatcher)
 	u.busy()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/feeds.md anew")
@@ -28,7 +28,7 @@ func writeTable(t *testing.T, rows []row) {
 	for _, r := range slices.CompactFunc(rows, func(a, b row) bool { return a.server == b.server }) {
 		table += r.String() + "\n"
 	}
-	text := testkit.Got(os.ReadFile(page))(t)
+	text := check.Got(os.ReadFile(page))(t)
 	stopIf(t, !between.Match(text), "%s: want two markers, found none", page)
 	text = between.ReplaceAll(text, []byte("${1}"+strings.ReplaceAll(table, "$", "$$")+"${2}"))
 	must(t, os.WriteFile(page, text, 0o644))
@@ -41,7 +41,7 @@ func (r row) String() string {
 }
 
 func TestTheTableHasARowForEachServer(t *testing.T) {
-	text := string(testkit.Got(os.ReadFile(page))(t))
+	text := string(check.Got(os.ReadFile(page))(t))
 	for _, s := range servers {
 		row := strings.Replace(regexp.QuoteMeta(s.called("VERSION")), "VERSION", `[\d.]+`, 1)
 		if !regexp.MustCompile(`(?m)^\| ` + row + ` \|`).MatchString(text) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -37,7 +37,7 @@ func TestThePageOfWorkersHasTheStatusesOfTheCode(t *testing.T) {
 		want += "| " + s.cell() + " | " + string(s.http) + " | " + string(s.file) + " | " + s.why + " |\n"
 	}
 	want += "\n"
-	stored := string(testkit.Got(os.ReadFile(page))(t))
+	stored := string(check.Got(os.ReadFile(page))(t))
 	before, rest, opened := strings.Cut(stored, begin)
 	got, after, closed := strings.Cut(rest, end)
 	stopIf(t, !opened || !closed, "expected a table between %q and %q", begin, end)

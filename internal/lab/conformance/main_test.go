@@ -21,13 +21,14 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/worker"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // workers are those that this program is if the environment says so, instead of the tests.
