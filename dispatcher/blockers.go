@@ -16,8 +16,8 @@ func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) (err error) {
 	w.blockers, w.places = map[string]model.Blocker{}, map[model.Blocker]int{}
 	var open []model.Blocker
 	names := map[string][]string{} // by kind
-	for i, blocker := range w.due.Looks {
-		opens, again := w.due.Gates.Opens(blocker, w.due.Now)
+	for i, blocker := range w.due.Rechecks {
+		opens, again := w.due.Blockers.Opens(blocker, w.due.Now)
 		if opens {
 			kind, name := blocker.Split()
 			open, names[kind], again = append(open, blocker), append(names[kind], name), w.due.Now
@@ -44,11 +44,11 @@ func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) (err error) {
 			w.blockers[uid] = open[i]
 		}
 	}
-	w.waiting = inTurns(waiting...) // so that each key has its turn
+	w.waiting = interleave(waiting...) // so that each key has its turn
 	return err
 }
 
-// room is how many models that wait for a blocker are read: of a key as many as may start, by the limit of the last one that has.
+// room is how many models of a blocker to read: of a key as many as may start, by the limit of the last one that started.
 func (d *Dispatcher) room(blocker model.Blocker, w *work) int {
 	kind, name := blocker.Split()
 	switch limit := d.limits[name]; {
@@ -65,12 +65,12 @@ func (d *Dispatcher) room(blocker model.Blocker, w *work) int {
 func (d *Dispatcher) passBlocker(record *store.Record, w *work) *store.Transition {
 	blocker, now := w.blockers[record.UID], w.due.Now
 	if !record.Exists || !record.Parked() || record.ParkedBy != blocker {
-		return record.Leave(store.Index{Kind: store.KeyGate, Name: string(blocker)})
+		return record.Leave(store.Index{Kind: store.KeyBlocker, Name: string(blocker)})
 	}
 	if kind, _ := blocker.Split(); w.left == 0 && kind != model.BlockerHold && kind != model.BlockerCalendar {
 		return nil
 	}
-	decision, goes := w.due.Gates.Pass(&record.Model, &w.limiters, d.config.NewUID(), now)
+	decision, goes := w.due.Blockers.Pass(&record.Model, &w.limiters, d.config.NewUID(), now)
 	if !goes || decision.Event == model.EventStart {
 		w.checks[w.places[blocker]].Again = cmp.Or(decision.Recheck, now) // a change notifies the dispatcher earlier
 	}

@@ -147,12 +147,12 @@ func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testi
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.probed(d, 1)
 		probe := b.runs()["t1"]
-		_, told := b.Scores(b.Store.Keys.Gates)["circuit:host=t1"]
+		_, told := b.Scores(b.Store.Keys.Blockers)["circuit:host=t1"]
 		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the gates, got %v, %t", probe, told)
 		b.finish(probe...)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		gates := b.Scores(b.Store.Keys.Gates)
+		gates := b.Scores(b.Store.Keys.Blockers)
 		failIf(t, len(gates) != 0, "want a closed circuit forgotten, got %v", gates)
 	})
 }

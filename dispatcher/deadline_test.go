@@ -3,7 +3,6 @@ package dispatcher_test
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +66,6 @@ func TestASilentWorkerIsFoundBeforeItsDeadlineAndOneThatAnnouncedNothingIsNot(t 
 	})
 }
 
-// A daemon of an older release writes the deadline as the score, and knows no other.
 func TestAScoreThatIsTooEarlyOrTooLateForASilentWorkerIsMended(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.saveOne(`{"timeout":"1h","silent_after":"2m","retries":["5m"]}`, "")
@@ -103,22 +101,6 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 		}
 		entries := b.List(b.Store.Keys.Input)
 		failIf(t, len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]), "want one entry of the current attempt, got %v", entries)
-	})
-}
-
-// The release before ended each entry with the version of its contract.
-func TestAnAttemptThatTheReleaseBeforeQueuedIsWithdrawn(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.put("tbl_1")
-		b.round(d)
-		input := b.Store.Keys.Input
-		old := strings.TrimSuffix(b.List(input)[0], "}") + `,"v":1}`
-		must(t, b.Redis.LSet(t.Context(), input, 0, old).Err())
-		b.Clock.Turn(time.Minute)
-		round := b.round(d)
-		failIf(t, round.Withdrawn != 1 || round.TimedOut != 0, "want 1 withdrawn, got %+v", round)
-		left := b.List(input)
-		failIf(t, slices.Contains(left, old), "want the old entry gone, got %q", left)
 	})
 }
 

@@ -80,7 +80,6 @@ type Dispatcher struct {
 	noted    time.Time       // the last minute that was noted, likewise; run goroutine only
 	rounds   rounds          // run goroutine only
 	looked   time.Time       // when dead workers were looked for, on the same clock; run goroutine only
-	barred   bool            // its user may not requeue; run goroutine only
 	sampled  time.Time       // when the head of the input list was sampled, on the same clock; run goroutine only
 	window   window          // run goroutine only
 	oddTurn  bool            // urgent models got the last odd place; run goroutine only

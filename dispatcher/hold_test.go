@@ -61,7 +61,7 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 		b.Redis.Del(context.Background(), b.Store.Keys.Input)
 		round = b.round(d)
 		failIf(t, round.Started != 0 || b.Attempt("held") == "", "want one start, got another: %+v", round)
-		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.ParkedBy("hold:h1")} {
+		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Blockers, b.Store.Keys.ParkedBy("hold:h1")} {
 			left := b.Scores(key)
 			failIf(t, len(left) > 0, "%s holds %v after the hold", key, left)
 		}
@@ -77,14 +77,14 @@ func TestAModelThatACalendarKeepsWaitsAndStartsOnceWhenItOpens(t *testing.T) {
 		b.fleet(`{"timeout":"1m","retries":[],"closed":["nights"]}`, "t1/a", "t1/b")
 		b.put("free")
 		equal(t, dispatcher.Round{Started: 1, Parked: 2}, b.round(d))
-		equal(t, map[string]int64{"calendar:nights": fixture.Start.Add(90 * time.Minute).UnixMilli()}, b.Scores(b.Store.Keys.Gates))
+		equal(t, map[string]int64{"calendar:nights": fixture.Start.Add(90 * time.Minute).UnixMilli()}, b.Scores(b.Store.Keys.Blockers))
 		b.Clock.Turn(90*time.Minute - time.Millisecond)
 		b.Redis.Del(t.Context(), b.Store.Keys.Input)
 		failIf(t, b.round(d).Released > 0 || b.Attempt("t1/a") != "", "want it closed until its end")
 		b.Clock.Turn(time.Millisecond)
 		b.settle(d)
 		failIf(t, b.Attempt("t1/a") == "" || b.Attempt("t1/b") == "", "want both started when it opens, got %v", b.Model("t1/a"))
-		failIf(t, len(b.Scores(b.Store.Keys.Gates))+len(b.Scores(b.Store.Keys.Parked)) > 0, "want nothing left that waits, got %v", b.Scores(b.Store.Keys.Gates))
+		failIf(t, len(b.Scores(b.Store.Keys.Blockers))+len(b.Scores(b.Store.Keys.Parked)) > 0, "want nothing left that waits, got %v", b.Scores(b.Store.Keys.Blockers))
 		b.finish("t1/a", "t1/b")
 
 		b.fleet(`{"timeout":"1m","retries":[],"closed":["nights"]}`, "t1/c")
@@ -162,7 +162,7 @@ func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
 		b.Clock.Turn(time.Minute)
 		dies := store.DueRequest{Limit: 10, Owner: "b", Lease: 4 * time.Second}
 		due, err := b.Store.ReadDue(context.Background(), dies)
-		stopIf(t, err != nil || len(due.Looks) != 1, "read %+v, %v", due, err)
+		stopIf(t, err != nil || len(due.Rechecks) != 1, "read %+v, %v", due, err)
 		round := b.round(d)
 		failIf(t, round.Released != 0, "two dispatchers look at one gate: %+v", round)
 		b.Clock.Turn(4 * time.Second)
@@ -239,15 +239,15 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 			once = false
 			b.release("h1", 0)
 			due, err := b.Store.ReadDue(t.Context(), store.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
-			failIf(t, err != nil || len(due.Looks) != 1, "another dispatcher reads %+v, %v", due, err) // and finds that nobody waits for it
+			failIf(t, err != nil || len(due.Rechecks) != 1, "another dispatcher reads %+v, %v", due, err) // and finds that nobody waits for it
 			if err := flow.Of(b.Store).NoteBlockerChecks(t.Context(), []flow.BlockerCheck{{Blocker: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
 				t.Error(err)
 			}
 		}}
 		b.round(b.dispatcher(before, dispatcher.Config{Owner: "first"}))
 		b.settle(d)
-		failIf(t, b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates)) > 0,
-			"the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates))
+		failIf(t, b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Blockers)) > 0,
+			"the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Blockers))
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -30,11 +29,7 @@ func (r *rounds) even(now time.Time, lease time.Duration) bool {
 // does it.
 func (d *Dispatcher) requeueExpired(ctx context.Context, due store.Due) error {
 	lease := d.config.WorkerLease
-	every := min(time.Second, lease/4)
-	if d.barred {
-		every = time.Minute
-	}
-	if !d.rounds.even(due.Now, lease) || backoff.Recent(d.looked, due.Now, every) {
+	if !d.rounds.even(due.Now, lease) || backoff.Recent(d.looked, due.Now, min(time.Second, lease/4)) {
 		return nil
 	}
 	d.looked = due.Now
@@ -47,10 +42,6 @@ func (d *Dispatcher) requeueExpired(ctx context.Context, due store.Due) error {
 			d.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastHeartbeat).Int("attempts", worker.Attempts).
 				Msg("dispatcher: handed back what a silent worker had taken")
 		}
-	}
-	if d.barred = redis.Refused(err); d.barred { // its user was made by an older release
-		d.config.Log.Warn().Err(err).Msg("dispatcher: may not hand back what silent workers have taken: make its user anew with refreshd acl")
-		return nil
 	}
 	return err
 }

@@ -1,19 +1,11 @@
 package dispatcher_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/rs/zerolog"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -71,38 +63,6 @@ func TestAWorkerThatGivesHeartbeatsKeepsWhatItHasHoweverTheClockJumps(t *testing
 			stopIf(t, err != nil || beat.Forgotten, "second %d: forgotten %t, %v", i, beat.Forgotten, err)
 		}
 	})
-}
-
-// refusing does not let a dispatcher requeue.
-type refusing struct {
-	*store.Store
-	err   error
-	looks int
-}
-
-func (r *refusing) RequeueExpired(context.Context, time.Time, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
-	r.looks++
-	return nil, r.err
-}
-
-func TestADispatcherThatMayNotRequeueSaysSoOnceAMinuteAndGoesOn(t *testing.T) {
-	b := setup(t, testkit.Miniredis(t))
-	var text bytes.Buffer
-	log := zerolog.New(&text)
-	queue := &refusing{b.Store, redis.Error(refusal("NOPERM User dispatcher has no permissions")), 0}
-	d := b.dispatcher(queue, dispatcher.Config{Log: &log})
-	for range 30 {
-		b.round(d)
-		b.Clock.Turn(time.Second)
-	}
-	failIf(t, queue.looks != 1 || strings.Count(text.String(), "refreshd acl") != 1, "looked %d times, said:\n%s", queue.looks, text.String())
-	queue.err = errors.New("connection refused")
-	b.Clock.Turn(-time.Minute) // a lease of even rounds begins anew
-	for failed := false; !failed; b.Clock.Turn(time.Second) {
-		_, err := d.RunOnce(t.Context())
-		failed = errors.Is(err, queue.err)
-		stopIf(t, queue.looks > 1 && !failed, "want the error of Redis told, got %v", err)
-	}
 }
 
 type refusal string

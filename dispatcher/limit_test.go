@@ -33,7 +33,7 @@ func TestAFreedKeyTakesItsNextParkedModelAtOnceUntilNoneIsLeft(t *testing.T) {
 			done++
 			b.settle(d)
 		}
-		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.Limit("host=t1"), b.Store.Keys.ParkedBy("limit:host=t1")} {
+		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Blockers, b.Store.Keys.Limit("host=t1"), b.Store.Keys.ParkedBy("limit:host=t1")} {
 			left := b.Scores(key)
 			failIf(t, len(left) > 0, "%s still holds %v", key, left)
 		}
@@ -292,34 +292,6 @@ func TestOpeningAKeyKeepsThePaceOfItsRate(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAKeyThatAnOlderReleaseHasClosedForAYearIsShownAndOpened(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		closes := func(until time.Time) {
-			slots := fmt.Sprintf("%d %[1]d", until.UnixMicro())
-			must(t, b.Redis.Set(t.Context(), b.Store.Keys.Rate("host=t1"), slots, until.Sub(b.now())).Err())
-		}
-		closes(b.now().Add(time.Minute))
-		b.fleet(fourAHost, "t1/old")
-		b.settle(d)
-		until := b.now().Add(365 * 24 * time.Hour)
-		closes(until)
-		b.refreshAt("t1/old", until) // the slot that the older release has reserved for it
-		b.fleet(fourAHost, uidsOf("t1", 2)...)
-		b.settle(d)
-		uses, err := flow.Of(b.Store).LimitUses(t.Context(), "host=t1")
-		stopIf(t, err != nil || len(uses) != 1, "got %+v, %v", uses, err)
-		if by := "an unnamed model (an older release)"; !uses[0].ClosedUntil.Equal(until) || uses[0].ClosedBy != by || uses[0].Parked != 2 {
-			t.Errorf("got %+v, want it closed until %s by %s, and two parked", uses[0], until, by)
-		}
-		opens(b)
-		b.settle(d)
-		b.running(2, "t1")
-		b.decide(func(r *store.Record, now time.Time) model.Decision { decision, _ := r.Run(false, now); return decision }, "t1/old")
-		b.settle(d)
-		b.running(3, "t1")
-	})
 }
 
 func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing.T) {

@@ -29,7 +29,7 @@ type Round struct {
 	Sleep time.Duration
 }
 
-// counters are those of the events that a dispatcher decides. Not begun once too often is a failure.
+// counters count the events that a dispatcher decides.
 func (r *Round) counters() map[model.Event]*int {
 	return map[model.Event]*int{
 		model.EventStart: &r.Started, model.EventTimeout: &r.TimedOut, model.EventOutdated: &r.TimedOut, model.EventWithdrawn: &r.Withdrawn,

@@ -46,7 +46,7 @@ func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
 		}
 		want := []string{"000.0 t1/m00", "025.0 t1/m01", "035.0 t1/m02", "045.0 t1/m03", "055.0 t1/m04", "065.0 t1/a0", "075.0 t1/a1"}
 		equal(t, want, b.begun(append(held, newcomers...)...))
-		left := b.Scores(b.Store.Keys.Gates)
+		left := b.Scores(b.Store.Keys.Blockers)
 		failIf(t, len(left) > 0, "still looked at: %v", left)
 	})
 }

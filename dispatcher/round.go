@@ -15,14 +15,14 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// pause is how long a dispatcher leaves what is due to each one before it. A round takes milliseconds, so that it finds nothing left unless
-// those before it have much to do, or are dead.
+// pause is how long a dispatcher leaves due models to each one before it. A round takes milliseconds, so it finds none unless those before it are
+// busy or dead.
 const pause = 25 * time.Millisecond
 
 // leaseTicks is how many ticks a dispatcher without a heartbeat still counts as alive.
 const leaseTicks = 4
 
-// RunOnce does one round: it reads what is due and what has expired, decides, and commits part by part.
+// RunOnce does one round: it reads the due and expired models, decides, and commits part by part.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause}
 	if d.notified {
@@ -57,7 +57,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	}
 	full := len(due.Urgent)+len(due.Due)+len(work.waiting) > free
 	spare := d.config.Batch
-	if due.Gates.Empty() && !d.counted {
+	if due.Blockers.Empty() && !d.counted {
 		spare = 0
 	}
 	work.due.Urgent, work.due.Due = d.admit(due.Urgent, due.Due, free, spare)
@@ -88,11 +88,11 @@ type work struct {
 
 // uids are all models that are decided about, in their order. Models that were parked and models that are due take turns.
 func (w *work) uids() []string {
-	return slices.Concat(w.due.Expired, w.due.Urgent, inTurns(w.waiting, w.due.Due), w.due.Ages)
+	return slices.Concat(w.due.Expired, w.due.Urgent, interleave(w.waiting, w.due.Due), w.due.Ages)
 }
 
-// inTurns has the first of each list, then the second of each.
-func inTurns(lists ...[]string) (uids []string) {
+// interleave returns the first of each list, then the second of each.
+func interleave(lists ...[]string) (uids []string) {
 	for turn, taken := 0, -1; taken < len(uids); turn++ {
 		taken = len(uids)
 		for _, list := range lists {
@@ -133,8 +133,8 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 	return err
 }
 
-// admit picks what starts: urgent models first, but no more than half of what is free while others are due, so that runs by hand cannot stop
-// the schedule. They get an odd place every other time. spare more of the due models are picked, as some may turn out to be parked.
+// admit picks the models to start: urgent ones first, but at most half of the room while others are due, so that runs by hand cannot stop the
+// schedule. An odd place goes to them every other time. spare more of the due models are picked, as some may be parked.
 func (d *Dispatcher) admit(urgent, due []string, free, spare int) ([]string, []string) {
 	half := free / 2
 	if free%2 == 1 && len(urgent) > half && len(due) > 0 {
@@ -236,7 +236,7 @@ func runConcurrently(beside bool, do func()) {
 func (d *Dispatcher) decide(p part, w *work, list *inputList) store.Batch {
 	w.limiters.Learn(p.limiters)
 	d.counted = d.counted || len(p.limiters.Limits)+len(p.limiters.Circuits) > 0
-	batch := store.Batch{Now: w.due.Now, MaxQueued: d.window.size, HoldChanges: w.due.Gates.HoldChanges, Items: make([]store.Item, 0, len(p.uids))}
+	batch := store.Batch{Now: w.due.Now, MaxQueued: d.window.size, HoldChanges: w.due.Blockers.HoldChanges, Items: make([]store.Item, 0, len(p.uids))}
 	ages := w.count() - len(w.due.Ages)
 	for i, uid := range p.uids {
 		var transition *store.Transition
@@ -257,7 +257,7 @@ func (d *Dispatcher) decide(p part, w *work, list *inputList) store.Batch {
 	return batch
 }
 
-// start decides about a model that stands in the due or urgent set; nil: none may start any more.
+// start decides about a due or urgent model; nil: none may start any more.
 func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	now := w.due.Now
 	if !record.Exists {
@@ -274,14 +274,14 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	if w.left == 0 {
 		return nil
 	}
-	return d.starts(record, w, w.due.Gates.StartOrPark(&record.Model, &w.limiters, d.config.NewUID(), now))
+	return d.starts(record, w, w.due.Blockers.StartOrPark(&record.Model, &w.limiters, d.config.NewUID(), now))
 }
 
 // loadLimiters reads what keys have left that the models of a part are counted by, where that is not known yet.
 func (d *Dispatcher) loadLimiters(ctx context.Context, p *part, w *work) (err error) {
 	limits, circuits, limitsOf := map[string]bool{}, map[string]bool{}, map[string][]model.Limit{}
 	for uid, record := range p.records {
-		needed, circuit := w.due.Gates.Needs(&record.Model, w.due.Now)
+		needed, circuit := w.due.Blockers.Needs(&record.Model, w.due.Now)
 		for _, limit := range needed {
 			limitsOf[uid] = needed
 			if w.known.Keys[limit.Name] == nil {

@@ -30,7 +30,7 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	return nil
 }
 
-// trimOutbox keeps the outbox bounded, also where no notifier runs. A user who may not do that loses nothing but the bound.
+// trimOutbox keeps the outbox bounded, also where no notifier runs.
 func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.trimmed, due.Now, time.Minute) {
 		return nil
@@ -40,24 +40,18 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	if unread > 0 {
 		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")
 	}
-	if redis.Refused(err) { // it was made by an older release
-		return nil
-	}
 	return err
 }
 
-// noteSample notes what was counted until the minute in hand. A user who may not do that loses nothing but the charts.
+// noteSample notes what was counted until the minute in hand.
 func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 	minute := due.Now.Truncate(time.Minute)
 	if minute.Equal(d.noted) {
 		return nil
 	}
 	err := d.report.NoteSample(ctx, due.Now)
-	if _, wrong := redis.WrongType(err); err == nil || wrong || redis.Refused(err) { // else the next round tries again
+	if _, wrong := redis.WrongType(err); err == nil || wrong { // else the next round tries again
 		d.noted = minute
-	}
-	if redis.Refused(err) { // it was made by an older release
-		return nil
 	}
 	return err
 }
@@ -65,7 +59,7 @@ func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 // sampleEvery is the part of a tick after which the head of the input list is sampled again.
 const sampleEvery = 4
 
-// sampleHead notes which attempt is first in the input list. Later samples tell when another one was taken.
+// sampleHead notes the first attempt of the input list. Later samples show when it was taken.
 func (d *Dispatcher) sampleHead(ctx context.Context, due store.Due) error {
 	d.window = d.window.drain(due.Queued, d.config.MaxQueued)
 	if due.Queued == 0 {
@@ -89,7 +83,7 @@ func (d *Dispatcher) sampleHead(ctx context.Context, due store.Due) error {
 // maxSampled is how many entries are read if the first one is of no use: it is no running attempt, or was handed back.
 const maxSampled = 100
 
-// head finds the first attempt of the input list that stands there since it was started; nil: none is near.
+// head finds the first attempt of the input list that was not requeued; nil: none is near.
 func (d *Dispatcher) head(ctx context.Context, due store.Due) (*store.Record, error) {
 	for _, n := range []int64{1, maxSampled} { // both from the first on: entries move while workers take others
 		entries, err := d.store.InputPart(ctx, 0, n)

@@ -22,10 +22,9 @@ const (
 	BulkRemove  BulkAction = "remove"
 	BulkCancel  BulkAction = "cancel" // take back the attempt that is queued or running, as a hold begins
 	BulkZones   BulkAction = "zones"  // plan it anew, as newer zone data has come
-	BulkMend    BulkAction = "mend"   // write its places anew from what is stored of it, as an older release may have written others
 )
 
-var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnable), string(BulkDisable), string(BulkRemove), string(BulkCancel), string(BulkZones), string(BulkMend)}
+var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnable), string(BulkDisable), string(BulkRemove), string(BulkCancel), string(BulkZones)}
 
 // Bulk is one wish about many models, which pollers carry out little by little.
 type Bulk struct {
@@ -66,10 +65,6 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 			return Decision{}, Unchanged, true
 		}
 		decision, outcome = m.Rezone(was, now)
-	case b.Action == BulkMend && m.Fault != "": // what is read of it may not be what is meant
-		return Decision{}, Unchanged, true
-	case b.Action == BulkMend:
-		decision = m.Mend()
 	case b.Action == BulkRun && started, b.Action == BulkCancel && m.Ticket > b.Ticket:
 		return Decision{}, Already, true
 	case b.Action == BulkCancel && !m.Running():

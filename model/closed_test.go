@@ -12,11 +12,10 @@ func TestAKeyThatAnAnswerHasClosedParksItsModelsUntilItOpens(t *testing.T) {
 		parks   bool
 		startAt time.Time
 	}{
-		"by an answer":                        {Slots{Free: second(60), Closed: second(60), By: answer}, true, second(60)},
-		"opens now":                           {Slots{Free: second(10), Closed: second(10), By: answer}, false, second(10)},
-		"by the last slot":                    {Slots{Free: second(60), Closed: second(60)}, false, second(60)},
-		"by an answer that nobody wrote down": {Slots{Free: second(86400), Closed: second(86400)}, true, second(86400)},
-		"by a slow pace":                      {Slots{Free: second(86400), Closed: second(86400), Paced: second(86400)}, false, second(86400)},
+		"by an answer":     {Slots{Free: second(60), Closed: second(60), By: answer}, true, second(60)},
+		"opens now":        {Slots{Free: second(10), Closed: second(10), By: answer}, false, second(10)},
+		"by the last slot": {Slots{Free: second(60), Closed: second(60)}, false, second(60)},
+		"by a slow pace":   {Slots{Free: second(86400), Closed: second(86400)}, false, second(86400)},
 	} {
 		m, now := waiting(t, 1, "", second(10))[0], second(10)
 		limiters := func() *Limiters {
@@ -67,10 +66,5 @@ func TestOnlyAnAnswerClosesAKeyForLongerThanThePaceOfItsRate(t *testing.T) {
 		if got := slots.Closed.Sub(began); got < interval || got > interval+time.Microsecond {
 			t.Errorf("a start each %s: got it closed for %s", interval, got)
 		}
-	}
-	older := Slots{Free: second(90000), Closed: second(90000)}
-	until, by := older.ClosedAt(began)
-	if want := "an unnamed model (an older release)"; until != older.Closed || by != want {
-		t.Errorf("without a name: got it closed until %s by %q, want until %s by %q", until, by, older.Closed, want)
 	}
 }

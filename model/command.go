@@ -186,7 +186,7 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	case force:
 	case m.Running():
 		return Decision{}, Busy
-	case m.StoppedBy() == StoppedByHand:
+	case m.DisabledBy == StoppedByHand:
 		return Decision{}, Stopped
 	}
 	decision := Decision{Event: EventRun, Next: m.State}
@@ -221,7 +221,7 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 // fence. by says who stops it; empty: nobody says.
 func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	reason = document.Shorten(reason, document.MaxText)
-	if m.StoppedBy() == StoppedByHand && m.DisabledReason == reason {
+	if m.DisabledBy == StoppedByHand && m.DisabledReason == reason {
 		return Decision{}, Unchanged
 	}
 	decision := Decision{Event: EventDisable, Next: m.State}
@@ -230,7 +230,7 @@ func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 		next.DisabledAt = now
 	}
 	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, by
-	next.wait(time.Time{}, TriggerPlanned, whyDisabled)
+	next.wait(time.Time{}, TriggerPlanned, WhyDisabled+" by hand")
 	next.NotBefore = time.Time{}
 	m.supersede(&decision, now)
 	return decision, Applied

@@ -141,7 +141,7 @@ func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	}
 	changed, replaced := !exists || !m.sameDefinition(saved), exists && m.Payload != saved.Payload
 	cured := replaced && (m.Disabled || m.Held() || !m.FailingSince.IsZero())
-	stopped := m.StoppedBy() == StoppedByHand
+	stopped := m.DisabledBy == StoppedByHand
 	asked := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && cured)
 	start := asked || !stopped && d.Refresh == RefreshDefault && changed && saved.OneShot()
 	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved, PolicyText: d.policyText()}

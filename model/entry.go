@@ -43,9 +43,6 @@ func (w Wire) ParseEntry(raw string) (Entry, error) {
 	if err := json.Unmarshal([]byte(raw), &e.fields); err != nil || e.fields == nil {
 		return e, fmt.Errorf("entry: expected a JSON object, found %s", document.Found(raw))
 	}
-	if strings.HasSuffix(raw, `,"v":1}`) { // of a release that numbered its contract
-		delete(e.fields, "v")
-	}
 	e.wire.ModelName, e.wire.AttemptName = e.nameOf(e.wire.ModelName, defaultModelName), e.nameOf(e.wire.AttemptName, defaultAttemptName)
 	err := errors.Join(
 		e.read(e.wire.ModelName, &e.UID),
@@ -199,7 +196,7 @@ func (m *Model) entry(s *State) string {
 	if !s.EntryPlannedAt.IsZero() {
 		text = append(text, `","planned_at":"`+FormatTime(s.EntryPlannedAt)...)
 	}
-	if !s.EntryDueAt.IsZero() && (m.Wire.Nested || !namesFence(m.Payload)) {
+	if m.Wire.Nested || !namesFence(m.Payload) {
 		text = strconv.AppendInt(append(text, `","fence":`...), s.Fence, 10)
 		if s.kills() {
 			text = strconv.AppendInt(append(text, `,"deaths":`...), int64(s.Deaths), 10)

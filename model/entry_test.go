@@ -146,9 +146,8 @@ func TestAnEntryCallsThingsAsItsQueueDoes(t *testing.T) {
 	}
 }
 
-// Redis holds what was pushed before: by another release, or before the queue had names of its own.
-func TestAnEntryOfAnEarlierFormIsRead(t *testing.T) {
-	const head, tail = `{"big_table_uid":"b","refresh_attempt_uid":"a1","x":1,`, `"attempt_no":1,"deadline_at":"2026-01-05T06:10:00.000Z","v":1}`
+func TestAnEntryIsReadThatWasPushedBeforeTheQueueHadNamesOfItsOwn(t *testing.T) {
+	const head, tail = `{"big_table_uid":"b","refresh_attempt_uid":"a1","x":1,`, `"attempt_no":1,"deadline_at":"2026-01-05T06:10:00.000Z"}`
 	for _, wire := range []Wire{{}, {ModelName: "banner_uid"}, banners} {
 		entry, err := wire.ParseEntry(head + tail)
 		got := string(entry.Payload())
@@ -303,18 +302,6 @@ func TestAnAttemptIsToldWhatItIsFor(t *testing.T) {
 		entry, err := Wire{}.ParseEntry(m.Start(due.Add(time.Minute), "a1").Message)
 		failIf(t, err != nil || entry.Purpose != test.want || !entry.DueAt.Equal(due), "%s: %+v, %v; want %s", name, entry, err, test.want)
 	}
-}
-
-func TestAnAttemptOfAnOlderReleaseIsTakenBackByTheEntryThatItWasGiven(t *testing.T) {
-	m := Model{UID: "m1", Payload: `{"n":1}`, Policy: policy.Default(), State: State{RefreshAt: monday}}
-	start := m.Start(monday, "a1").Next
-	start.EntryDueAt = time.Time{} // that release wrote neither
-	m.State = start
-	want := `{"big_table_uid":"m1","refresh_attempt_uid":"a1","n":1,"attempt_no":1,"deadline_at":"2026-01-05T00:10:00.000Z"}`
-	failIf(t, m.Entry() != want, "it is looked for as %s", m.Entry())
-	next := m.Fail(policy.Failure{}, monday).Next
-	m.State = next
-	failIf(t, m.Start(monday, "a2").Next.Fence <= start.StartedAt.UnixMilli(), "the next one has fence %d", m.Start(monday, "a2").Next.Fence)
 }
 
 func TestAnOldPayloadKeepsAFieldWithANameOfTheFence(t *testing.T) {

@@ -237,27 +237,16 @@ func CountedBy(all, kind string) (keys []string) {
 type Slots struct {
 	Free   time.Time // the first slot that nobody has reserved; zero: any instant is
 	Closed time.Time // until then nothing starts, whatever is reserved; zero: it is open
-	By     string    // whose answer has closed it, such as "tbl_1 (http_429)"; empty: the pace of the rate alone, or a release that wrote no names
-	Paced  time.Time // until then the pace alone closes it; zero: By tells whether an answer has closed it, Closed at most slowPace from now if not
+	By     string    // whose answer has closed it, such as "tbl_1 (http_429)"; empty: the pace of the rate
+	Paced  time.Time // until when the pace had closed it before an answer did; zero: it had not
 }
-
-// slowPace is from which interval on a rate writes Paced. Without By and Paced what is closed for longer was closed by an answer: releases up to
-// 0.9.0 wrote neither, and closed keys for as long as was asked.
-const slowPace = time.Hour
-
-// unnamed is whose answer has closed a key where an older release did not write it.
-const unnamed = "an unnamed model (an older release)"
 
 // ClosedAt is until when an answer has closed the key, and by whom; zero: none has, or it has opened by now.
 func (s Slots) ClosedAt(now time.Time) (until time.Time, by string) {
-	switch {
-	case s.By != "" && s.Closed.After(now):
-		return s.Closed, s.By
-	case s.By == "" && s.Paced.IsZero() && s.Closed.After(now.Add(slowPace)):
-		return s.Closed, unnamed
-	default:
-		return until, ""
+	if s.By == "" || !s.Closed.After(now) {
+		return time.Time{}, ""
 	}
+	return s.Closed, s.By
 }
 
 // Open are the slots of a key that somebody opens at now, or as soon as its pace allows. Those that are reserved come as much earlier as they came
@@ -302,9 +291,6 @@ func (s Slots) start(slot time.Time, interval time.Duration, now time.Time) (aft
 	place := latest(s.Closed, slot)
 	late := max(0, now.Sub(place)-evenly)
 	after.Closed = ceilMicros(place.Add(late + interval))
-	if interval >= slowPace {
-		after.Paced = after.Closed
-	}
 	after.Free = latest(s.Free.Add(late), after.Closed)
 	return after
 }

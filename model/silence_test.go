@@ -68,18 +68,6 @@ func TestOnlyASignThatCountsIsDecidedUponAndAPlainSecondStartedStaysADuplicate(t
 	failIf(t, s.decision.Event != EventStatus, "found %s", s.decision.Event)
 }
 
-// An older daemon leaves the two fields behind, as it does not know them.
-func TestWhatAnOlderDaemonLeftOfAnEarlierAttemptExpiresNone(t *testing.T) {
-	s := tell(t, silentAfterTwoMinutes, `06:00 run | 06:00 start | 06:10 started`)
-	s.m.SilentAfter, s.m.HeardAt = 2*time.Minute, clock("06:09:59.999")
-	failIf(t, !s.m.ExpiresAt().Equal(s.m.DeadlineAt), "expires at %s", clockText(s.m.ExpiresAt()))
-	s.m.ProcessingAt = time.Time{}
-	failIf(t, !s.m.ExpiresAt().Equal(s.m.DeadlineAt), "not begun: expires at %s", clockText(s.m.ExpiresAt()))
-	s.m.AttemptUID, s.m.StartedAt, s.m.DeadlineAt, s.m.AttemptNo, s.m.RefreshAt = "", time.Time{}, time.Time{}, 0, clock("06:20")
-	s.then(`06:20 start`)
-	failIf(t, s.m.SilentAfter != 0 || !s.m.HeardAt.IsZero(), "a start leaves %+v", s.m.State)
-}
-
 func TestABadAnnouncementIsIgnoredAndTheRestOfStartedCounts(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		`30`: 30 * time.Second, `"30s"`: 30 * time.Second, `"PT1M"`: time.Minute, `null`: 0,

@@ -79,7 +79,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 		next.TryingSince = now
 	}
 	next.UserFriendlyStatus, next.Progress = "", 0
-	next.SilentAfter, next.HeardAt = 0, time.Time{} // an older daemon has left them
+	next.SilentAfter, next.HeardAt = 0, time.Time{} // an import may have brought them
 	m.offer(&next, now)
 	next.EntryDeadlineAt = next.DeadlineAt
 	next.EntryPlannedAt, _ = m.planned(now)

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"strings"
 	"time"
 )
 
@@ -41,7 +40,7 @@ type State struct {
 	// EntryDeadlineAt and EntryPlannedAt are what the entry of the running attempt tells its worker: the deadline as it was at the start,
 	// and the next planned refresh, zero if there is none.
 	EntryDeadlineAt, EntryPlannedAt time.Time
-	// EntryDueAt is the time that the running attempt is for. Zero: an older release has started it, and its entry has no fence either.
+	// EntryDueAt is the time that the running attempt is for.
 	EntryDueAt time.Time
 	// Fence is the number that the last attempt was told, or more: a success lifts it to its own time.
 	Fence int64
@@ -76,7 +75,7 @@ type State struct {
 	Disabled       bool `json:"refresh_disabled_until_update"` // no attempt is started
 	DisabledAt     time.Time
 	DisabledReason string  `json:"refresh_disabled_user_friendly_reason"` // for the owner
-	DisabledBy     Stopper // who did it; empty in what an older release has stored
+	DisabledBy     Stopper // who did it; empty: it is enabled
 	DisabledWho    string  `json:"refresh_disabled_who"` // the name of the hand, if it was told
 
 	UserFriendlyStatus string `json:"user_friendly_status"` // last status text of a worker, for the owner
@@ -131,8 +130,8 @@ type Scores struct {
 // Scores are those of a model in this state.
 func (s *State) Scores() (at Scores) {
 	switch {
-	case s.Disabled: // a release before this one noted when of failures alone
-		at.Disabled = cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(1).UTC())
+	case s.Disabled: // a time that cannot be read is zero
+		at.Disabled = cmp.Or(s.DisabledAt, time.UnixMilli(1).UTC())
 	case !s.Waiting():
 	case s.ParkedBy != "":
 		at.Parked = s.RefreshAt
@@ -161,16 +160,12 @@ func (s *State) Due(now time.Time) bool {
 
 // Listens reports whether the running attempt counts as lost when its worker is silent. That is a part of the state, so that a changed policy
 // changes no attempt that has begun.
-//
-// A daemon of an older release neither knows nor removes its fields. What it left of an earlier attempt was heard before this one began.
-func (s *State) Listens() bool {
-	return s.SilentAfter > 0 && !s.ProcessingAt.IsZero() && !s.HeardAt.Before(s.ProcessingAt)
-}
+func (s *State) Listens() bool { return s.SilentAfter > 0 }
 
 // ExpiresAt is when the running attempt fails if nothing is heard: at its deadline, or after its silence. It is its score in the running set.
 func (s *State) ExpiresAt() time.Time {
 	silentAt := s.HeardAt.Add(s.SilentAfter)
-	if s.SilentAfter <= 0 || s.ProcessingAt.IsZero() || s.HeardAt.Before(s.ProcessingAt) || s.DeadlineAt.Before(silentAt) {
+	if !s.Listens() || s.DeadlineAt.Before(silentAt) {
 		return s.DeadlineAt
 	}
 	return silentAt
@@ -242,7 +237,7 @@ const (
 	TriggerRetry Trigger = "retry"
 	// TriggerChange is a save that wants a refresh at once: `refresh: now`, a cure, a new payload while an attempt ran. It is urgent.
 	TriggerChange Trigger = "change"
-	// TriggerHand is a bulk run. It is urgent too. An older release wrote it for TriggerChange also.
+	// TriggerHand is a bulk run. It is urgent too.
 	TriggerHand Trigger = "hand"
 	// TriggerRun is a run of one model: it is urgent too, and starts before the other two, however many these are.
 	TriggerRun Trigger = "run"
@@ -283,10 +278,8 @@ func (s *State) Urgent() bool { return s.Waiting() && s.ParkedBy == "" && s.Trig
 // ByHand reports whether somebody wants the start at once.
 func (c Trigger) ByHand() bool { return c == TriggerChange || c == TriggerHand || c == TriggerRun }
 
-// endsWindow reports whether the model waits for the end of its window. An earlier release told it by Why alone.
-func (s *State) endsWindow() bool {
-	return s.Trigger == TriggerGiveUp || s.Trigger == TriggerPlanned && strings.HasPrefix(s.Why, givesUpWords)
-}
+// endsWindow reports whether the model waits for the end of its give-up window.
+func (s *State) endsWindow() bool { return s.Trigger == TriggerGiveUp }
 
 // Stopper is who disabled a model.
 type Stopper string
@@ -296,19 +289,3 @@ const (
 	StoppedByHand   Stopper = "hand"   // until it is enabled, whatever is saved meanwhile
 	StoppedByPolicy Stopper = "policy" // a final failure: until a save that changes something
 )
-
-// StoppedBy tells who disabled the model; empty: it is enabled. A release before this one told it by words alone.
-func (s *State) StoppedBy() Stopper {
-	switch {
-	case !s.Disabled:
-		return ""
-	case s.DisabledBy != "":
-		return s.DisabledBy
-	case s.Why == whyDisabled:
-		return StoppedByHand
-	default:
-		return StoppedByPolicy
-	}
-}
-
-const whyDisabled = WhyDisabled + " by hand"

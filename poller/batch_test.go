@@ -62,7 +62,7 @@ func always() bool { return true }
 func (b *bundle) ahead(queue *told) (poller.Round, error) {
 	b.t.Helper()
 	queue.Store = b.Store
-	return b.poller(queue, poller.Config{Batch: 2}).RunAhead(b.t.Context(), always, inTurn)
+	return b.poller(queue, poller.Config{Batch: 2}).RunPipelined(b.t.Context(), always, inTurn)
 }
 
 func TestTheNextBatchIsReadBeforeTheLastIsCommittedUnlessThatMayChangeIt(t *testing.T) {
@@ -188,7 +188,7 @@ func TestWhatWaitsKeepsAPollerFromClaimingMoreAndMore(t *testing.T) {
 		queue := &told{Store: b.Store, conflicts: func(int) bool { return true }}
 		p := b.poller(queue, poller.Config{Batch: 2})
 		for range 3 {
-			check.Got(p.RunAhead(t.Context(), always, inTurn))(t)
+			check.Got(p.RunPipelined(t.Context(), always, inTurn))(t)
 		}
 		claim := check.Got(b.Store.Claim(t.Context(), "p1", store.Holding{}, 0, time.Second))(t)
 		failIf(t, len(claim.Messages) != 4, "want no more than two batches in hand, found %d messages", len(claim.Messages))

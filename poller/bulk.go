@@ -59,15 +59,11 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 	return again || len(open) > len(turn), nil
 }
 
-// maxAfter bounds how long a bulk waits for the end of daemons: one of this release may be called like one of the release before.
-const maxAfter = time.Hour
-
 // ready reports whether a step of a bulk may be taken now. Where a policy has changed, a batch that was read before is committed two ticks later:
 // what comes then is planned by the new one.
 func (p *Poller) ready(b *flow.Bulk, now time.Time) bool {
 	early := b.Action == model.BulkReplan && backoff.Recent(b.Since, now, 2*p.config.Tick)
 	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: what it starts now would seem older than it is
-	early = early || len(b.After) > 0 && backoff.Recent(b.Since, now, maxAfter)
 	return b.Problem == "" && !early && b.Rate.Allow(b.Next, now, p.behind()) > 0
 }
 
@@ -179,7 +175,7 @@ func (s *bulkStep) Now(context.Context) (time.Time, error) { return s.now, nil }
 // Read reads models, with their payloads where entries may have to be taken back.
 func (s *bulkStep) Read(ctx context.Context, uids []string, commands []*model.Command) (snapshot *store.Snapshot, err error) {
 	s.changes = 0
-	if action := s.bulks[0].Action; action == model.BulkReplan || action == model.BulkZones || action == model.BulkMend {
+	if action := s.bulks[0].Action; action == model.BulkReplan || action == model.BulkZones {
 		commands = nil
 	}
 	if s.bulks[0].Selector.AsksQueued() {
@@ -190,8 +186,8 @@ func (s *bulkStep) Read(ctx context.Context, uids []string, commands []*model.Co
 	return s.store.Read(ctx, uids, commands)
 }
 
-// Commit writes down what is about to be changed, and counts it against the rate, before it is changed: so the rate holds over crashes, and
-// whoever repeats the step knows what was done by this bulk.
+// Commit stores the models about to be changed, and spends the rate, before it changes them: the rate holds over crashes, and whoever repeats the
+// step knows what this bulk has done.
 func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if b := s.bulks[0]; b.Action != model.BulkReplan && !s.noted && len(batch.Items) > 0 {
 		for _, item := range batch.Items {

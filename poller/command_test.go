@@ -222,7 +222,7 @@ func (b *bundle) payload(uid string) string {
 	return b.Redis.Get(context.Background(), b.Store.Keys.Payload(uid)).Val()
 }
 
-// Whoever holds the lane next begins with what the dead one left.
+// Whoever leads next begins with what the dead one left.
 func TestTheCommandsOfADeadPollerComeBeforeNewerOnes(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Command(saved("a", 1))
@@ -233,7 +233,7 @@ func TestTheCommandsOfADeadPollerComeBeforeNewerOnes(t *testing.T) {
 		other := b.poller(b.Store, poller.Config{Owner: "other", Lease: 10 * time.Second})
 		b.Clock.Turn(9999 * time.Millisecond)
 		round := b.roundOf(other)
-		failIf(t, round.Leads, "want the lane left to its holder within the lease")
+		failIf(t, round.Leads, "want the commands left to their leader within the lease")
 		b.Clock.Turn(time.Millisecond)
 		round = b.roundOf(other)
 		failIf(t, round.Claimed != 1 || !round.Leads, "want the older command finished first, got %+v", round)
@@ -261,8 +261,8 @@ func TestAPollerThatHasLostTheLaneAppliesNoCommand(t *testing.T) {
 		paused := b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"})
 		round := b.roundOf(paused)
 		failIf(t, round.Applied != 0 || round.Left != 0, "want nothing applied by the paused one, got %+v", round)
-		lane := b.List(b.Store.Keys.ClaimedCommands)
-		failIf(t, len(lane) != 2, "want the two later commands left alone, got %q", lane)
+		commands := b.List(b.Store.Keys.ClaimedCommands)
+		failIf(t, len(commands) != 2, "want the two later commands left alone, got %q", commands)
 		b.roundOf(other)
 		if got := b.payload("a"); got != `{"n":1}` || b.Stats()["update"] != 2 {
 			t.Errorf("want each command applied once, got %s and %v", got, b.Stats())

@@ -82,7 +82,7 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 		b.running("a", "b")
 		b.Take()
 		b.Say(b.result("started", "a"), b.result("success", "a"), b.result("success", "a"), b.result("success", "b"))
-		other := b.poller(b.Store, poller.Config{Owner: "p1"}) // holds the lane
+		other := b.poller(b.Store, poller.Config{Owner: "p1"}) // leads
 		meanwhile := func() {
 			b.Command(put("a", `"refresh":"now"`))
 			b.roundOf(other)
@@ -180,7 +180,7 @@ func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
 func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 	rounds := map[string]func(*poller.Poller) (poller.Round, error){
 		"one batch":                   func(p *poller.Poller) (poller.Round, error) { return p.RunOnce(t.Context()) },
-		"batches that are read ahead": func(p *poller.Poller) (poller.Round, error) { return p.RunAhead(t.Context(), always, inTurn) },
+		"batches that are read ahead": func(p *poller.Poller) (poller.Round, error) { return p.RunPipelined(t.Context(), always, inTurn) },
 	}
 	for name, round := range rounds {
 		t.Run(name, func(t *testing.T) {

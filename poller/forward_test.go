@@ -186,7 +186,7 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	failIf(t, part.asked != 3, "want the part asked again when its time has come, got %d times", part.asked)
 }
 
-// TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands fills the lane with what another part does not take.
+// TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands fills the command queue with what another part does not take.
 func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 	onPair(t, func(t *testing.T, p *pair) {
 		here, there := p.in(0, 60), p.in(1, 49)
@@ -203,16 +203,5 @@ func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 			p.round(0)
 		}
 		p.expectStats(0, map[string]int64{"create": 60, "malformed": 60})
-	})
-}
-
-func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *testing.T) {
-	onPair(t, func(t *testing.T, p *pair) {
-		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
-		p.push(p.parts[0].Keys.ClaimedCommands, "c"+put(there), "c"+put(here))
-		p.round(0)
-		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
-		reason, err := outbox.Of(p.parts[0]).LastRejected(t.Context())
-		failIf(t, err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}", "got %s, %v", reason, err)
 	})
 }

@@ -193,7 +193,7 @@ func TestNothingExpiresBeforeTheOldestOfTheBatchesIsAppliedThatAPollerIsLeftWith
 	})
 }
 
-// An older release adopts messages without a note.
+// A note may be missing, as when its key was of another type.
 func TestNothingExpiresBeforeMessagesAreAppliedThatAPollerFindsWithoutANote(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("done")

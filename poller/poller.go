@@ -119,7 +119,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		begun := 1
-		round, err := p.RunAhead(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
+		round, err := p.RunPipelined(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
 		ended(err)
 		pause := retry.After(err)
 		switch {

@@ -249,7 +249,7 @@ func TestWhatFollowsACommandThatWaitsForAKeyKeepsItsOrder(t *testing.T) {
 			failIf(t, round.Waiting != 2 || round.Left != 2, "want both commands waiting, got %+v", round)
 		}
 		if waiting := b.List(k.ClaimedCommands); len(waiting) != 2 || !strings.Contains(waiting[0], "c1") || b.Redis.Exists(t.Context(), k.Model("other")).Val() == 0 {
-			t.Errorf("want both commands in the lane, in their order, and the other done, got %q", waiting)
+			t.Errorf("want both commands in the command queue, in their order, and the other done, got %q", waiting)
 		}
 		b.Redis.Del(t.Context(), k.Commands)
 		b.round()

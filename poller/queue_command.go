@@ -13,8 +13,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// applyQueueCommands applies the commands about the queue, in their order, and returns what is to be decided or settled. If one cannot be
-// applied now, it and those behind it are left out: they stay claimed, and keep their order.
+// applyQueueCommands applies the queue commands in their order, and returns the messages to decide or settle. If it cannot apply one now, that and
+// those behind it stay claimed.
 func (p *Poller) applyQueueCommands(ctx context.Context, messages []*message, now time.Time) []*message {
 	seen, waits := map[string]bool{}, false
 	return slices.DeleteFunc(messages, func(m *message) bool {
@@ -51,8 +51,8 @@ func (p *Poller) applyQueueCommand(ctx context.Context, m *message, now time.Tim
 	})
 }
 
-// forward passes commands about models of other parts on to these parts. It returns what is to be decided or settled here. Commands whose part
-// does not answer are left out: they stay claimed, and keep their order.
+// forward passes commands about models of other parts on, and returns the messages to decide or settle here. Commands whose part does not answer stay
+// claimed, in order.
 func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time) []*message {
 	var commands []store.Forwarded
 	for _, m := range messages {

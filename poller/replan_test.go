@@ -288,7 +288,7 @@ func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
 	})
 }
 
-// refuses lets nobody walk over the models, as a user of Redis who was made for an older release.
+// refuses lets nobody walk over the models.
 type refuses struct{ *store.Store }
 
 func (refuses) WalkModels(context.Context, model.Selector, store.Place, int) ([]string, store.Place, error) {

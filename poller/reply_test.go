@@ -61,7 +61,7 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 		"by two pollers": func(b *bundle) {
 			b.obey(run)
 			b.dispatch()
-			b.Clock.Turn(time.Minute / 2) // the lane goes to another
+			b.Clock.Turn(time.Minute / 2) // another leads
 			b.Command(run)
 			b.roundOf(b.poller(b.Store, poller.Config{Owner: "p2"}))
 			b.dispatch()

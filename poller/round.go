@@ -34,31 +34,31 @@ const maxPasses = 8
 
 // RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts what expired pollers left.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
-	return p.RunAhead(ctx, func() bool { return false }, nil)
+	return p.RunPipelined(ctx, func() bool { return false }, nil)
 }
 
-// RunAhead does a round of several batches, as long as they are full and more says so. While one is decided and committed, the next is claimed already
-// and read: beside starts that, and wait ends it.
-func (p *Poller) RunAhead(ctx context.Context, more func() bool, beside func(read func()) (wait func())) (all Round, err error) {
+// RunPipelined does a round of several batches, as long as they are full and keepGoing says so. While one batch is decided and committed, prefetch starts
+// to read the next, and wait ends that.
+func (p *Poller) RunPipelined(ctx context.Context, keepGoing func() bool, prefetch func(read func()) (wait func())) (all Round, err error) {
 	if err := p.logbook.IgnoreWrongType(p.zones.Note(ctx, p.store, p.config.Owner, p.seen), p.seen); err != nil {
 		return all, err
 	}
 	b, err := p.claim(ctx, 0)
 	for err == nil && b != nil {
-		b, err = p.runBatch(ctx, b, &all, more, beside)
+		b, err = p.runBatch(ctx, b, &all, keepGoing, prefetch)
 	}
 	return all, err
 }
 
 // runBatch finishes a batch and returns the one behind it; nil: the round is over.
-func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, more func() bool, beside func(func()) func()) (next *batch, err error) {
-	if next, err = p.claimAhead(ctx, b, more); err != nil {
+func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, keepGoing func() bool, prefetch func(func()) func()) (next *batch, err error) {
+	if next, err = p.claimAhead(ctx, b, keepGoing); err != nil {
 		return nil, err
 	}
 	wait, failed := func() {}, error(nil)
-	if next != nil && b.apart(next) {
+	if next != nil && b.disjoint(next) {
 		uids, _ := subjects(next.messages)
-		wait = beside(func() { next.ahead, failed = p.store.Read(ctx, uids, nil) })
+		wait = prefetch(func() { next.ahead, failed = p.store.Read(ctx, uids, nil) })
 	}
 	round, err := p.finish(ctx, b)
 	wait()
@@ -139,8 +139,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 	return again, err
 }
 
-// readPast reads the histories by which guards judge successes of the batch, or that tell whether one has come too late. A queue without guards pays
-// nothing.
+// readPast reads the histories for guards and late successes. A queue without either pays nothing.
 func (p *Poller) readPast(ctx context.Context, messages []*message, snapshot *store.Snapshot) error {
 	var judged []*store.Record
 	for _, m := range messages {
@@ -249,7 +248,7 @@ type batch struct {
 	ahead    *store.Snapshot // the models, if they were read before the batch in front was committed
 }
 
-// claim claims what stands behind the results in hand.
+// claim claims the messages behind the results in hand.
 func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 	claim, err := p.store.Claim(ctx, p.config.Owner, store.Holding{InHand: inHand, Waiting: p.waiting}, p.config.Batch, p.config.Lease)
 	if err != nil {
@@ -263,10 +262,10 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 	return &batch{Claim: claim, messages: messages}, nil
 }
 
-// claimAhead claims the batch behind one that is full; nil: there is none, or this one holds what was left before, so that more and more would be
-// claimed, or it has commands. These may wait, and change what nobody but themselves knows.
-func (p *Poller) claimAhead(ctx context.Context, b *batch, more func() bool) (*batch, error) {
-	if p.left || len(b.messages) < p.config.Batch || b.commands() || !more() {
+// claimAhead claims the batch behind one that is full. nil: there is none. Nor is one claimed behind messages that were left before, as more and more
+// would be claimed, or behind commands, which may wait.
+func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool) (*batch, error) {
+	if p.left || len(b.messages) < p.config.Batch || b.commands() || !keepGoing() {
 		return nil, nil
 	}
 	next, err := p.claim(ctx, len(b.messages))
@@ -276,8 +275,8 @@ func (p *Poller) claimAhead(ctx context.Context, b *batch, more func() bool) (*b
 	return next, nil
 }
 
-// apart reports whether the next batch can be read before this one is committed: no model is in both, and there is no command in it.
-func (b *batch) apart(next *batch) bool {
+// disjoint reports whether the next batch can be read before this one is committed: no model is in both, and there is no command in it.
+func (b *batch) disjoint(next *batch) bool {
 	here, _ := subjects(b.messages)
 	there, _ := subjects(next.messages)
 	models := map[string]bool{}
@@ -291,7 +290,7 @@ func (b *batch) commands() bool {
 	return slices.ContainsFunc(b.Messages, store.Claimed.FromControl)
 }
 
-// subjects lists the models of what is still to be decided, and what of it are commands.
+// subjects lists the models of messages that are still to be decided, and the commands among these.
 func subjects(messages []*message) (uids []string, commands []*model.Command) {
 	for _, m := range messages {
 		if m.counter != "" {
@@ -355,10 +354,6 @@ func decode(claimed store.Claimed, queue Store) *message {
 		return m
 	}
 	m.home, m.own = queue.Home(m.uid())
-	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
-		m.own, m.counter = true, model.CounterMalformed
-		m.reason = document.Refuse("uid", "a command for this part of the queue", "one for "+m.home.Queue)
-	}
 	return m
 }
 

@@ -2,12 +2,13 @@
 -- that he has in hand. It is also the owner's heartbeat. To repeat it after a lost reply is safe: what was claimed then
 -- is returned again.
 --
--- Results are claimed by pollers side by side, each into a list of its own. Commands keep their order: all go through
--- one list, the lane, which one poller holds as long as it lives. The next holder finishes what it finds in the lane
--- before it claims more, but in a queue of several parts, where some may wait for another part. Commands fill at most
--- half of the room (there: of the limit) unless there are few results, and come behind them: a result that has arrived
--- counts before a command that may take away its fence. Of a message that is too large only the first 1,000 bytes are
--- kept. Of either list no more is moved when the bytes are used up, which up to 8 messages do that are moved together.
+-- Results are claimed by pollers side by side, each into a list of its own. Commands keep their order: they go
+-- through one command queue. One poller leads it as long as it lives, and the next leader finishes what it finds
+-- there before it claims more, but in a queue of several parts, where some may wait for another part. Commands fill
+-- at most half of the room (there: of the limit) unless there are few results, and come behind them: a result that
+-- has arrived counts before a command that may take away its fence. Of a message that is too large only the first
+-- 1,000 bytes are kept. Of either list no more is moved when the bytes are used up, which up to 8 messages do that
+-- are moved together.
 --
 -- It also notes up to when all messages have been claimed, and up to when the owner has applied his. By that
 -- dispatchers know whose deadline has passed without a message.
@@ -15,8 +16,8 @@
 -- KEYS[1] <queue>-control list LLEN LPOP
 -- KEYS[2] <queue>-output list LLEN LPOP
 -- KEYS[3] <queue>:claimed:<owner> list LRANGE RPUSH
--- KEYS[4] <queue>:claimed:control list LRANGE RPUSH, the lane
--- KEYS[5] <queue>:holder string GET SET, the poller that holds the lane
+-- KEYS[4] <queue>:claimed:control list LRANGE RPUSH, the command queue
+-- KEYS[5] <queue>:holder string GET SET, the leader
 -- KEYS[6] <queue>:pollers zset ZADD ZSCORE, owner -> last heartbeat in Unix ms
 -- KEYS[7] <queue>:forwarded hash HGET HSET, numbered -> number of the last command that was numbered; and number of a
 --   part -> number of the last command that came from there
@@ -29,19 +30,18 @@
 -- ARGV[3] most entries to return, unless more stand there
 -- ARGV[4] largest message in bytes
 -- ARGV[5] bytes that stand there above which nothing is moved from a list
--- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
+-- ARGV[6] lease in ms: a leader without a heartbeat for so long leads no longer
 -- ARGV[7] 1 = the queue has several parts, "" = it has one
 -- ARGV[8] how many results the owner has in hand: the oldest of those that he has claimed
 -- ARGV[9] how many of the others he has decided: they wait for a key of another type
--- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
---   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not, {which
---   keys are of another type: nothing is claimed from there, and without those of commands nobody holds the lane}}. An
---   entry is "o" before the raw message from output; "n", the number and a space before a command, of an older release
---   "c"; or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is too
---   large
+-- Returns {now in Unix ms, 1 = the owner leads, 0 = another does, {entries, oldest first: what the owner has claimed,
+--   and behind it the command queue if the owner leads}, 1 = it leads and there are bulks, 0 = not, {which keys are of
+--   another type: nothing is claimed from there, and without those of commands nobody leads}}. An entry is "o" before
+--   the raw message from output; "n", the number and a space before a command; or "C" or "O" before the size, a slash,
+--   the largest size, a space and the beginning of a message that is too large
 -- include: clock, chunks, types, wrong_types
-local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local forwarded, bulks, heard = KEYS[7], KEYS[8], KEYS[9]
+local control, output, claimed, command_queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local leader_key, pollers, forwarded, bulks, heard = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local several = ARGV[7] == '1'
@@ -55,26 +55,26 @@ local commands_wait = wrong_types[1] or wrong_types[4] or wrong_types[5] or wron
 
 redis.call('ZADD', pollers, now, owner) --@ heartbeat
 
--- The lane is taken from a poller that has resigned or is silent. A heartbeat that lies ahead is no sign of life: the
--- clock has stepped back since.
-local held = not commands_wait and redis.call('GET', holder)
-local holds = held == owner
-if not holds and not commands_wait then
-  local silence = now - (held and redis.call('ZSCORE', pollers, held) or 0)
-  holds = silence >= lease or silence < 0 --@ hold
+-- A leader that has resigned or is silent leads no longer. A heartbeat ahead of the clock does not count, as the clock
+-- has stepped back.
+local leader = not commands_wait and redis.call('GET', leader_key)
+local leads = leader == owner
+if not leads and not commands_wait then
+  local silence = now - (leader and redis.call('ZSCORE', pollers, leader) or 0)
+  leads = silence >= lease or silence < 0 --@ hold
 end
-if holds then
-  redis.call('SET', holder, owner) --@ take the lane
+if leads then
+  redis.call('SET', leader_key, owner) --@ take the lead
 end
 
 local entries = redis.call('LRANGE', claimed, ARGV[8], -1)
-local commands = holds and redis.call('LRANGE', lane, 0, -1) or {} --@ unfinished
+local commands = leads and redis.call('LRANGE', command_queue, 0, -1) or {} --@ unfinished
 local room = math.max(0, limit - #entries - #commands)
 local most_commands = 0
-if several and holds then
+if several and leads then
   -- Commands may wait here for another part, and must keep neither results nor other commands from coming.
   most_commands = math.min(redis.call('LLEN', control), room, math.floor(limit / 2) - #commands)
-elseif holds and #commands == 0 then --@ finish first
+elseif leads and #commands == 0 then --@ finish first
   local results = wrong_types[2] and 0 or redis.call('LLEN', output)
   most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
 end
@@ -116,7 +116,7 @@ end
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.
   local number = math.max(tonumber(redis.call('HGET', forwarded, 'numbered') or 0) or 0, now * 1000) --@ number
-  number = claim(control, lane, commands, most_commands, number)
+  number = claim(control, command_queue, commands, most_commands, number)
   if number then
     redis.call('HSET', forwarded, 'numbered', string.format('%.0f', number))
   end
@@ -124,5 +124,5 @@ end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry
 end
-local wishes = holds and not wrong_types[8] and redis.call('EXISTS', bulks) or 0
-return {now, holds and 1 or 0, entries, wishes, list_of(wrong_types)} --@ replay
+local wishes = leads and not wrong_types[8] and redis.call('EXISTS', bulks) or 0
+return {now, leads and 1 or 0, entries, wishes, list_of(wrong_types)} --@ replay

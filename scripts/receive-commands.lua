@@ -1,5 +1,5 @@
 -- Receives commands from another part of the queue, which has claimed them: each once, and in their order. To repeat it
--- is safe, also late and by a poller that has lost the lane: what has come already is not pushed again.
+-- is safe, also late and by a former leader: what has come already is not pushed again.
 --
 -- KEYS[1] <queue>-control list RPUSH
 -- KEYS[2] <queue>:forwarded hash HGET HSET, number of a part -> number of the last command that came from there; and

@@ -17,9 +17,9 @@ local group, most = ARGV[1], tonumber(ARGV[2])
 
 -- Check
 for place = 4, #KEYS, 2 do
-  local unfit = misfit(place, 'zset') or misfit(place + 1, 'list')
-  if unfit then
-    return redis.error_reply('WRONGTYPE ' .. unfit)
+  local fault = misfit(place, 'zset') or misfit(place + 1, 'list')
+  if fault then
+    return redis.error_reply('WRONGTYPE ' .. fault)
   end
 end
 

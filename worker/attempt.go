@@ -94,7 +94,7 @@ func (a *Attempt) Metric(name string, n float64) {
 func (a *Attempt) Guarded() bool { return a.ask != nil && !a.unguarded.Load() }
 
 // Ready asks, before anything is published, what the guards of the policy say of the numbers so far. Nil: publish. Any other error the handler returns
-// without publishing: then the attempt ends as the verdict says. It waits for a poller until ctx or the attempt ends; a poller of 0.9.0 never answers.
+// without publishing: then the attempt ends as the verdict says. It waits for a poller until ctx or the attempt ends.
 // Without a pool there is nobody to ask, and it is nil.
 func (a *Attempt) Ready(ctx context.Context) error {
 	if a.ask == nil {

@@ -81,7 +81,7 @@ func (r *queueFixture) offerUntil(uid string, left time.Duration) {
 	r.t.Helper()
 	deadline := model.FormatTime(r.now().Add(left))
 	r.set(uid, "attempt_uid", uid+"-1", "deadline_at", deadline)
-	r.queue(fmt.Sprintf(`{"big_table_uid":%q,"refresh_attempt_uid":%q,"input_url":"http://x/","attempt_no":2,"deadline_at":%q,"v":1}`,
+	r.queue(fmt.Sprintf(`{"big_table_uid":%q,"refresh_attempt_uid":%q,"input_url":"http://x/","attempt_no":2,"deadline_at":%q}`,
 		uid, uid+"-1", deadline))
 }
 

@@ -240,7 +240,7 @@ type reply struct {
 	Reason  string
 }
 
-// askAgain is after how many seconds without a reply a `ready` is repeated: a poller of 0.9.0 may have taken it.
+// askAgain is after how many seconds without a reply a `ready` is repeated: it may have been lost.
 const askAgain = 10
 
 // ask pushes a `ready`, and waits for the reply until ctx or the attempt ends.

@@ -96,7 +96,7 @@ class Attempt {
     this.traceparent = traceparent;
     const { fence, due_at, for: purpose, ...others } = rest;
     const fenced = Number.isSafeInteger(fence) && typeof due_at === 'string' && typeof purpose === 'string'; // or they are of an older payload
-    /** @type {number|null} grows with each attempt of the model; null: a daemon of 0.9.0 has started it */
+    /** @type {number|null} grows with each attempt of the model; null: the entry does not tell */
     this.fence = fenced ? fence : null;
     this.dueAt = fenced ? time(due_at) : null;
     this.purpose = fenced ? purpose : null;
@@ -493,7 +493,7 @@ class Worker {
     } finally {
       await waiter.disconnect();
     }
-    throw new Failure(`no verdict came within ${timeout} s: pollers of refreshd 0.9.0 give none`, { errorType: 'no_verdict' });
+    throw new Failure(`no verdict came within ${timeout} s: no poller has answered`, { errorType: 'no_verdict' });
   }
 
   /** The type and the fields of the message that ends an attempt; null: none, it would be stale. */
@@ -891,7 +891,7 @@ function crc32(text) {
  * that publishes, with a client of pg or a connection of mysql2/promise or mariadb. If it says no, roll back and return.
  */
 async function wins(client, key, fence, table = 'refreshd_fences') {
-  if (fence === null) throw new TypeError('this attempt has no fence: a daemon of refreshd 0.9.0 has started it');
+  if (fence === null) throw new TypeError('this attempt has no fence: its entry does not tell one');
   if (!/^\w+(\.\w+)?$/.test(table)) throw new TypeError(`table: expected a name such as refreshd_fences, found ${table}`);
   if (client.execute) { // MySQL
     await client.query(`INSERT INTO ${table} (name, fence) VALUES (?, 0) ON DUPLICATE KEY UPDATE name = name`, [key]);

@@ -380,7 +380,7 @@ class Worker:
         said = self._with_retry(ask, attempt, "ready")
         attempt.check()
         if said is None:
-            raise Failure("no verdict came within %g s: pollers of refreshd 0.9.0 give none" % timeout, error_type="no_verdict")
+            raise Failure("no verdict came within %g s: no poller has answered" % timeout, error_type="no_verdict")
         return said
 
     def _outcome(self, attempt):
@@ -608,7 +608,7 @@ def wins(connection, key, fence, table="refreshd_fences"):
     """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the
     transaction that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return. See docs/publish.md of refreshd."""
     if fence is None:
-        raise ValueError("this attempt has no fence: a daemon of refreshd 0.9.0 has started it")
+        raise ValueError("this attempt has no fence: its entry does not tell one")
     if not re.fullmatch(r"\w+(\.\w+)?", table):
         raise ValueError("table: expected a name such as refreshd_fences, found %r" % table)
     cursor = connection.cursor()
@@ -655,7 +655,7 @@ def publish_file(path, data, fence):
     hidden file beside it. Needs a file system with locks (flock)."""
     import fcntl  # not on Windows
     if fence is None:
-        raise ValueError("this attempt has no fence: a daemon of refreshd 0.9.0 has started it")
+        raise ValueError("this attempt has no fence: its entry does not tell one")
     folder, name = os.path.split(os.path.abspath(path))
     with open(os.open(os.path.join(folder, "." + name + ".fence"), os.O_RDWR | os.O_CREAT, 0o644), "r+b") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)

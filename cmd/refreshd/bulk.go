@@ -33,7 +33,7 @@ little, at the rate that was asked for, and go on where they were when they are 
 func bulkPairs(b *operate.Bulk) [][2]any {
 	pairs := [][2]any{
 		{"id", b.ID}, {"state", b.State}, {"problem", b.Problem}, {"action", b.Action}, {"selector", cmp.Or(b.Selector, "all models")}, {"rate", b.Rate},
-		{"force", mark(b.Force, "yes")}, {"by", b.By}, {"since", b.Since}, {"after the end of", strings.Join(b.After, ", ")}, {"ended", b.EndedAt},
+		{"force", mark(b.Force, "yes")}, {"by", b.By}, {"since", b.Since}, {"ended", b.EndedAt},
 		{"seen", fmt.Sprint(b.Seen) + mark(b.Size > 0, fmt.Sprintf(" of about %d", b.Size))}, {"picked", b.Picked}, {"done", b.Done}, {"refused", b.Refused},
 	}
 	for _, outcome := range slices.Sorted(maps.Keys(b.Others)) {

@@ -319,7 +319,9 @@ func (a *app) awaitQueue(ctx context.Context, clients *redis.Clients, name strin
 			err = queue.RequireWhole()
 		}
 		if err == nil && flags.checks { // it is a dispatcher or a poller, or both
-			err = a.raise(ctx, queue)
+			if err = queue.Raise(ctx); err != nil {
+				err = fmt.Errorf("%w: %w", store.ErrUnread, err)
+			}
 		}
 		ended(err)
 		if waits := errors.Is(err, store.ErrUnread) || a.queues.several(); err == nil || !waits || flags.strict || ctx.Err() != nil {
@@ -327,17 +329,6 @@ func (a *app) awaitQueue(ctx context.Context, clients *redis.Clients, name strin
 		}
 		backoff.Rest(ctx, retry.After(err), nil)
 	}
-}
-
-func (a *app) raise(ctx context.Context, queue *store.Queue) error {
-	if err := queue.Raise(ctx); err != nil {
-		return fmt.Errorf("%w: %w", store.ErrUnread, err)
-	}
-	if queue.Layout < store.Layout {
-		a.logOf(queue.Name).Warn().Int("layout", queue.Layout).Int("expected", store.Layout).
-			Msg("the layout of the queue was not raised: print the users of refreshd acl anew, and begin this daemon again")
-	}
-	return nil
 }
 
 const (

@@ -34,7 +34,7 @@ func holdCommand(a *app) *cobra.Command {
 			if err == nil && bulk != "" {
 				err = a.follow(ctx, o, bulk)
 			}
-			return table(a, holdHeader, holdRow)([]flow.HoldSum{hold}, err)
+			return table(a, holdHeader, holdRow)([]flow.HoldStatus{hold}, err)
 		})
 	command.Long = `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
 What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
@@ -73,7 +73,7 @@ func releaseCommand(a *app) *cobra.Command {
 
 var holdHeader = []any{"HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON"}
 
-func holdRow(h *flow.HoldSum) []any {
+func holdRow(h *flow.HoldStatus) []any {
 	var until any = h.Until
 	switch {
 	case h.Released:

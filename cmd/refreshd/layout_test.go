@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -27,20 +26,4 @@ func TestADispatcherAndAPollerRaiseTheLayoutOfAQueueAndNothingElseDoes(t *testin
 			began.ends(t)
 		}
 	})
-}
-
-// TestADaemonWhoseUserMayNotRaiseTheLayoutSaysSoOnceAndWorksOn has a user as the releases before printed it, as far as settings go.
-func TestADaemonWhoseUserMayNotRaiseTheLayoutSaysSoOnceAndWorksOn(t *testing.T) {
-	t.Parallel()
-	server := testkit.Redis(t)
-	redis, c, service := server.Client(t), at(t, server), newService(t)
-	close(service.release)
-	must(t, redis.Do(t.Context(), "ACL", "SETUSER", "old", "on", ">secret", "+@all", "-watch", "~bigtables*", "(+hget %R~{bigtables}*)", "(+watch ~bigtables*)").Err())
-	c.save("bigtables", "m", `{}`)
-	up := c.start("up", "--redis", "redis://old:secret@"+server.Addr, "--http", service.URL, "--dashboard", "off")
-	c.awaitStatus("bigtables", "m", "finished")
-	up.ends(t)
-	told := strings.Count(up.stderr.String(), "the layout of the queue was not raised")
-	failIf(t, told != 1, "expected it told once, found %d times:\n%s", told, up.stderr.String())
-	expectContains(t, c.do("doctor"), "layout 1 of the keys, of 2 that this binary knows\n")
 }

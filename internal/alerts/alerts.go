@@ -23,7 +23,7 @@ import (
 type Queue struct {
 	report.Stats
 
-	Holds    []flow.HoldSum
+	Holds    []flow.HoldStatus
 	Circuits []flow.KeyCircuit // that are open
 	Missing  []Missing
 	Zones    []string // planned by different zone data

@@ -24,10 +24,10 @@ var (
 	before = now.Add(-2 * time.Hour)
 )
 
-func hold(t *testing.T, id, selector string, until time.Time, parked int64) flow.HoldSum {
+func hold(t *testing.T, id, selector string, until time.Time, parked int64) flow.HoldStatus {
 	t.Helper()
 	picks := check.Got(model.ParseSelector(selector))(t)
-	return flow.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
+	return flow.HoldStatus{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
 }
 
 func circuit(key, by string, parked int64) flow.KeyCircuit {
@@ -56,9 +56,9 @@ func situations(t *testing.T) map[string]Queue {
 		"":                      with(Queue{}),
 		"due just now":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
 		"nothing due any more":  stats(func(g *report.Stats) { g.Due = 1 }), // it was started in between
-		"a hold that has ended": with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", now, 3)}}),
-		"all models are held":   with(Queue{Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
-		"a tenant is held":      with(Queue{Holds: []flow.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
+		"a hold that has ended": with(Queue{Holds: []flow.HoldStatus{hold(t, "h1", "", now, 3)}}),
+		"all models are held":   with(Queue{Holds: []flow.HoldStatus{hold(t, "h1", "", time.Time{}, 1)}}),
+		"a tenant is held":      with(Queue{Holds: []flow.HoldStatus{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
 		"a circuit is open":     with(Queue{Circuits: []flow.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
 		"that of the queue":     with(Queue{Circuits: []flow.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
 		"no dispatcher":         with(Queue{Missing: gone(1, model.RoleDispatcher)}),
@@ -73,7 +73,7 @@ func situations(t *testing.T) map[string]Queue {
 		"parked by a calendar":   stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
 		"parked by a limit":      stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
 		"results are doubted":    stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerSuspect: 2} }),
-		"the most important one": with(Queue{Missing: gone(1, model.RoleDispatcher), Holds: []flow.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: report.Stats{Disabled: 1}}),
+		"the most important one": with(Queue{Missing: gone(1, model.RoleDispatcher), Holds: []flow.HoldStatus{hold(t, "h1", "", time.Time{}, 0)}, Stats: report.Stats{Disabled: 1}}),
 	}
 }
 

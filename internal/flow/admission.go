@@ -12,20 +12,20 @@ import (
 
 // Admission is what keeps a model from starting, or would, or counts its attempt, as it was at one instant.
 type Admission struct {
-	Gates   model.Blockers
-	Limits  []model.Limit  // of the model, in the order of their keys
-	Rooms   model.Limiters // of these
-	Circuit *KeyCircuit    // that it has, or waits for; nil: none
-	// Place is its place among the models that wait for its gate, from 1, of so many; 0: it waits for none.
+	Blockers model.Blockers
+	Limits   []model.Limit  // of the model, in the order of their keys
+	Rooms    model.Limiters // of these
+	Circuit  *KeyCircuit    // that it has, or waits for; nil: none
+	// Place is its place among the models that wait for its blocker, from 1, of so many; 0: it waits for none.
 	Place, Waiting int64
 }
 
-// Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
+// Admission reads the admission of a model at now.
 func (in Inspection) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
-	if w.Gates, err = in.flow.store.Fleet().Blockers(ctx); err != nil {
+	if w.Blockers, err = in.flow.store.Fleet().Blockers(ctx); err != nil {
 		return w, err
 	}
-	w.Limits = w.Gates.LimitsOf(m, now)
+	w.Limits = w.Blockers.LimitsOf(m, now)
 	names := redis.Map(w.Limits, func(limit model.Limit) string { return limit.Name })
 	if w.Rooms, err = in.flow.limiters(ctx, names, nil, now); err != nil {
 		return w, err
@@ -48,7 +48,7 @@ func (in Inspection) Admission(ctx context.Context, m *model.Model, now time.Tim
 	pipe, set := in.flow.store.Clients.Read.Pipeline(), in.flow.store.Keys.ParkedBy(string(m.ParkedBy))
 	place, waiting := pipe.ZRank(ctx, set, m.UID), pipe.ZCard(ctx, set)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
-		return w, fmt.Errorf("read what waits for a gate: %w", err)
+		return w, fmt.Errorf("read what waits for a blocker: %w", err)
 	}
 	if place.Err() == nil {
 		w.Place, w.Waiting = place.Val()+1, waiting.Val()

@@ -14,43 +14,42 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// changeBlocker stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
-// so before.
-func (f Flow) changeBlocker(ctx context.Context, key string, gate model.Blocker, text string, now time.Time) (bool, error) {
-	_, name := gate.Split()
+// changeBlocker stores the text of a blocker; an empty one removes it. Its models are rechecked immediately. false: it was so before.
+func (f Flow) changeBlocker(ctx context.Context, key string, blocker model.Blocker, text string, now time.Time) (bool, error) {
+	_, name := blocker.Split()
 	return f.store.Fleet().Change(ctx, key, store.Order{}, func() (store.Change, error) {
 		was, err := f.store.Clients.Read.HGet(ctx, key, name).Result()
 		if err = redis.IgnoreMissing(err); err != nil || was == text {
-			return store.Change{}, redis.Wrap(err, "read "+string(gate))
+			return store.Change{}, redis.Wrap(err, "read "+string(blocker))
 		}
-		return store.Change{Fields: []string{name, text}, Gate: gate, Recheck: now}, nil
+		return store.Change{Fields: []string{name, text}, Blocker: blocker, Recheck: now}, nil
 	})
 }
 
-var moveGates = redis.LoadScript("move-gates.lua")
+var noteChecks = redis.LoadScript("move-gates.lua")
 
-// ParkedBy reads the uids of models that wait for gates, of each the first so many as limit says, longest due first.
-func (f Flow) ParkedBy(ctx context.Context, gates []model.Blocker, limit func(model.Blocker) int) ([][]string, error) {
-	return redis.ReadEach(ctx, f.store.Clients.Read, "read what waits for gates", gates, func(pipe goredis.Pipeliner, gate model.Blocker) *goredis.StringSliceCmd {
-		return pipe.ZRange(ctx, f.store.Keys.ParkedBy(string(gate)), 0, int64(limit(gate))-1)
+// ParkedBy reads the uids of models that wait for blockers, of each the first so many as limit says, longest due first.
+func (f Flow) ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error) {
+	return redis.ReadEach(ctx, f.store.Clients.Read, "read what waits for gates", blockers, func(pipe goredis.Pipeliner, blocker model.Blocker) *goredis.StringSliceCmd {
+		return pipe.ZRange(ctx, f.store.Keys.ParkedBy(string(blocker)), 0, int64(limit(blocker))-1)
 	})
 }
 
-// BlockerCheck is what a dispatcher has found out about a gate.
+// BlockerCheck is what a dispatcher has found out about a blocker.
 type BlockerCheck struct {
 	Blocker model.Blocker
 	// Again is when it is to be looked at again.
 	Again time.Time
-	// Closed says that it lets nobody through. One that is open is forgotten when no model waits for it.
+	// Closed says that it still blocks. An open one is forgotten when no model waits for it.
 	Closed bool
 }
 
-// NoteBlockerChecks notes when gates are to be looked at again that this dispatcher alone looked at until an instant.
+// NoteBlockerChecks notes when blockers are to be looked at again that this dispatcher alone looked at until an instant.
 func (f Flow) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alone time.Time) error {
 	if len(looks) == 0 {
 		return nil
 	}
-	keys, args := []string{f.store.Keys.Gates, f.store.Keys.Holds}, []any{redis.Millis(alone)}
+	keys, args := []string{f.store.Keys.Blockers, f.store.Keys.Holds}, []any{redis.Millis(alone)}
 	for _, look := range looks {
 		keys = append(keys, f.store.Keys.ParkedBy(string(look.Blocker)))
 		stays, hold := "", ""
@@ -62,7 +61,7 @@ func (f Flow) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alone
 		}
 		args = append(args, string(look.Blocker), redis.Millis(look.Again), stays, hold)
 	}
-	return redis.Wrap(redis.RunScript(ctx, f.store.Clients.Write, moveGates, keys, args...).Err(), "note when gates are looked at again")
+	return redis.Wrap(redis.RunScript(ctx, f.store.Clients.Write, noteChecks, keys, args...).Err(), "note when blockers are looked at again")
 }
 
 // Limiters reads what keys of limits have left at now, where it frees lost slots first, and the circuits of keys, without a probe whose model

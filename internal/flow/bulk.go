@@ -22,7 +22,7 @@ type Bulk struct {
 	Rest  []string
 	// Trying are uids of models that a step was about to change which has not noted yet what became of them.
 	Trying []string
-	// Seen is how many models were looked at, Picked those of them that the selector picks, Done those that were changed.
+	// Seen counts the models that were visited, Picked those that the selector picks, Done those that were changed.
 	Seen, Picked, Done int64
 	// Others counts those that were not, by the reason.
 	Others map[model.Outcome]int64
@@ -68,13 +68,13 @@ func (b *Bulk) Count(outcome model.Outcome) {
 	}
 }
 
-// readBulk reads a hash. What this release cannot read is told as a problem.
+// readBulk reads a hash. What this release cannot read becomes a problem.
 func readBulk(id string, hash map[string]string) Bulk {
 	b := Bulk{BulkWish: store.BulkWish{ID: id}, Place: store.Place(cmp.Or(hash["cursor"], string(store.WalkBegins))), since: hash["since"], step: hash["step"]}
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
 	b.Ticket, b.Size = int(redis.ParseInt(hash["ticket"])), redis.ParseInt(hash["size"])
 	b.Seen, b.Picked, b.Done = redis.ParseInt(hash["seen"]), redis.ParseInt(hash["picked"]), redis.ParseInt(hash["done"])
-	b.Rest, b.Trying, b.After = strings.Fields(hash["rest"]), strings.Fields(hash["trying"]), strings.Fields(hash["after"])
+	b.Rest, b.Trying = strings.Fields(hash["rest"]), strings.Fields(hash["trying"])
 	for field, count := range hash {
 		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || Harmless(model.Outcome(field)) {
 			if b.Others == nil {

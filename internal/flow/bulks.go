@@ -19,7 +19,7 @@ import (
 
 var moveBulk = redis.LoadScript("move-bulk.lua")
 
-// Bulks reads the bulks that are not over, oldest first. One that stands among them and is gone, or over, is left out: the doctor tells.
+// Bulks reads the bulks that are not over, oldest first.
 func (f Flow) Bulks(ctx context.Context) ([]Bulk, error) {
 	bulks, err := f.readBulks(ctx, f.store.Keys.Bulks)
 	bulks = slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() })
@@ -28,13 +28,6 @@ func (f Flow) Bulks(ctx context.Context) ([]Bulk, error) {
 		for i := range bulks {
 			bulks[i].Zones, err = notes, failed
 		}
-	}
-	if err != nil || !slices.ContainsFunc(bulks, func(b Bulk) bool { return len(b.After) > 0 }) {
-		return bulks, err
-	}
-	living, err := f.store.Report().Daemons(ctx)
-	for i := range bulks {
-		bulks[i].After = slices.DeleteFunc(bulks[i].After, func(name string) bool { return !slices.Contains(living, name) })
 	}
 	return bulks, err
 }
@@ -56,7 +49,7 @@ func (f Flow) readBulks(ctx context.Context, set string) ([]Bulk, error) {
 			bulks = append(bulks, readBulk(ids[i], hash))
 		}
 	}
-	// Of one whose policy is stored and cannot be read it is told: its models run under the default policy, which nobody has meant.
+	// A stored policy that cannot be read is a problem: its models run under the default policy.
 	var names []string
 	for i := range bulks {
 		if name := bulks[i].Policy(); name != "" {
@@ -93,13 +86,12 @@ func (f Flow) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
 	return readBulk(id, hash), true, nil
 }
 
-// MoveBulk notes how far a bulk is, or that it is over, and tells whether that is so: not of one that has begun anew since it was read, that
-// is over, or that somebody else has moved. It can then be moved again.
+// MoveBulk stores the progress or the end of a bulk. false: it has begun anew, is over, or somebody else has moved it since it was read.
 func (f Flow) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error) {
 	ends := ""
 	fields := map[string]string{
 		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": redis.Number(int(b.Seen)), "picked": redis.Number(int(b.Picked)),
-		"done": redis.Number(int(b.Done)), "refused": redis.Number(int(b.Refusals())), "next_at": model.FormatTime(b.Next), "after": strings.Join(b.After, " "),
+		"done": redis.Number(int(b.Done)), "refused": redis.Number(int(b.Refusals())), "next_at": model.FormatTime(b.Next),
 	}
 	for outcome, count := range b.Others {
 		name := string(outcome)
@@ -236,7 +228,7 @@ func (q Queue) CancelBulk(ctx context.Context, id string) (cancelled bool, err e
 	return cancelled, err
 }
 
-// FindBulk reads a bulk at one instant with whether it stands among those that are not over.
+// FindBulk reads at one instant a bulk, and whether it is listed as open.
 func (in Inspection) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
 	pipe := in.flow.store.Clients.Read.TxPipeline()
 	hash, score := pipe.HGetAll(ctx, in.flow.store.Keys.Bulk(id)), pipe.ZScore(ctx, in.flow.store.Keys.Bulks, id)

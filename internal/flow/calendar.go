@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// PutCalendar stores a calendar under its name. What waits for it is looked at at once.
+// PutCalendar stores a calendar under its name. Its models are rechecked immediately.
 func (f Flow) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Time) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -29,12 +29,12 @@ func (f Flow) RemoveCalendar(ctx context.Context, name string, now time.Time) (b
 	return f.changeBlocker(ctx, f.store.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, name), "", now)
 }
 
-// StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
+// StoredCalendars reads the calendars that can be read, by their names.
 func (f Flow) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
 	return readNamed(ctx, f, f.store.Keys.Calendars, "read calendars", func(_, text string) (schedule.Calendar, error) { return store.ReadCalendar(text) })
 }
 
-// readNamed reads the values of a hash, by the names of its fields. One that cannot be read is left out: doctor tells of it.
+// readNamed reads the values of a hash, by the names of its fields, without those that it cannot read: the doctor reports these.
 func readNamed[T any](ctx context.Context, f Flow, key, doing string, read func(name, text string) (T, error)) (all []T, err error) {
 	texts, err := f.store.Clients.Read.HGetAll(ctx, key).Result()
 	for _, name := range slices.Sorted(maps.Keys(texts)) {

@@ -62,7 +62,7 @@ func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 	}
 }
 
-// namesBehind lists what stands in Redis behind each of these beginnings of keys, in order.
+// namesBehind lists the rests of keys behind these prefixes, in order.
 func (f Flow) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
 	for _, prefix := range prefixes {
 		err = cmp.Or(err, f.store.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
@@ -78,8 +78,8 @@ func (f Flow) namesBehind(ctx context.Context, doing string, prefixes ...string)
 
 var turnCircuit = redis.LoadScript("turn-circuit.lua")
 
-// OpenCircuit opens the circuit of a key by hand, with the name of who does it, and why or nothing, until an instant at least: from then on a
-// probe may close it, or what that of the queue has counted since. true: it was closed before, and its opening is told.
+// OpenCircuit opens the circuit of a key by hand, at least until probeAt: from then on a probe may close it, or the counts of the queue. true: it was
+// closed before, which journal and outbox note.
 func (f Flow) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
 	kept := max(circuitKept, 2*probeAt.Sub(now))
 	return f.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
@@ -94,25 +94,24 @@ func (f Flow) CloseCircuit(ctx context.Context, key, by string, now time.Time) (
 const circuitKept = 7 * 24 * time.Hour
 
 func (f Flow) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
-	keys := []string{f.store.Keys.Circuit(key), f.store.Keys.Gates, f.store.Keys.Stats, f.store.Keys.Journal, f.store.Keys.Outbox, f.store.Keys.Forwarded}
+	keys := []string{f.store.Keys.Circuit(key), f.store.Keys.Blockers, f.store.Keys.Stats, f.store.Keys.Journal, f.store.Keys.Outbox, f.store.Keys.Forwarded}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
 	}
-	gate := string(model.NewBlocker(model.BlockerCircuit, key))
+	blocker := string(model.NewBlocker(model.BlockerCircuit, key))
 	changed, err := f.store.Fleet().Compared(ctx, func(writing context.Context, seen string) (int, error) {
 		opened, err := f.store.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = redis.IgnoreMissing(err); err != nil {
 			return store.ChangeNone, err
 		}
-		return redis.RunScript(writing, f.store.Clients.Write, turnCircuit, keys, string(to), key, gate, by, redis.Millis(now), model.FormatTime(now),
+		return redis.RunScript(writing, f.store.Clients.Write, turnCircuit, keys, string(to), key, blocker, by, redis.Millis(now), model.FormatTime(now),
 			probeAt, keep, f.store.Config.JournalCap, reason, seen, opened).Int()
 	})
 	return changed, redis.Wrap(err, "turn a circuit")
 }
 
-// Circuits reads the circuits of these keys from all parts, or those of all keys; open ones first. One that is open in several parts is told as where
-// it opened first.
+// Circuits reads the circuits of these or all keys from all parts, open ones first. If several parts have opened one, it shows the first opening.
 func (q Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
 	read := func(part *store.Store) ([]KeyCircuit, error) { return Of(part).Circuits(ctx, keys...) }
 	return store.SumOf(q.queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
@@ -120,13 +119,13 @@ func (q Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, erro
 	})
 }
 
-// OpenCircuits reads the circuits that are open, that of the queue among them. How much is read does not grow with the models.
+// OpenCircuits reads the open circuits, also the one of the queue. Its cost does not grow with the models.
 func (q Queue) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
 	names := []string{model.QueueCircuitKey}
 	err := q.queue.Each(func(part *store.Store) error {
-		gates, err := Of(part).WaitedFor(ctx, store.MaxBlockers)
-		for _, gate := range gates {
-			if kind, name := gate.Split(); kind == model.BlockerCircuit {
+		blockers, err := Of(part).WaitedFor(ctx, store.MaxBlockers)
+		for _, blocker := range blockers {
+			if kind, name := blocker.Split(); kind == model.BlockerCircuit {
 				names = append(names, name)
 			}
 		}
@@ -171,7 +170,7 @@ const (
 	CircuitClosed    CircuitChange = "closed"
 )
 
-// MeasureCircuit opens or closes the circuit of the queue by what was counted within its window, and tells journal and outbox of it.
+// MeasureCircuit opens or closes the circuit of the queue by the counts of its window, and notes it in journal and outbox.
 func (f Flow) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
 	keys := []string{f.store.Keys.QueueCircuit, f.store.Keys.Stats, f.store.Keys.Journal, f.store.Keys.Outbox}
 	reply, err := redis.RunScript(ctx, f.store.Clients.Write, measureCircuit, keys, redis.Millis(now), model.FormatTime(now), f.store.Config.JournalCap).Result()
@@ -226,7 +225,7 @@ func (f Flow) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, b
 	return err
 }
 
-// QueueCircuit adds up what all parts have counted. The settings are those of the first.
+// QueueCircuit adds up the counts of all parts, with the settings of the first.
 func (q Queue) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
 	err = q.queue.Each(func(part *store.Store) error {
 		status, err := Of(part).QueueCircuit(ctx)
@@ -245,7 +244,7 @@ func (q Queue) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 	return q.queue.ChangeEach(func(part *store.Store) error { return Of(part).SetQueueCircuit(ctx, circuit, by) })
 }
 
-// OpenCircuit opens the circuit of a key in every part, for a time; false: it was open in all of them. Each part tells of its own.
+// OpenCircuit opens the circuit of a key in every part, for a time; false: it was open in all.
 func (q Queue) OpenCircuit(ctx context.Context, key, by, reason string, probeAfter time.Duration) (bool, error) {
 	return q.queue.Fleet().Change(ctx, func(part *store.Store, now time.Time) (bool, error) {
 		return Of(part).OpenCircuit(ctx, key, by, reason, now.Add(probeAfter), now)

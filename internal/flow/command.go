@@ -15,8 +15,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// ApplyQueueCommand carries out a command about the queue in each of its parts, and tells what became of it. A refusal is a *document.Error; after any
-// other error the command is to be repeated, which changes nothing twice. Nor does one that comes behind a later one, from a former leader.
+// ApplyQueueCommand carries out a queue command in each part. A refusal is a *document.Error. Repeat it after any other error: nothing is changed
+// twice, nor by a former leader behind a later command.
 func (f Flow) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error) {
 	if c.ID != "" { // it may have been handled within a day
 		at, err := f.store.Clients.Read.ZScore(ctx, f.store.Keys.Commands, c.ID).Result()
@@ -24,10 +24,7 @@ func (f Flow) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed s
 			return model.Duplicate, redis.Wrap(err, "look for the id of a command")
 		}
 	}
-	by := store.Order{} // of one that an older release has claimed
-	if claimed.Numbered() {
-		by = store.Order{Part: "queue:" + strconv.Itoa(f.store.Place), Number: claimed.Number()}
-	}
+	by := store.Order{Part: "queue:" + strconv.Itoa(f.store.Place), Number: claimed.Number()}
 	changed, failed := false, []error(nil)
 	for _, part := range f.store.AllParts() {
 		is, err := Of(part).applyQueueCommand(ctx, c, by, claimed.At(now))
@@ -63,7 +60,7 @@ func (f Flow) applyQueueCommand(ctx context.Context, c *model.Command, by store.
 	}
 }
 
-// requeueAbout requeues the rejected messages about a model, or all if uid is empty. One of which only the beginning is kept stays.
+// requeueAbout requeues the rejected messages about a model, or all if uid is empty, but for those that were cut.
 func (f Flow) requeueAbout(ctx context.Context, uid string) (bool, error) {
 	entries, err := outbox.Of(f.store).Rejected(ctx)
 	if err != nil {

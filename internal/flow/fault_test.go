@@ -40,7 +40,7 @@ func steered(t testing.TB, queue *store.Queue) {
 		closed := model.Slots{Free: fixture.SixOClock, Closed: fixture.SixOClock.Add(time.Hour), By: "m1 (http_429)"}
 		must(t, part.Clients.Write.Set(ctx, part.Keys.Rate("host=h"), closed.String(), 0).Err())
 		for _, gate := range []string{"hold:h1", "limit:host=h", "circuit:host=h"} {
-			must(t, part.Clients.Write.ZAdd(ctx, part.Keys.Gates, goredis.Z{Score: six, Member: gate}).Err())
+			must(t, part.Clients.Write.ZAdd(ctx, part.Keys.Blockers, goredis.Z{Score: six, Member: gate}).Err())
 			must(t, part.Clients.Write.ZAdd(ctx, part.Keys.ParkedBy(gate), goredis.Z{Score: six, Member: "m1"}).Err())
 		}
 		must(t, part.Clients.Write.ZAdd(ctx, part.Keys.Limit("host=h"), goredis.Z{Score: 1, Member: "lost"}).Err())

@@ -64,7 +64,7 @@ func changeHold(hold *model.Hold) store.Change {
 	if recheck.IsZero() {
 		recheck = model.Never
 	}
-	return store.Change{Fields: []string{hold.ID, store.WriteHold(hold)}, Gate: hold.Blocker(), Recheck: recheck, Hold: true}
+	return store.Change{Fields: []string{hold.ID, store.WriteHold(hold)}, Blocker: hold.Blocker(), Recheck: recheck, Hold: true}
 }
 
 // ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
@@ -72,7 +72,7 @@ func (f Flow) ReleaseHold(ctx context.Context, id string, within time.Duration, 
 	return f.releaseHold(ctx, id, &within, now, store.Order{})
 }
 
-// releaseHold is ReleaseHold; without a time it is that of the hold.
+// releaseHold is ReleaseHold; without within it takes the time of the hold.
 func (f Flow) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by store.Order) (bool, error) {
 	return f.store.Fleet().Change(ctx, f.store.Keys.Holds, by, func() (store.Change, error) {
 		hold, found, err := f.hold(ctx, id)
@@ -89,16 +89,16 @@ func (f Flow) releaseHold(ctx context.Context, id string, within *time.Duration,
 	})
 }
 
-// HoldSum is a hold in all parts of a queue.
-type HoldSum struct {
+// HoldStatus is a hold in all parts of a queue.
+type HoldStatus struct {
 	model.Hold
 	Released bool  `json:"ended"`  // its models are being let go
 	Parked   int64 `json:"parked"` // models that wait for it
 }
 
 // Holds reads the holds of all parts, oldest first.
-func (q Queue) Holds(ctx context.Context) ([]HoldSum, error) {
-	read := func(part *store.Store) (sums []HoldSum, err error) {
+func (q Queue) Holds(ctx context.Context) ([]HoldStatus, error) {
+	read := func(part *store.Store) (sums []HoldStatus, err error) {
 		now, err := part.Now(ctx)
 		if err != nil {
 			return nil, err
@@ -112,17 +112,17 @@ func (q Queue) Holds(ctx context.Context) ([]HoldSum, error) {
 			if err != nil {
 				return nil, err
 			}
-			sums = append(sums, HoldSum{hold, hold.Ended(now), parked})
+			sums = append(sums, HoldStatus{hold, hold.Ended(now), parked})
 		}
 		return sums, nil
 	}
-	add := func(sum, more *HoldSum) {
+	add := func(sum, more *HoldStatus) {
 		if sum.ID == "" {
 			sum.Hold = more.Hold
 		}
 		sum.Parked, sum.Released = sum.Parked+more.Parked, more.Released
 	}
-	return store.SumOf(q.queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return store.CompareHolds(a.Hold, b.Hold) })
+	return store.SumOf(q.queue, read, func(h *HoldStatus) string { return h.ID }, add, func(a, b HoldStatus) int { return store.CompareHolds(a.Hold, b.Hold) })
 }
 
 // NewHoldID is a name for a hold to which nobody has given one.

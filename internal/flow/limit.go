@@ -32,7 +32,7 @@ func (f Flow) ForgetLimits(ctx context.Context, ended []store.EndedLimit) error 
 	return redis.Wrap(err, "forget limits that have ended")
 }
 
-// PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
+// PutLimit sets a limit for a key, or for all keys of a template. Its models are rechecked immediately.
 func (f Flow) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
 	_, err := f.changeBlocker(ctx, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), store.WriteLimit(l), now)
 	return err
@@ -54,7 +54,7 @@ func (f Flow) OpenLimit(ctx context.Context, name string, now time.Time) (bool, 
 	}, func(pipe goredis.Pipeliner) {
 		open := slots.Open(now)
 		pipe.Set(ctx, key, open.String(), max(time.Millisecond, open.Last().Sub(now)))
-		pipe.ZAddXX(ctx, f.store.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
+		pipe.ZAddXX(ctx, f.store.Keys.Blockers, goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})
 	}, key)
 	return opened, redis.Wrap(err, "open a key")
 }
@@ -81,8 +81,8 @@ type LimitUse struct {
 	ClosedBy    string    `json:"closed_by"`    // whose answer, such as "tbl_1 (http_429)"
 }
 
-// LimitUses reads these keys of limits, and those for which a limit was set, in their order; without any, all of which something runs or waits: it
-// walks over the keys of Redis then.
+// LimitUses reads these keys of limits and those with a limit of their own, in order; without keys all that are in use, which walks over the keys of
+// Redis.
 func (f Flow) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error) {
 	now, err := f.store.Now(ctx)
 	if err != nil {
@@ -130,15 +130,15 @@ func (f Flow) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error
 	return all, nil
 }
 
-// WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
+// WaitedFor lists blockers for which models wait, at most so many, those first at which a dispatcher looks next.
 func (f Flow) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
-	names, err := f.store.Clients.Read.ZRange(ctx, f.store.Keys.Gates, 0, int64(most)-1).Result()
-	return redis.Map(names, func(name string) model.Blocker { return model.Blocker(name) }), redis.Wrap(err, "list the gates for which models wait")
+	names, err := f.store.Clients.Read.ZRange(ctx, f.store.Keys.Blockers, 0, int64(most)-1).Result()
+	return redis.Map(names, func(name string) model.Blocker { return model.Blocker(name) }), redis.Wrap(err, "list the blockers for which models wait")
 }
 
-// CountParked counts the models that wait for a gate.
-func (f Flow) CountParked(ctx context.Context, gate model.Blocker) (int64, error) {
-	n, err := f.store.Clients.Read.ZCard(ctx, f.store.Keys.ParkedBy(string(gate))).Result()
+// CountParked counts the models that wait for a blocker.
+func (f Flow) CountParked(ctx context.Context, blocker model.Blocker) (int64, error) {
+	n, err := f.store.Clients.Read.ZCard(ctx, f.store.Keys.ParkedBy(string(blocker))).Result()
 	return n, redis.Wrap(err, "count what waits for a gate")
 }
 

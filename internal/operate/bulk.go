@@ -48,7 +48,6 @@ type Bulk struct {
 	// Others counts unchanged models by reason: refused, or nothing to change.
 	Others  map[model.Outcome]int64 `json:"others"`
 	Problem string                  `json:"problem"`
-	After   []string                `json:"after"` // daemons for whose end it waits
 }
 
 // String describes a bulk in a line.
@@ -63,7 +62,7 @@ func (b *Bulk) String() string {
 func newBulk(b flow.Bulk) Bulk {
 	found := Bulk{
 		ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, State: b.State(), Since: b.Since,
-		Size: b.Size, Seen: b.Seen, Picked: b.Picked, Done: b.Done, Refused: b.Refusals(), Others: b.Others, Problem: b.Problem, After: b.After,
+		Size: b.Size, Seen: b.Seen, Picked: b.Picked, Done: b.Done, Refused: b.Refusals(), Others: b.Others, Problem: b.Problem,
 	}
 	if found.State.Over() {
 		found.EndedAt = b.EndedAt

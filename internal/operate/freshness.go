@@ -89,9 +89,9 @@ func (s *survey) index(ctx context.Context, part *store.Store) error {
 	for freshness, count := range stats.Freshness {
 		s.counts[freshness] += count
 	}
-	stale, err := report.Of(part).LongestStale(ctx, 0, maxWorst)
+	stale, err := part.Report().Behind(ctx, part.Keys.Stale, store.Scored{}, maxWorst)
 	for _, one := range stale {
-		s.note(one.UID, one.Since)
+		s.note(one.UID, time.UnixMilli(one.Score).UTC())
 	}
 	return err
 }

@@ -28,36 +28,36 @@ type HoldRequest struct {
 }
 
 // Hold keeps models from starting. bulk takes back their attempts; empty: not asked for.
-func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ flow.HoldSum, bulk string, err error) {
+func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ flow.HoldStatus, bulk string, err error) {
 	hold := model.Hold{ID: cmp.Or(r.ID, flow.NewHoldID()), Reason: r.Reason, By: o.By}
 	if r.Reason == "" {
-		return flow.HoldSum{}, "", refuse("reason", "why, for whoever wonders", "nothing")
+		return flow.HoldStatus{}, "", refuse("reason", "why, for whoever wonders", "nothing")
 	}
 	if hold.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
-		return flow.HoldSum{}, "", err
+		return flow.HoldStatus{}, "", err
 	}
 	if hold.Selector, err = model.ParseSelector(r.Selector); err != nil {
-		return flow.HoldSum{}, "", refused(err)
+		return flow.HoldStatus{}, "", refused(err)
 	}
 	if hold.Until, err = r.Ending.at(hold.Since); err != nil {
-		return flow.HoldSum{}, "", err
+		return flow.HoldStatus{}, "", err
 	}
 	if hold.Within, err = readWithin(r.Within); err != nil {
-		return flow.HoldSum{}, "", err
+		return flow.HoldStatus{}, "", err
 	}
 	if err := hold.Validate(); err != nil {
-		return flow.HoldSum{}, "", refused(err)
+		return flow.HoldStatus{}, "", refused(err)
 	}
 	if err := flow.OfQueue(o.Queue).PutHold(ctx, &hold); err != nil {
 		if _, is := errors.AsType[*document.Error](err); is && len(o.Queue.Parts) == 1 { // nothing has begun
-			return flow.HoldSum{}, "", err
+			return flow.HoldStatus{}, "", err
 		}
-		return flow.HoldSum{}, "", hint.For(err, hint.EndHold, hold.ID)
+		return flow.HoldStatus{}, "", hint.For(err, hint.EndHold, hold.ID)
 	}
 	if r.Cancel {
 		bulk, err = flow.OfQueue(o.Queue).CancelHeld(ctx, &hold)
 	}
-	return flow.HoldSum{Hold: hold}, bulk, err
+	return flow.HoldStatus{Hold: hold}, bulk, err
 }
 
 func readWithin(text string) (time.Duration, error) {
@@ -72,7 +72,7 @@ func readWithin(text string) (time.Duration, error) {
 }
 
 // Holds lists the holds, the oldest first.
-func (o Operator) Holds(ctx context.Context) ([]flow.HoldSum, error) {
+func (o Operator) Holds(ctx context.Context) ([]flow.HoldStatus, error) {
 	return flow.OfQueue(o.Queue).Holds(ctx)
 }
 
@@ -94,7 +94,7 @@ func (r *ReleaseRequest) Validate() (err error) {
 }
 
 // Release ends a hold: its models start once.
-func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold flow.HoldSum, err error) {
+func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold flow.HoldStatus, err error) {
 	if err := r.Validate(); err != nil {
 		return hold, err
 	}
@@ -111,25 +111,25 @@ func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold flow.Hold
 	return hold, err
 }
 
-func (o Operator) findHold(ctx context.Context, id string) (flow.HoldSum, error) {
+func (o Operator) findHold(ctx context.Context, id string) (flow.HoldStatus, error) {
 	holds, err := o.Holds(ctx)
 	if err != nil {
-		return flow.HoldSum{}, err
+		return flow.HoldStatus{}, err
 	}
-	holds = slices.DeleteFunc(holds, func(h flow.HoldSum) bool { return h.Released || id != "" && h.ID != id })
-	if whole := slices.DeleteFunc(slices.Clone(holds), func(h flow.HoldSum) bool { return !h.Selector.All() }); len(whole) == 1 {
+	holds = slices.DeleteFunc(holds, func(h flow.HoldStatus) bool { return h.Released || id != "" && h.ID != id })
+	if whole := slices.DeleteFunc(slices.Clone(holds), func(h flow.HoldStatus) bool { return !h.Selector.All() }); len(whole) == 1 {
 		holds = whole
 	}
 	switch {
 	case len(holds) == 1:
 		return holds[0], nil
 	case len(holds) == 0 && id != "":
-		return flow.HoldSum{}, hint.For(fmt.Errorf("%s: expected the id of a hold, found none of that name", document.OneLine(id)), hint.ListHolds, id)
+		return flow.HoldStatus{}, hint.For(fmt.Errorf("%s: expected the id of a hold, found none of that name", document.OneLine(id)), hint.ListHolds, id)
 	case len(holds) == 0:
-		return flow.HoldSum{}, fmt.Errorf("expected a hold, found none")
+		return flow.HoldStatus{}, fmt.Errorf("expected a hold, found none")
 	}
-	names := redis.Map(holds, func(hold flow.HoldSum) string { return hold.ID })
-	return flow.HoldSum{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
+	names := redis.Map(holds, func(hold flow.HoldStatus) string { return hold.ID })
+	return flow.HoldStatus{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
 }
 
 // Calendar is a calendar, and when it is closed.

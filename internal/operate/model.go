@@ -57,7 +57,7 @@ func newModel(s explain.View, brief bool) Model {
 	r := s.Record
 	m := Model{
 		UID: r.UID, Status: s.Status, State: r.State, Reserved: strings.Fields(r.Reserved), CountedBy: strings.Fields(r.Counted),
-		DisabledBy: r.StoppedBy(), GivesUpAt: r.GivesUpAt(),
+		DisabledBy: r.DisabledBy, GivesUpAt: r.GivesUpAt(),
 		RetryStats: NewRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
 		Labels:     r.Labels, Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
 		Fault: r.Fault, Rejected: s.Rejection, View: s,

@@ -27,7 +27,7 @@ const (
 	maxTold        = 10_000 // notices in a list for other programs
 )
 
-// Routed is an entry of the outbox, and who is told of it.
+// Routed is an entry of the outbox with its recipients.
 type Routed struct {
 	ID     string // of the entry
 	Nobody int    // how many of its routes lead to nobody
@@ -60,7 +60,7 @@ func (o Outbox) Route(ctx context.Context, entries []Routed) (routed int, err er
 	return routed, redis.Wrap(err, "route entries of the outbox")
 }
 
-// DueRecipients are recipients of a channel that may be told something by now, those that wait longest first.
+// DueRecipients are recipients of a channel that are due by now, those that wait longest first.
 func (o Outbox) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
 	by := &goredis.ZRangeBy{Min: "-inf", Max: redis.Millis(now), Count: int64(limit)}
 	recipients, err := o.store.Clients.Read.ZRangeByScore(ctx, o.store.Keys.Recipients(channel), by).Result()
@@ -178,8 +178,8 @@ func (o Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
 	return all, redis.Wrap(err, "read what could not be delivered")
 }
 
-// RequeueUndelivered puts messages back in the lines of their recipients, who are told at once, and returns how many were still kept. After an
-// error it may be repeated.
+// RequeueUndelivered puts messages back in the lines of their recipients, due at once, and returns how many were still kept. It may be repeated after
+// an error.
 func (o Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (moved int, err error) {
 	now, err := o.store.Now(ctx)
 	if err != nil {

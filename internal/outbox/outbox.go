@@ -15,7 +15,7 @@ import (
 // it acknowledges it.
 const notifierGroup = "notifier"
 
-// Entry is one entry of <queue>:outbox as it stands there.
+// Entry is one entry of <queue>:outbox.
 type Entry struct {
 	ID     string
 	Fields map[string]string
@@ -36,7 +36,7 @@ func (o Outbox) Read(ctx context.Context, limit int) ([]Entry, error) {
 	return entriesOf(streams[0].Messages), nil
 }
 
-// createGroup makes the group of the notifiers, which begins with what stands in the outbox already.
+// createGroup makes the group of the notifiers, which begins with the oldest entry.
 func (o Outbox) createGroup(ctx context.Context) error {
 	err := o.store.Clients.Write.XGroupCreateMkStream(ctx, o.store.Keys.Outbox, notifierGroup, "0").Err()
 	if goredis.HasErrorPrefix(err, "BUSYGROUP") { // another notifier was faster

@@ -56,8 +56,7 @@ func (o Outbox) RejectionAbout(ctx context.Context, uid string) (last store.Reje
 // rejectedBatch is how many rejected messages are requeued or dropped at once: at most 3 MB of them.
 const rejectedBatch = 100
 
-// RequeueRejected moves rejected messages back to the tail of the list that each came from, and returns how many it has moved: one that is no
-// longer kept was moved or dropped by somebody else. After an error it may be repeated.
+// RequeueRejected moves rejected messages back to their lists, and returns how many were still kept. It may be repeated after an error.
 func (o Outbox) RequeueRejected(ctx context.Context, entries []store.Rejected) (moved int, err error) {
 	for chunk := range slices.Chunk(entries, rejectedBatch) {
 		var args []any

@@ -38,9 +38,9 @@ func TestEachCallAboutRejectedMessagesChangesExactlyWhatItShould(t *testing.T) {
 	fixture.EachCall(t, []fixture.Call{
 		{
 			Name: "a requeued message goes back once to the tail of its list, byte for byte",
-			Seed: keys{":claimed:p1": list{"o\xff\x00", "o", "osame", "osame"}, ":claimed:control": list{"c{}"}, ":holder": "p1", "-output": list{"before"}},
+			Seed: keys{":claimed:p1": list{"o\xff\x00", "o", "osame", "osame"}, ":claimed:control": list{"n1 {}"}, ":holder": "p1", "-output": list{"before"}},
 			Call: func(b *bench) any {
-				b.Reject("p1", "o\xff\x00", "o", "osame", "osame", "c{}")
+				b.Reject("p1", "o\xff\x00", "o", "osame", "osame", "n1 {}")
 				return twice(b, rejectedMessages(b), func(all []store.Rejected) (int, error) {
 					return outbox.Of(b.Store).RequeueRejected(b.T.Context(), all)
 				})

@@ -11,8 +11,7 @@ import (
 
 var trimOutbox = redis.LoadScript("trim-outbox.lua")
 
-// TrimOutbox removes from the outbox what all its groups have acknowledged, and what nobody has read in time, of which it returns how many
-// went.
+// TrimOutbox removes entries that all groups have acknowledged, or nobody has in time, and returns how many nobody has read.
 func (o Outbox) TrimOutbox(ctx context.Context) (unread int, err error) {
 	first, err := o.FirstUnread(ctx)
 	if err != nil {

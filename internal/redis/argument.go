@@ -21,7 +21,7 @@ func Number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Flag renders what is set as "1"; empty: it is not.
+// Flag renders true as "1", and false as an empty text.
 func Flag(set bool) string {
 	if set {
 		return "1"

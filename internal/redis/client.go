@@ -283,8 +283,7 @@ func (c *boundedConn) follow(received []byte) (rest []byte) {
 // probeTimeout bounds the question whether a server speaks TLS.
 const probeTimeout = 3 * time.Second
 
-// SchemeHint says that the scheme of the address does not fit the server, which then only falls silent or hangs up; empty: it fits, or that
-// cannot be told. err is why there was no answer.
+// SchemeHint says after an error that the server expects another scheme, TLS or not; empty: it does not, or nobody knows.
 func (c *Clients) SchemeHint(ctx context.Context, err error) string {
 	if len(c.address.Hosts) == 0 || c.address.Topology == redisurl.Socket || Answered(err) {
 		return ""
@@ -320,7 +319,7 @@ func (c *Clients) SchemeHint(ctx context.Context, err error) string {
 // long.
 const BlockFor = time.Second
 
-// Arrived tells by the end of a blocking call whether anything came, be it too large to be received.
+// Arrived reports by the end of a blocking call whether anything came, even if it was too large to be received.
 func Arrived(err error, doing string) (bool, error) {
 	switch {
 	case Missing(err):

@@ -30,7 +30,7 @@ func RunTimed(
 	return time.UnixMilli(ms).UTC(), reply[1:], nil
 }
 
-// WrongType tells of an error which key is of another type than it should be; false: it is another error.
+// WrongType returns the text of an error about a key of the wrong type; false: it is another error.
 func WrongType(err error) (text string, is bool) {
 	if !goredis.HasErrorPrefix(err, "WRONGTYPE") {
 		return "", false
@@ -38,7 +38,7 @@ func WrongType(err error) (text string, is bool) {
 	return err.Error(), true
 }
 
-// IgnoreWrongType is the error unless it tells of a key of another type.
+// IgnoreWrongType drops an error about a key of the wrong type.
 func IgnoreWrongType(err error) error {
 	if _, wrong := WrongType(err); wrong {
 		return nil
@@ -66,7 +66,7 @@ func Texts(reply any) []string {
 	return Map(values, Text)
 }
 
-// Map returns what is made of each item, in order: of a command that is put into a pipeline the reply to come.
+// Map converts each item, in order.
 func Map[I, O any](items []I, do func(item I) O) []O {
 	made := make([]O, len(items))
 	for i, item := range items {
@@ -93,7 +93,7 @@ func ExecReads(ctx context.Context, pipe goredis.Pipeliner) error {
 	return err
 }
 
-// ExecTyped is ExecReads, and tells of the first key of the wrong type; nil: there is none.
+// ExecTyped is ExecReads, and returns the first error about a key of the wrong type; nil: there is none.
 func ExecTyped(ctx context.Context, pipe goredis.Pipeliner) (wrong, err error) {
 	commands, err := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
 	if len(commands) == 0 {

@@ -97,8 +97,8 @@ type Call struct {
 // scriptNames are the names that metrics had for scripts before their files were called otherwise.
 var scriptNames = map[string]string{"txn.lua": "commit"}
 
-// Watch tells of every call of these clients from now on: of each script, and of other commands if they fail. told is called by whoever makes
-// the call and must be quick. Calls that wait in the server are told of without their time.
+// Watch calls told for every script that these clients run, and for other commands that fail. told must be quick. Calls that wait in the server come
+// without their time.
 func (c *Clients) Watch(clock func() time.Time, told func(Call)) {
 	names := map[string]string{}
 	for file, text := range scripts.Sources() {

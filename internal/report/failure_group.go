@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// FailureGroup is what is known of a fingerprint by which models are failing, or were within a day.
+// FailureGroup is a fingerprint by which models are failing, or were within a day.
 type FailureGroup struct {
 	Models    int64     `json:"models"`    // that are failing by it now
 	FirstAt   time.Time `json:"since"`     // of the failures
@@ -40,7 +40,7 @@ func newFailureGroup(id string, models int64, hash map[string]string) FailureGro
 	}
 }
 
-// FailureGroups reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
+// FailureGroups reads the fingerprints of failing models, the one with most models first. UIDs has only models that are still failing.
 func (r Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	all, _, err := r.readFailureGroups(ctx, r.store.Keys.Errors)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	return slices.DeleteFunc(all, func(one FailureGroup) bool { return one.Text == "" }), err
 }
 
-// readFailureGroups reads those of a set, with their scores.
+// readFailureGroups reads the groups of a set, with their scores.
 func (r Report) readFailureGroups(ctx context.Context, key string) ([]FailureGroup, []goredis.Z, error) {
 	members, err := r.store.Clients.Read.ZRevRangeWithScores(ctx, key, 0, -1).Result()
 	if err != nil {
@@ -88,7 +88,7 @@ func (r Report) readFailureGroups(ctx context.Context, key string) ([]FailureGro
 	return all, members, err
 }
 
-// FailureGroup reads what is known of one fingerprint; false: nothing.
+// FailureGroup reads one fingerprint; false: nothing is known of it.
 func (r Report) FailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
 	pipe := r.store.Clients.Read.Pipeline()
 	models, hash := pipe.ZScore(ctx, r.store.Keys.Errors, id), pipe.HGetAll(ctx, r.store.Keys.Error(id))
@@ -96,7 +96,7 @@ func (r Report) FailureGroup(ctx context.Context, id string) (one FailureGroup, 
 	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, redis.Wrap(err, "read a fingerprint")
 }
 
-// FailingAlike reads what is known of a fingerprint in all parts of the queue.
+// FailingAlike reads a fingerprint in all parts of the queue.
 func (r Report) FailingAlike(ctx context.Context, id string) (sum FailureGroup, err error) {
 	for _, part := range r.store.AllParts() {
 		one, known, err := Of(part).FailureGroup(ctx, id)
@@ -110,7 +110,7 @@ func (r Report) FailingAlike(ctx context.Context, id string) (sum FailureGroup, 
 	return sum, nil
 }
 
-// Add adds what another part of the queue knows of the fingerprint, or of another one: then the sample is that of the later failure.
+// Add adds the group of another part or fingerprint. The sample is the later failure.
 func (one *FailureGroup) Add(other *FailureGroup) {
 	if other.LastAt.After(one.LastAt) {
 		one.Text, one.Reason, one.ErrorType, one.UID, one.LastAt = other.Text, other.Reason, other.ErrorType, other.UID, other.LastAt
@@ -130,7 +130,7 @@ func (one *FailureGroup) Add(other *FailureGroup) {
 	one.UIDs = uids[:min(len(uids), 3)]
 }
 
-// FailureGroups adds up the parts of a queue, that of most models first.
+// FailureGroups adds up the parts of a queue, the group with most models first.
 func (q Queue) FailureGroups(read func(*store.Store) ([]FailureGroup, error)) ([]FailureGroup, error) {
 	return store.SumOf(q.queue, read, func(s *FailureGroup) string { return s.ID }, (*FailureGroup).Add, func(a, b FailureGroup) int {
 		return cmp.Or(cmp.Compare(b.Models, a.Models), b.PastAt.Compare(a.PastAt), b.LastAt.Compare(a.LastAt), cmp.Compare(a.ID, b.ID))

@@ -56,7 +56,6 @@ func TestEachCallReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"samples":        func(q *store.Queue) error { return only(report.OfQueue(q).Samples(ctx)) },
 		"stats":          func(q *store.Queue) error { return only(report.OfQueue(q).Stats(ctx)) },
 		"version":        func(q *store.Queue) error { return only(report.OfQueue(q).Version(ctx)) },
-		"longest stale":  func(q *store.Queue) error { return only(r(q).LongestStale(ctx, 0, 9)) },
 	})
 }
 
@@ -68,7 +67,7 @@ func TestStatsAndSamplesAreAddedUpOverAllParts(t *testing.T) {
 		must(t, second.Clients.Write.HSet(ctx, second.Keys.QueueCircuit, "opened_at", "2026-11-21T06:00:00.000Z").Err())
 		must(t, second.Clients.Write.ZAdd(ctx, second.Keys.Due, fixture.At(six-60_000, "due")).Err())
 		must(t, second.Clients.Write.ZAdd(ctx, second.Keys.Parked, fixture.At(six, "parked")).Err())
-		must(t, second.Clients.Write.ZAdd(ctx, second.Keys.Gates, fixture.At(six, "circuit:host=h")).Err())
+		must(t, second.Clients.Write.ZAdd(ctx, second.Keys.Blockers, fixture.At(six, "circuit:host=h")).Err())
 		must(t, second.Clients.Write.ZAdd(ctx, second.Keys.ParkedBy("circuit:host=h"), fixture.At(six, "parked")).Err())
 		for _, role := range model.Roles {
 			for i, part := range queue.Parts {

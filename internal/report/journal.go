@@ -23,10 +23,9 @@ const tailBatch = 500
 // TailStart is the position before everything that a stream holds.
 const TailStart = "0-0"
 
-// Tail returns the journal's entries after a position and the position behind them. It waits up to a second for the first; none came: the
-// position stays. Values that cannot be read are zero values: to watch must never fail by what is watched.
+// Tail returns the entries of the journal behind a position, and the new position. It waits up to a second for the first. What cannot be read is a
+// zero value.
 func (r Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
-	after, _, _ = strings.Cut(after, " ") // an older release told of two streams
 	read := &goredis.XReadArgs{Streams: []string{r.store.Keys.Journal, after}, Count: tailBatch, Block: redis.BlockFor}
 	streams, err := r.store.Clients.Block.XRead(ctx, read).Result()
 	if err != nil {

@@ -29,8 +29,7 @@ func (r Report) Log(ctx context.Context, attemptUID string) (*model.Log, error) 
 // reasonsRead is among how many of its last attempts the failure of a model is looked for: others may have been cancelled since.
 const reasonsRead = 5
 
-// LastReasons reads why models failed last, by their uids; of one of which no failure is known, why its last attempt ended. One that ended
-// well, or has none, has no reason.
+// LastReasons reads the reasons of the last failures of models, by their uids, or why their last attempts ended. A success has no reason.
 func (r Report) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
 	histories, err := r.store.Report().Histories(ctx, uids, reasonsRead)
 	reasons := make(map[string]string, len(uids))

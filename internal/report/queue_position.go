@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// QueuePosition is where a model stands in the line of those that workers take next.
+// QueuePosition is the place of a model in the line for workers.
 type QueuePosition struct {
 	No   int     // 1 is the first; 0: it does not stand there
 	Rate float64 // how many attempts a second have left the list of late; 0: not known
@@ -23,8 +23,8 @@ func (p QueuePosition) Wait() time.Duration {
 	return time.Duration(float64(p.No) / p.Rate * float64(time.Second))
 }
 
-// QueuePosition tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
-// meanwhile. It reads the whole list, so it is for people, not for loops.
+// QueuePosition reads the place of a model: of its attempt in the input list, or where that will be. It reads the whole list, so it is for people,
+// not for loops.
 func (r Report) QueuePosition(ctx context.Context, m *store.Record) (QueuePosition, error) {
 	pipe, k := r.store.Clients.Read.Pipeline(), &r.store.Keys
 	now, err := r.store.Now(ctx)

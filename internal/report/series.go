@@ -53,7 +53,7 @@ type Sample struct {
 	Values [Metrics]int64
 }
 
-// Sample is what is kept of them.
+// Sample returns the sample that is kept.
 func (s *Stats) Sample() Sample {
 	one := Sample{At: s.At, Values: [Metrics]int64{
 		MetricModels: s.Due + s.Waiting + s.Parked + s.Running + s.Disabled, MetricFailing: s.Failing, MetricDisabled: s.Disabled,
@@ -69,7 +69,7 @@ func (s *Stats) Sample() Sample {
 	return one
 }
 
-// String is how a sample stands in Redis: "start=9 success=7 …".
+// String is the text of a sample in Redis: "start=9 success=7 …".
 func (s Sample) String() string {
 	words := make([]string, Metrics)
 	for m, value := range s.Values {

@@ -42,16 +42,16 @@ type Stats struct {
 
 	Disabled int64
 	Parked   int64
-	// ParkedBy is how many of the parked wait for gates of each kind; the rest of Parked waits for gates beyond the first 1,000.
+	// ParkedBy is how many of the parked wait for blockers of each kind; the rest of Parked waits for blockers beyond the first 1,000.
 	ParkedBy map[string]int64
 	// OldestDue is the refresh_at of the idle model that is due for longest; zero: none is due.
 	OldestDue time.Time
-	// Freshness counts the models of which a policy promises some.
+	// Freshness counts the models whose policies promise some.
 	Freshness FreshnessCounts
 	// OldestNotice is when the oldest notification of the outbox is; zero: there is none.
 	OldestNotice time.Time
 
-	// OpenCircuits are the keys whose circuits models wait for. QueueCircuitOpen is that of the queue.
+	// OpenCircuits are the keys with open circuits for which models wait. QueueCircuitOpen is for the queue.
 	OpenCircuits     int64
 	QueueCircuitOpen bool
 	// Living is how many of each role have given a heartbeat that is not too old whatever their settings.
@@ -69,10 +69,10 @@ func (s *Stats) Retries() (total, successful, cycles int64) {
 	return s.Counters[model.CounterRetries], s.Counters[model.CounterRetriesHelped], s.Counters[model.CounterRetriedCycles]
 }
 
-// FreshnessCounts is how many models are of each freshness, of those whose policies promise something.
+// FreshnessCounts counts the models of each freshness, if their policies promise some.
 type FreshnessCounts map[model.Freshness]int64
 
-// Watched is how many models there are of which a policy promises some freshness.
+// Watched counts the models whose policies promise some freshness.
 func (c FreshnessCounts) Watched() int64 {
 	return c[model.Fresh] + c[model.FreshnessNever] + c[model.FreshnessLate] + c[model.FreshnessStale]
 }
@@ -91,7 +91,7 @@ func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 	counted := r.askCounts(ctx, pipe, &stats)
 	oldestDue, circuit := r.store.Report().AskOldestDue(ctx, pipe), pipe.HMGet(ctx, r.store.Keys.QueueCircuit, "opened_at")
 	groups, counters := pipe.ZRangeWithScores(ctx, r.store.Keys.Errors, 0, -1), pipe.HGetAll(ctx, r.store.Keys.Stats)
-	gates, pollers := pipe.ZRange(ctx, r.store.Keys.Gates, 0, store.MaxBlockers-1), pipe.ZRange(ctx, r.store.Keys.Pollers, 0, -1)
+	blockers, pollers := pipe.ZRange(ctx, r.store.Keys.Blockers, 0, store.MaxBlockers-1), pipe.ZRange(ctx, r.store.Keys.Pollers, 0, -1)
 	recipients := pipe.HKeys(ctx, r.store.Keys.Deliveries)
 	journal := pipe.XLen(ctx, r.store.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
 	wrong, err := redis.ExecTyped(ctx, pipe)
@@ -114,7 +114,7 @@ func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 			stats.Counters[name] = count
 		}
 	}
-	err = r.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), store.CommandOwner), recipients.Val(), unread)
+	err = r.readLists(ctx, &stats, blockers.Val(), append(pollers.Val(), store.CommandOwner), recipients.Val(), unread)
 	return stats, redis.Wrap(cmp.Or(err, wrong), "read stats")
 }
 
@@ -153,14 +153,14 @@ func (r Report) askCounts(ctx context.Context, pipe goredis.Pipeliner, stats *St
 // maxCounted is up to how many entries of the outbox are counted one by one. Of more, those that were acknowledged and not trimmed yet count too.
 const maxCounted = 1000
 
-// readLists reads what gates keep parked, what pollers have claimed, and what waits for recipients: in their mailboxes, and in the outbox from the
+// readLists reads what blockers keep parked, what pollers have claimed, and what waits for recipients: in their mailboxes, and in the outbox from the
 // first entry on that some group has not acknowledged.
-func (r Report) readLists(ctx context.Context, stats *Stats, gates, pollers, recipients []string, unread string) error {
+func (r Report) readLists(ctx context.Context, stats *Stats, blockers, pollers, recipients []string, unread string) error {
 	pipe, k, most := r.store.Clients.Read.Pipeline(), r.store.Keys, int64(maxCounted)
 	if unread == "" { // nobody has acknowledged any: they all count
 		most = 1
 	}
-	parked := redis.Map(gates, func(gate string) *goredis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
+	parked := redis.Map(blockers, func(blocker string) *goredis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(blocker)) })
 	claimed := redis.Map(pollers, func(owner string) *goredis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
 	waiting := redis.Map(recipients, func(recipient string) *goredis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
 	heads := redis.Map(recipients, func(recipient string) *goredis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
@@ -169,8 +169,8 @@ func (r Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 		return err
 	}
 	stats.ParkedBy = map[string]int64{}
-	for i, gate := range gates {
-		kind, _ := model.Blocker(gate).Split()
+	for i, blocker := range blockers {
+		kind, _ := model.Blocker(blocker).Split()
 		stats.ParkedBy[kind] += parked[i].Val()
 		if kind == model.BlockerCircuit && parked[i].Val() > 0 {
 			stats.OpenCircuits++
@@ -262,19 +262,4 @@ func (q Queue) Version(ctx context.Context) (string, error) {
 		return err
 	})
 	return text.String(), err
-}
-
-// StaleModel is a model that is stale.
-type StaleModel struct {
-	UID   string
-	Since time.Time
-}
-
-// LongestStale reads the first so many models that are stale for longest, from a place of their order on.
-func (r Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
-	found, err := r.store.Clients.Read.ZRangeWithScores(ctx, r.store.Keys.Stale, int64(from), int64(from+count-1)).Result()
-	models := redis.Map(found, func(z goredis.Z) StaleModel {
-		return StaleModel{redis.Text(z.Member), time.UnixMilli(int64(z.Score)).UTC()}
-	})
-	return models, redis.Wrap(err, "read which models are stale")
 }

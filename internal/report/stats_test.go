@@ -18,7 +18,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 			":due": scores{"now": now, "past": now - 1, "soon": now + 1}, ":running": scores{"r": now},
 			":stale_at": scores{"a": now, "b": now, "c": now}, ":late": scores{"b": now, "c": float64(model.Never.UnixMilli())}, ":urgent": scores{"u": now, "its slot": now + 1, "run": now - ahead, "run's slot": now - ahead + 1}, ":stale": scores{"d": now, "e": now},
 			"-input": list{"1", "2"}, "-output": list{"1", "2", "3"}, "-control": list{"1"},
-			":pollers": scores{"p1": now, "p2": now, "idle": now}, ":claimed:p1": list{"o1"}, ":claimed:p2": list{"o1", "c2"},
+			":pollers": scores{"p1": now, "p2": now, "idle": now}, ":claimed:p1": list{"o1"}, ":claimed:p2": list{"o1", "n2 c"},
 			":rejected": list{"x"}, ":stats": hash{"start": "7", "broken": "many"},
 		})
 		b.MustApply(b.Put("m1", "{}"))

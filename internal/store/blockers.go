@@ -22,43 +22,43 @@ import (
 
 // blockerCache keeps what the texts of holds, limits and calendars say: dispatchers read them once a round.
 type blockerCache struct {
-	mu    sync.Mutex
-	texts [3][]string
-	gates model.Blockers
+	mu       sync.Mutex
+	texts    [3][]string
+	blockers model.Blockers
 }
 
-// read reads fields and values of <queue>:holds, <queue>:limits and <queue>:calendars. What cannot be read stops nothing; doctor tells of it.
+// read reads fields and values of <queue>:holds, <queue>:limits and <queue>:calendars. It skips what it cannot read; the doctor reports it.
 func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.EqualFunc(texts[:], c.texts[:], slices.Equal) {
-		return c.gates
+		return c.blockers
 	}
 	c.texts = texts
-	c.gates = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.Place, Parts: len(s.AllParts())}
+	c.blockers = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.Place, Parts: len(s.AllParts())}
 	for pair := range slices.Chunk(texts[0], 2) {
 		if pair[0] == HoldChanges {
-			c.gates.HoldChanges = pair[1]
+			c.blockers.HoldChanges = pair[1]
 			continue
 		}
 		hold, _ := ReadHold(pair[0], pair[1])
-		c.gates.Holds = append(c.gates.Holds, hold)
+		c.blockers.Holds = append(c.blockers.Holds, hold)
 	}
-	slices.SortFunc(c.gates.Holds, CompareHolds)
+	slices.SortFunc(c.blockers.Holds, CompareHolds)
 	for pair := range slices.Chunk(texts[1], 2) {
 		limit, err := ReadLimit(pair[0], pair[1])
 		if key, failed := policy.ParseKey(limit.Name); err == nil && failed == nil {
-			c.gates.QueueLimits = append(c.gates.QueueLimits, model.QueueLimit{Key: key, Limit: limit})
+			c.blockers.QueueLimits = append(c.blockers.QueueLimits, model.QueueLimit{Key: key, Limit: limit})
 		} else if err == nil {
-			c.gates.Limits[limit.Name] = limit
+			c.blockers.Limits[limit.Name] = limit
 		}
 	}
 	for pair := range slices.Chunk(texts[2], 2) {
 		if calendar, err := ReadCalendar(pair[1]); err == nil {
-			c.gates.Calendars[pair[0]] = calendar
+			c.blockers.Calendars[pair[0]] = calendar
 		}
 	}
-	return c.gates
+	return c.blockers
 }
 
 // Blockers reads what may keep models of the queue from starting.
@@ -79,7 +79,7 @@ func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 	return new(blockerCache).read(s.store, texts), nil
 }
 
-// MaxBlockers bounds how many gates are looked at.
+// MaxBlockers bounds how many blockers are looked at.
 const MaxBlockers = 1000
 
 // CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.
@@ -123,8 +123,7 @@ type holdText struct {
 	By       string `json:"by,omitempty"`
 }
 
-// ReadHold reads a stored hold. One of which a part cannot be read holds what can be read of it: to let models start is worse than to hold
-// too many.
+// ReadHold reads a stored hold, and keeps what it can read of a damaged one: to hold too many models is better than to start some.
 func ReadHold(id, raw string) (model.Hold, error) {
 	h := model.Hold{ID: id}
 	var text holdText

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"maps"
-	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -19,16 +18,13 @@ type BulkWish struct {
 	ID string
 	// Size is about how many models the walk will meet, as it was when the bulk began; 0: nobody has counted.
 	Size int64
-	// After are daemons of an older release that have lived since it began. It waits for their end: what they write it would have to mend again.
-	After []string
 }
 
-// fields say what is wished for, but for empty ones.
+// fields are the fields of the hash, without empty ones.
 func (b *BulkWish) fields() map[string]string {
 	fields := map[string]string{
 		"action": string(b.Action), "selector": b.Selector.String(), "rate": b.Rate.String(), "force": redis.Flag(b.Force), "reason": b.Reason, "by": b.By,
 		"since": model.FormatTime(b.Since), "ticket": redis.Number(b.Ticket), "size": redis.Number(int(b.Size)),
-		"after": strings.Join(b.After, " "),
 	}
 	maps.DeleteFunc(fields, func(_, value string) bool { return value == "" })
 	return fields
@@ -45,29 +41,8 @@ func (b *BulkWish) Policy() string {
 	return ""
 }
 
-// MendID is the id of the bulk that mends what daemons of older releases have left out. It is called after Layout.
-const MendID = "layout-2"
-
-// mendRate lets a million models be looked at within minutes, and most of the time of Redis to others.
-var mendRate = policy.Rate{Count: 2000, Per: time.Second}
-
-// beginMend writes down that all models of the part are to be mended behind the end of some daemons, unless nothing has happened in it yet. It is made
-// of commands that dispatchers may give, which begin no other bulk.
-func (s *Store) beginMend(ctx context.Context, after []string) error {
-	counters, err := s.Clients.Read.HGetAll(ctx, s.Keys.Stats).Result()
-	if err != nil || len(counters) == 0 {
-		return err
-	}
-	b := BulkWish{ID: MendID, After: after, Bulk: model.Bulk{Action: model.BulkMend, Rate: mendRate.Share(len(s.AllParts()))}}
-	if b.Since, err = s.Now(ctx); err != nil {
-		return err
-	}
-	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
-		s.begin(ctx, pipe, &b)
-		return nil
-	})
-	return err
-}
+// walkRate lets a million models be looked at within minutes, and most of the time of Redis to others.
+var walkRate = policy.Rate{Count: 2000, Per: time.Second}
 
 // begin begins a bulk, anew if there is one of its id.
 func (s *Store) begin(ctx context.Context, pipe goredis.Pipeliner, b *BulkWish) {

@@ -61,14 +61,14 @@ const (
 
 // attemptFields are those that only a model with an attempt has: they go with its attempt_uid.
 var attemptFields = []string{
-	"counted_by", "started_at", fieldDeadlineAt, "entry_deadline_at", "entry_planned_at", "entry_times", "taken_at",
+	"counted_by", "started_at", fieldDeadlineAt, "entry_deadline_at", "entry_times", "taken_at",
 	"processing_at", "worker", "silent_after", fieldHeardAt, "again", "outdated", "traced", fieldGuarded,
 }
 
 // isOfAttempt says the same by place, for each transition.
 var isOfAttempt = redis.Map(fieldNames, func(name string) bool { return slices.Contains(attemptFields, name) })
 
-// codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
+// codec converts a model to the fields of its hash, or a stream entry to its values, and back.
 type codec struct {
 	get    func(name string) string // nil: it writes
 	set    func(name, value string)
@@ -84,8 +84,8 @@ func encode(m *model.Model) values {
 	return v
 }
 
-// decode reads the values of all fields, or of those up to the plan. A value that cannot be read is left out and told as a fault: the model then waits with
-// safe values instead of stopping its batch.
+// decode reads the values of all fields, or of those up to the plan. A value that it cannot read becomes a fault: the model waits with safe values
+// and does not stop its batch.
 func decode(uid string, v values) model.Model {
 	m, place := model.Model{UID: uid}, -1
 	c := codec{get: func(string) string { place++; return v[place] }}
@@ -103,7 +103,7 @@ func decode(uid string, v values) model.Model {
 // labelPrefix begins the names of the fields that hold labels.
 const labelPrefix = "label:"
 
-// split sorts the fields of a hash but rev: it fills in those of a model, and returns its labels and the names of others.
+// split fills in the fields of a model but rev, and returns its labels and the names of other fields.
 func split(hash map[string]string, v values) (labels map[string]string, others []string) {
 	for name, value := range hash {
 		if place, known := places[name]; known {
@@ -185,7 +185,7 @@ func (c *codec) state(m *model.Model) {
 	c.number("retried_cycles", &m.RetriedCycles)
 }
 
-// plan lists those that tell when a model starts that waits for its planned refresh.
+// plan lists the fields that decide when a model starts its planned refresh.
 func (c *codec) plan(m *model.Model) {
 	c.time(fieldRefreshAt, &m.RefreshAt)
 	c.text("refresh_for", (*string)(&m.Trigger))
@@ -207,23 +207,17 @@ func (c *codec) entryDeadline(m *model.Model) {
 	}
 }
 
-// entryTimes are two times in one field, as each field costs with each attempt. Of an attempt that an older release has started there is one only.
+// entryTimes are two times in one field, as each field costs with each attempt. The second may be absent.
 func (c *codec) entryTimes(m *model.Model) {
-	planned, times := m.EntryPlannedAt, ""
-	if !m.EntryDueAt.IsZero() {
-		planned, times = time.Time{}, strings.TrimSuffix(model.FormatTime(m.EntryDueAt)+" "+model.FormatTime(m.EntryPlannedAt), " ")
-	}
-	c.time("entry_planned_at", &planned)
+	times := strings.TrimSuffix(model.FormatTime(m.EntryDueAt)+" "+model.FormatTime(m.EntryPlannedAt), " ")
 	if c.text("entry_times", &times); c.get == nil {
 		return
 	}
-	m.EntryPlannedAt = planned
-	if due, next, _ := strings.Cut(times, " "); due != "" {
-		m.EntryDueAt, m.EntryPlannedAt = c.parseTime("entry_times", due), c.parseTime("entry_times", next)
-	}
+	due, next, _ := strings.Cut(times, " ")
+	m.EntryDueAt, m.EntryPlannedAt = c.parseTime("entry_times", due), c.parseTime("entry_times", next)
 }
 
-// fence is left out as long as the start of the running attempt, or else the last success, tells it.
+// fence is left out if it follows from the start of the running attempt, or else from the last success.
 func (c *codec) fence(m *model.Model) {
 	told := max(0, cmp.Or(m.StartedAt, m.LastSuccessAt, time.UnixMilli(0)).UnixMilli())
 	own := 0
@@ -235,7 +229,7 @@ func (c *codec) fence(m *model.Model) {
 	}
 }
 
-// notes lists what a journal entry tells beside the changed fields of the model.
+// notes lists the fields of a journal entry that are none of the model.
 func (c *codec) notes(e *model.JournalEntry) {
 	c.number("ended_attempt_no", &e.EndedNo)
 	c.text("ended_attempt_uid", &e.EndedUID)

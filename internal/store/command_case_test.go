@@ -26,8 +26,8 @@ func imported(b *bench, r *Record) *Transition {
 
 var commandCases = []eventCase{
 	{
-		name: "create", answers: "canswer",
-		seed: keys{":claimed:control": list{"canswer"}, ":holder": "p1"},
+		name: "create", answers: "n1 answer",
+		seed: keys{":claimed:control": list{"n1 answer"}, ":holder": "p1"},
 		act:  func(b *bench, _ *Record) *Transition { return b.put("m1", `{"input_url":"u"}`) },
 		want: keys{
 			":holder": "p1", ":model:m1": but(dueModel, "rev", "1795240800000"), ":payload:m1": `{"input_url":"u"}`,
@@ -36,19 +36,19 @@ var commandCases = []eventCase{
 		},
 	},
 	{
-		name: "update of a queued model", answers: "canswer",
-		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}, ":claimed:control": list{"canswer"}, ":holder": "p1"}),
+		name: "update of a queued model", answers: "n1 answer",
+		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}, ":claimed:control": list{"n1 answer"}, ":holder": "p1"}),
 		act:  func(b *bench, _ *Record) *Transition { return b.put("m1", `{"input_url":"v"}`) },
 		want: and(runningKeys(), keys{
 			":holder":     "p1",
 			":model:m1":   but(running, "rev", "9", "trying_since", "2026-11-21T06:00:00.000Z", "fence", "1795240740001"), // the give-up window begins anew
-			":payload:m1": `{"input_url":"v"}`, "-input": list{"x", strings.Replace(queuedEntry, `"u"`, `"v"`, 1), "y"},
+			":payload:m1": `{"input_url":"v"}`, "-input": list{"x", strings.NewReplacer(`"u"`, `"v"`, "740000", "740001").Replace(queuedEntry), "y"},
 			":journal": events{{"event": "update"}}, ":stats": hash{"update": "1"},
 		}),
 	},
 	{
-		name: "update of a model whose attempt a worker has", answers: "canswer",
-		seed: and(runningKeys(), keys{"-input": list{"x"}, ":claimed:control": list{"canswer"}, ":holder": "p1"}),
+		name: "update of a model whose attempt a worker has", answers: "n1 answer",
+		seed: and(runningKeys(), keys{"-input": list{"x"}, ":claimed:control": list{"n1 answer"}, ":holder": "p1"}),
 		act:  func(b *bench, _ *Record) *Transition { return b.putTaken("m1", `{"input_url":"v"}`) },
 		want: and(runningKeys(), keys{
 			":holder": "p1",
@@ -74,8 +74,8 @@ var commandCases = []eventCase{
 		}),
 	},
 	{
-		name: "run by force", answers: "canswer",
-		seed: and(runningKeys(), keys{"-input": list{queuedEntry}, ":claimed:control": list{"canswer"}, ":holder": "p1"}),
+		name: "run by force", answers: "n1 answer",
+		seed: and(runningKeys(), keys{"-input": list{queuedEntry}, ":claimed:control": list{"n1 answer"}, ":holder": "p1"}),
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Run(true, b.now)
 			return r.Decide(decision, b.now)
@@ -90,8 +90,8 @@ var commandCases = []eventCase{
 		}),
 	},
 	{
-		name: "disable", answers: "canswer",
-		seed: and(waitingKeys(), keys{":claimed:control": list{"canswer"}, ":holder": "p1"}),
+		name: "disable", answers: "n1 answer",
+		seed: and(waitingKeys(), keys{":claimed:control": list{"n1 answer"}, ":holder": "p1"}),
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Disable("not paid", "", b.now)
 			return r.Decide(decision, b.now)
@@ -105,9 +105,9 @@ var commandCases = []eventCase{
 		},
 	},
 	{
-		name: "enable", answers: "canswer",
+		name: "enable", answers: "n1 answer",
 		seed: keys{":model:m1": hash{"rev": "8", "attempt_no": "4", "refresh_disabled_until_update": "1",
-			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:control": list{"canswer"}, ":holder": "p1", ":disabled": scores{"m1": six}},
+			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:control": list{"n1 answer"}, ":holder": "p1", ":disabled": scores{"m1": six}},
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Enable(b.now)
 			return r.Decide(decision, b.now)
@@ -120,9 +120,9 @@ var commandCases = []eventCase{
 		},
 	},
 	{
-		name: "remove", answers: "canswer",
+		name: "remove", answers: "n1 answer",
 		seed: and(runningKeys(), keys{":due": scores{"m2": six}, ":history:m1": list{"old"}, "-input": list{queuedEntry},
-			":claimed:control": list{"canswer"}, ":holder": "p1", ":failing": scores{"m1": six, "m2": six}, ":label:tenant=t1": set{"m1": true, "m2": true},
+			":claimed:control": list{"n1 answer"}, ":holder": "p1", ":failing": scores{"m1": six, "m2": six}, ":label:tenant=t1": set{"m1": true, "m2": true},
 			":errors": scores{http503: 2}, ":error:" + http503: http503Hash,
 			":model:m1": but(running, "label:tenant", "t1", "failing_since", "2026-11-21T06:00:00.000Z", "error", http503)}),
 		act: func(_ *bench, r *Record) *Transition { return r.Remove() },

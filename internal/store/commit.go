@@ -41,7 +41,7 @@ func (c Code) String() string {
 	return cmp.Or(names[c], "code "+strconv.Itoa(int(c)))
 }
 
-// Retry reports whether the item was decided on what is no longer so: it is to be read and decided again.
+// Retry reports whether the item was decided on an old state: read and decide it again.
 func (c Code) Retry() bool { return c == CodeConflict || c == CodeTaken }
 
 // Batch is what one loop has decided at one instant.
@@ -52,7 +52,7 @@ type Batch struct {
 	Owner string
 	// MaxQueued is the high-water mark of the input list, in entries. Needed where an attempt is started.
 	MaxQueued int
-	// HoldChanges is how often holds had changed when the batch was decided, as ReadDue tells. Needed where an attempt is started.
+	// HoldChanges is how often holds had changed when the batch was decided, as ReadDue returns it. A start needs it.
 	HoldChanges string
 }
 
@@ -70,7 +70,7 @@ type Item struct {
 	Reason string
 	// CommandID is the id of the command that the message is: it is noted with the item, and refuses later ones for a day. Empty: none.
 	CommandID string
-	// Reply is what the sender of the command is told. Zero: nothing.
+	// Reply goes to the sender of the command. Zero: none.
 	Reply Reply
 	// WrongType is set by Commit: which key is of another type than it should be, and keeps the item from being applied; of the last item of
 	// a batch that is applied, also which keys were left out.
@@ -119,8 +119,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 	return redis.RunScript(ctx, s.Clients.Write, applyItems, e.txn.Keys(), e.txn.Args(e.instant, batch.Now.UnixMilli())...).Slice()
 }
 
-// maxToldCreates is how many creates of one batch the journal tells. Of more, such as those of an import, it tells none: they would displace
-// everything else.
+// maxToldCreates is how many creates of one batch the journal has. Of more, as of an import, it has none: they would displace everything else.
 const maxToldCreates = 100
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
@@ -168,7 +167,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 func (e *encoder) probe() {
 	k, types := e.keys, e.keys.Types()
 	for _, name := range append(k.ScoreSets(), k.Input, k.ClaimedCommands, k.Leader, k.Rejected, k.Journal, k.Outbox, k.Stats, k.Wake, k.Policies,
-		k.PolicyUses, k.Commands, k.Gates, k.Holds, k.Errors, k.PastErrors) {
+		k.PolicyUses, k.Commands, k.Blockers, k.Holds, k.Errors, k.PastErrors) {
 		e.txn.Key(name, types[name])
 	}
 }
@@ -180,7 +179,7 @@ func (e *encoder) opensInput() txn.Key {
 	return input
 }
 
-// opensStreams lets verbs tell of what is about no model, and returns the key of the outbox.
+// opensStreams lets verbs write entries about no model, and returns the key of the outbox.
 func (e *encoder) opensStreams() txn.Key {
 	journal, outbox := e.txn.Key(e.keys.Journal, txn.Stream), e.txn.Key(e.keys.Outbox, txn.Stream)
 	e.txn.First("streams", []txn.Key{journal, outbox, e.txn.Key(e.keys.Stats, txn.Hash)}, strconv.Itoa(max(0, e.config.JournalCap)))
@@ -269,7 +268,7 @@ type standing struct {
 	scores   [len(ScoreIndexes)]int64
 	deadline int64
 
-	gate    model.Blocker
+	blocker model.Blocker
 	counted string
 	errorID string
 }
@@ -278,7 +277,7 @@ func standingOf(s *model.State) (is standing) {
 	for n := range ScoreIndexes {
 		is.scores[n] = score(ScoreIndexes[n].Score(s))
 	}
-	is.deadline, is.gate, is.counted, is.errorID = score(s.DeadlineAt), s.ParkedBy, s.Counted, s.FingerprintID
+	is.deadline, is.blocker, is.counted, is.errorID = score(s.DeadlineAt), s.ParkedBy, s.Counted, s.FingerprintID
 	return is
 }
 

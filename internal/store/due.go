@@ -25,8 +25,8 @@ type Due struct {
 	Expired    []string         // uids whose deadline has passed, oldest first
 	Judged     time.Time        // up to when deadlines are judged: behind it workers may have spoken, and were not heard yet
 	Ages       []string         // uids whose freshness changes, oldest first
-	Gates      model.Blockers   // what keeps models from starting
-	Looks      []model.Blocker  // gates that are to be looked at, by this dispatcher alone until Alone
+	Blockers   model.Blockers   // what keeps models from starting
+	Rechecks   []model.Blocker  // blockers that are to be looked at, by this dispatcher alone until Alone
 	Alone      time.Time
 	Ended      []EndedLimit // that nobody has forgotten yet
 	WrongTypes []string     // which keys are of another type than they should be
@@ -41,13 +41,13 @@ type DueRequest struct {
 	Owner string
 	// Lease is how long a dispatcher without a heartbeat still counts as alive.
 	Lease time.Duration
-	// Pause is how long a dispatcher leaves what is due to each one before it, unless there is more than one page of it.
+	// Pause is how long a dispatcher leaves due models to each one before it, unless there is more than one page of them.
 	Pause time.Duration
 }
 
-// ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
+// ReadDue reads the clock, and this dispatcher's share of the due and expired models. It is also a heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
-	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
+	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Blockers, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
 		s.Keys.Heard, s.Keys.Output, s.Keys.Pollers}
 	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, readDue, 17, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.Config.Grace).Milliseconds())
@@ -57,16 +57,16 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	queued, _ := reply[0].(int64)
 	sharers, _ := reply[1].(int64)
 	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: redis.Texts(reply[5]), Expired: redis.Texts(reply[6]), Urgent: redis.Texts(reply[7]), Front: readHeadSample(redis.Text(reply[8]))}
-	due.Gates = s.gates.read(s, [3][]string{redis.Texts(reply[9]), redis.Texts(reply[12]), redis.Texts(reply[13])})
-	if names := due.Gates.Ended(now); len(names) > 0 {
+	due.Blockers = s.blockers.read(s, [3][]string{redis.Texts(reply[9]), redis.Texts(reply[12]), redis.Texts(reply[13])})
+	if names := due.Blockers.Ended(now); len(names) > 0 {
 		for limit := range slices.Chunk(redis.Texts(reply[12]), 2) {
 			if slices.Contains(names, limit[0]) {
 				due.Ended = append(due.Ended, EndedLimit{limit[0], limit[1]})
 			}
 		}
 	}
-	for _, gate := range redis.Texts(reply[10]) {
-		due.Looks = append(due.Looks, model.Blocker(gate))
+	for _, blocker := range redis.Texts(reply[10]) {
+		due.Rechecks = append(due.Rechecks, model.Blocker(blocker))
 	}
 	due.Alone, _ = parseScore(redis.Text(reply[11]))
 	due.Judged, _ = parseScore(redis.Text(reply[16]))
@@ -83,15 +83,14 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	return due, nil
 }
 
-// Retire tells the other dispatchers that one has ended.
+// Retire removes the heartbeat of a dispatcher that has ended.
 func (s *Store) Retire(ctx context.Context, owner string) error {
 	return redis.Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers, owner).Err(), "retire dispatcher")
 }
 
-// Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
-// model holds something else.
-func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) error {
-	return TakeOut(ctx, s, uid, s.Keys.ParkedBy(string(gate)))
+// Forget takes a uid out of all sets that a dispatcher reads, while its key holds no hash. blocker may be empty.
+func (s *Store) Forget(ctx context.Context, uid string, blocker model.Blocker) error {
+	return TakeOut(ctx, s, uid, s.Keys.ParkedBy(string(blocker)))
 }
 
 // TakeOut is Forget with the key of another set.

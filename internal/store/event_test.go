@@ -24,11 +24,13 @@ var (
 		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "on timeout: retry 1 of 3 at once",
 		"attempt_uid": "a1", "attempt_no": "1",
 		"started_at": "2026-11-21T05:59:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z", "trying_since": "2026-11-21T05:59:00.000Z",
+		"entry_times": "2026-11-21T05:59:00.000Z",
 	}
 )
 
 // queuedEntry is that of the attempt of running.
-const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z"}`
+const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z",` +
+	`"fence":1795240740000,"due_at":"2026-11-21T05:59:00.000Z","for":"change"}`
 
 // atSix is what an entry tells of the fence of an attempt that starts at six.
 func atSix(purpose string) string {
@@ -37,7 +39,8 @@ func atSix(purpose string) string {
 
 // fencedAtSix is queuedEntry of an attempt that starts at six.
 func fencedAtSix(purpose string) string {
-	return strings.TrimSuffix(strings.Replace(queuedEntry, "06:09", "06:10", 1), "}") + atSix(purpose) + "}"
+	entry, _, _ := strings.Cut(queuedEntry, `,"fence"`)
+	return strings.Replace(entry, "06:09", "06:10", 1) + atSix(purpose) + "}"
 }
 
 // but returns a copy of fields with others in place; an empty value removes a field.
@@ -53,7 +56,7 @@ func but(fields hash, changes ...string) hash {
 
 // ended are the changes by which an attempt ends at six.
 func ended(fields hash, changes ...string) hash {
-	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "last_attempt_uid", "a1", "rev", "9", "fence", "1795240740000"}
+	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "entry_times", "", "last_attempt_uid", "a1", "rev", "9", "fence", "1795240740000"}
 	return but(fields, append(gone, changes...)...)
 }
 

@@ -38,9 +38,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("expected the model to stand still for a moment, found it changed %d times", MaxPasses)
 }
 
-// Execute reads the models that commands name, decides each command, and commits all decisions in one script. What changed meanwhile is read and
-// decided again. refused tells of each command why it was refused; nil: it is done. An error is a failure of Redis; it is then unknown which
-// commands were carried out.
+// Execute reads models, decides a command about each, and commits all decisions in one script. It decides again what changed meanwhile. refused has
+// the refusal of each command; nil: it is done. After an error nobody knows which commands were carried out.
 func Execute(ctx context.Context, on Executor, commands []*model.Command, decide Decide) (refused []error, err error) {
 	e := execution{Executor: on, commands: commands, decide: decide, refused: make([]error, len(commands)), taken: map[string]string{}}
 	pending := make([]int, len(commands))
@@ -138,9 +137,8 @@ func (e *execution) recognize(ctx context.Context, batch Batch, codes []Code) er
 	return err
 }
 
-// follows reports whether the model shows that a transition was applied at now or later, in Unix ms, or that what it was meant for has come about
-// since. Where neither is so it is decided again, on top of what others have done: to save or stop a model is then as if it had been asked for behind
-// them, and to start one that has not been started since does no harm.
+// follows reports whether the model shows a transition that was applied at now or later, in Unix ms, or that its purpose is reached since. If not,
+// the command is decided again on the new state, which does no harm.
 func (r *Record) follows(t *Transition, now int64) bool {
 	saved := t.decision.Definition
 	stored := r.stored()

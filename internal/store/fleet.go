@@ -43,13 +43,13 @@ func (q QueueFleet) Change(ctx context.Context, do func(part *Store, now time.Ti
 // Report is what people and programs read of a part: models, policies, heartbeats and histories. It changes nothing.
 type Report struct{ store *Store }
 
-// Report reads what is told of the part.
+// Report reads the part for people and programs.
 func (s *Store) Report() Report { return Report{s} }
 
 // QueueReport is Report of all parts of a queue.
 type QueueReport struct{ queue *Queue }
 
-// Report reads what is told of the queue.
+// Report reads the queue for people and programs.
 func (q *Queue) Report() QueueReport { return QueueReport{q} }
 
 var changeQueue = redis.LoadScript("change-queue.lua")
@@ -57,13 +57,13 @@ var changeQueue = redis.LoadScript("change-queue.lua")
 // FieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
 const FieldChanges = "changes"
 
-// Order is the place of a command about the queue among all that were claimed in the same part. The zero Order is that of whoever asks directly.
+// Order is the place of a queue command among all that the same part has claimed. The zero Order is that of a direct caller.
 type Order struct{ Part, Number string }
 
 // Change is what an operator sets in one part of a queue. The zero Change changes nothing.
 type Change struct {
 	Fields  []string      // of the hash, each before its value; "": it goes
-	Gate    model.Blocker // that it opens or closes; empty: none
+	Blocker model.Blocker // that it opens or closes; empty: none
 	Recheck time.Time     // when a dispatcher looks at it
 	Hold    bool          // also if no model waits for it; and holds are counted
 	Bulk    *BulkWish     // that begins, anew if there was one of its id; nil: none
@@ -105,12 +105,12 @@ func (s Fleet) Change(ctx context.Context, key string, by Order, decide func() (
 		if c.Bulk != nil {
 			since, wish = redis.Millis(bulk.Since), bulk.fields()
 		}
-		args := []any{seen, by.Part, by.Number, string(c.Gate), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2}
+		args := []any{seen, by.Part, by.Number, string(c.Blocker), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2}
 		args = append(args, redis.Anys(c.Fields)...)
 		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
 			args = append(args, name, wish[name])
 		}
-		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
+		keys := []string{key, k.Blockers, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
 		code, failed := redis.RunScript(writing, s.store.Clients.Write, changeQueue, keys, args...).Int()
 		if failed != nil || code == ChangeMade { // a command that is refused now was carried out before
 			err = failed

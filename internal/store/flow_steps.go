@@ -53,7 +53,7 @@ func (s *steps) writeReleases() {
 			continue
 		}
 		s.opensWake()
-		s.Help("free").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Value(s.Put(string(model.NewBlocker(model.BlockerLimit, name))))
+		s.Help("free").Key(s.txn.Key(s.keys.Blockers, txn.ZSet)).Value(s.Put(string(model.NewBlocker(model.BlockerLimit, name))))
 		s.Help("ZREM").Key(limit).Value(txn.Subject)
 		rates = append(rates, name)
 	}
@@ -88,7 +88,7 @@ func (s *steps) countForCircuit(name string) {
 	at := s.batch.Now.Add(probe)
 	outbox := s.opensStreams()
 	s.opensWake()
-	s.Do("count").Key(s.Own(s.keys.Circuit(name), txn.Hash), s.txn.Key(s.keys.Gates, txn.ZSet)).
+	s.Do("count").Key(s.Own(s.keys.Circuit(name), txn.Hash), s.txn.Key(s.keys.Blockers, txn.ZSet)).
 		Value(s.Put(string(model.NewBlocker(model.BlockerCircuit, name))), s.Put(name)).
 		Text(string(d.CircuitOutcome), strconv.Itoa(circuit.Failures), strconv.Itoa(circuit.Of)).
 		Value(s.Put(model.FormatTime(at)), s.Put(redis.Millis(at))).Key(outbox)
@@ -96,16 +96,16 @@ func (s *steps) countForCircuit(name string) {
 
 // writeBlockers writes which blocker parks the model, and when a dispatcher is to check it, now if nobody knows; and which one does no more.
 func (s *steps) writeBlockers() {
-	if s.was.gate != "" && s.was.gate != s.is.gate {
-		s.Help("ZREM").Key(s.Own(s.keys.ParkedBy(string(s.was.gate)), txn.ZSet)).Value(txn.Subject)
+	if s.was.blocker != "" && s.was.blocker != s.is.blocker {
+		s.Help("ZREM").Key(s.Own(s.keys.ParkedBy(string(s.was.blocker)), txn.ZSet)).Value(txn.Subject)
 	}
 	parked := s.is.at("parked")
-	if parked == 0 || s.was.gate == s.is.gate && !s.all {
+	if parked == 0 || s.was.blocker == s.is.blocker && !s.all {
 		return
 	}
-	waiting := s.Own(s.keys.ParkedBy(string(s.is.gate)), txn.ZSet) // of the item: there are as many as keys of limits
+	waiting := s.Own(s.keys.ParkedBy(string(s.is.blocker)), txn.ZSet) // of the item: there are as many as keys of limits
 	s.Unless(int(CodeBlocked), int(CodeBlocked), "wrong_type").Key(waiting)
 	s.Do("ZADD").Key(waiting).Value(s.Put(strconv.FormatInt(parked, 10)), txn.Subject)
 	recheck := cmp.Or(redis.Millis(s.t.decision.Recheck), redis.Millis(s.batch.Now), "0")
-	s.Do("ZADD").Key(s.txn.Key(s.keys.Gates, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.gate)))
+	s.Do("ZADD").Key(s.txn.Key(s.keys.Blockers, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.blocker)))
 }

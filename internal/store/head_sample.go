@@ -14,8 +14,8 @@ import (
 
 var sampleHead = redis.LoadScript("note-front.lua")
 
-// headSamplesCap is how many samples of the head are kept: at four a second, thinned out to one a second as they age, those of more than an hour and a half,
-// and of longer where the list moves slowly.
+// headSamplesCap bounds the samples of the head. Four come a second, and older ones are thinned out to one a second: they reach back an hour and a
+// half or more.
 const headSamplesCap = 10_000
 
 // SampleHead notes the ticket of the attempt that stood first in the input list at some time since an instant; 0: the list was empty. An
@@ -85,7 +85,7 @@ func readHeadSample(text string) model.HeadSample {
 	return sample
 }
 
-// Queued reads the input list, all of it at one instant: attempt uid to the entry as it stands there.
+// Queued reads the whole input list at one instant: attempt uid to its entry.
 func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
 	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Input, 0, -1).Result()
 	queued := make(map[string]string, len(entries))
@@ -103,8 +103,7 @@ type InputEntry struct {
 	UID, AttemptUID string // empty: the entry cannot be read
 }
 
-// InputPart reads up to n entries of the input list from a place on, oldest first. Only what stands at one place is told; entries move
-// while a worker takes others.
+// InputPart reads up to n entries of the input list from a place on, oldest first. Entries move while a worker takes others.
 func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Input, from, from+n-1).Result()
 	return redis.Map(texts, func(text string) InputEntry {

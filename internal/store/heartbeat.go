@@ -52,7 +52,7 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	return liveness, nil
 }
 
-// AskOldestDue asks since when the oldest due model waits; what is urgent is due too. The function that it returns is called when the pipe was executed.
+// AskOldestDue asks since when the oldest due or urgent model waits. Call the function that it returns when the pipe was executed.
 func (s Report) AskOldestDue(ctx context.Context, pipe goredis.Pipeliner) func() time.Time {
 	due, run := pipe.ZRangeWithScores(ctx, s.store.Keys.Due, 0, 0), pipe.ZRangeWithScores(ctx, s.store.Keys.Urgent, 0, 0)
 	others := pipe.ZRangeArgsWithScores(ctx, goredis.ZRangeArgs{Key: s.store.Keys.Urgent, Start: "0", Stop: "+inf", ByScore: true, Count: 1})
@@ -108,7 +108,7 @@ func (s Report) askHeartbeats(ctx context.Context, pipe goredis.Pipeliner) func(
 	}
 }
 
-// Heartbeats are the sets in which those of each role give theirs.
+// Heartbeats are the sets with the heartbeats of each role.
 func (k *Keys) Heartbeats() map[model.Role]string {
 	return map[model.Role]string{model.RoleDispatcher: k.Dispatchers, model.RolePoller: k.Pollers, model.RoleWorker: k.Workers}
 }
@@ -118,11 +118,10 @@ var (
 	ownerPattern = regexp.MustCompile(`^(([A-Za-z0-9._-]+):(\d+)(?:-(\d{8}T\d{6}Z))?-[a-z2-7]+)(?:~[a-z2-7]+)?$`)
 )
 
-// ownerTime is how the name of an owner tells since when it is there.
+// ownerTime is the layout of the start time in the name of an owner.
 const ownerTime = "20060102T150405Z"
 
-// NewOwner names a daemon of this process for people: host, process and since when, with letters behind them that nobody else has. Without a clock it
-// does not tell since when.
+// NewOwner names a daemon of this process: host, process, start time and random letters. Without a clock there is no start time.
 func NewOwner(clock func() time.Time) string {
 	host, err := os.Hostname()
 	if host = noHost.ReplaceAllString(host, "-"); err != nil || host == "" {
@@ -149,7 +148,7 @@ func PoolName(owner string) string {
 	return owner
 }
 
-// Owner is what the name of a daemon tells.
+// Owner is the parsed name of a daemon.
 type Owner struct {
 	Host  string    `json:"host,omitempty"` // empty: somebody has chosen the name
 	PID   string    `json:"pid,omitempty"`

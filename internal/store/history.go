@@ -45,7 +45,7 @@ func ParseAttempts(entries []string) []model.Attempt {
 	return attempts
 }
 
-// StateFields are the fields of the hash that transitions write, as they stand there, without rev.
+// StateFields are the fields of the hash that transitions write, without rev.
 func StateFields(m *model.Model) map[string]string {
 	fields := make(map[string]string)
 	for i, value := range encode(m) {
@@ -87,7 +87,7 @@ type Export struct {
 	Fault string
 }
 
-// Export reads models with their history. One that is not stored is left out.
+// Export reads the stored models with their histories.
 func (s Report) Export(ctx context.Context, uids []string) (exports []Export, err error) {
 	for chunk := range slices.Chunk(uids, AtomicBatch) {
 		pipe := s.store.Clients.Read.TxPipeline()

@@ -14,7 +14,7 @@ import (
 
 // ScoreIndex is a sorted set of the models of a queue, which one function of their state decides.
 type ScoreIndex struct {
-	// Name is that of the set, as in <queue>:due.
+	// Name is the name of the set, as in <queue>:due.
 	Name string
 	// Field is the field of the model that its score comes from.
 	Field string
@@ -22,18 +22,17 @@ type ScoreIndex struct {
 	Key func(*Keys) string
 	// Score is at which time a model is a member; zero: it is none.
 	Score func(*model.State) time.Time
-	// written is by which transitions.
+	// written says which transitions write it.
 	written written
-	// statuses are those of which all models are members.
+	// statuses have all of their models in the set.
 	statuses statuses
 }
 
-// written is which transitions write an index, beside those that change its score.
+// written says which transitions write an index, beside those that change its score.
 type written int
 
 const (
 	onChange written = iota
-	atEnd            // those that end an attempt of a member: an old release may have forgotten it
 	always           // all
 	required         // all, and none is applied where its key is of another type
 )
@@ -45,7 +44,7 @@ var ScoreIndexes = [...]ScoreIndex{
 	{"due", "refresh_at", func(k *Keys) string { return k.Due }, func(s *model.State) time.Time { return s.Scores().Due }, required, nil},
 	{"urgent", "refresh_at", func(k *Keys) string { return k.Urgent }, func(s *model.State) time.Time { return s.Scores().Urgent }, always, nil},
 	{"running", "deadline_at or the end of its silence", func(k *Keys) string { return k.Running }, (*model.State).ExpiresAt, required, statuses{model.StatusRunning}},
-	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, atEnd, statuses{model.StatusFailing}},
+	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, onChange, statuses{model.StatusFailing}},
 	{"disabled", "refresh_disabled_at", func(k *Keys) string { return k.Disabled }, func(s *model.State) time.Time { return s.Scores().Disabled }, onChange, statuses{model.StatusDisabled}},
 	{"parked", "refresh_at", func(k *Keys) string { return k.Parked }, func(s *model.State) time.Time { return s.Scores().Parked }, onChange, statuses{model.StatusParked}},
 	{"stale_at", "stale_at", func(k *Keys) string { return k.StaleAt }, func(s *model.State) time.Time { return s.Scores().StaleAt }, onChange, nil},
@@ -58,7 +57,7 @@ func (k *Keys) ScoreSets() []string {
 	return redis.Map(ScoreIndexes[:], func(index ScoreIndex) string { return index.Key(k) })
 }
 
-// StatusSets are the keys of those in which all models of a status stand; without one, of any status.
+// StatusSets are the keys of the sets with all models of a status; of "", of all sets that belong to a status.
 func (k *Keys) StatusSets(status model.Status) (sets []string) {
 	for _, index := range ScoreIndexes {
 		if slices.Contains(index.statuses, status) || status == "" && index.statuses != nil {

@@ -20,8 +20,8 @@ type Indexed struct {
 	Later bool // they wait for their time and nothing else, and it is over a minute away: hardly one starts while they are read
 }
 
-// EachIndexed hands over the models that are disabled, wait for anything or run, in chunks. Those that wait for their time come last and in its order:
-// of these one that starts and ends meanwhile may come twice. What moves to an index that was walked already may be missed.
+// EachIndexed visits the models that are disabled, wait or run, in chunks. Those that wait for their time come last, in its order, and may come
+// twice. A model that moves to an index behind the walk may be missed.
 func (s Report) EachIndexed(ctx context.Context, now time.Time, visit func(Indexed) error) error {
 	k, seen := &s.store.Keys, newSeen()
 	soon, err := s.store.Clients.Read.ZCount(ctx, k.Due, "-inf", strconv.FormatInt(now.Add(time.Minute).UnixMilli(), 10)).Result()
@@ -79,8 +79,8 @@ func (s Report) eachPage(ctx context.Context, key string, visit func(from int64,
 
 var planNames = redis.Anys(fieldNames[:planFields])
 
-// ReadPlanned reads of models that wait for their planned refresh what tells when they start, in half the time that all takes: their other fields are
-// empty. Of the other ones all is read. None has its payload. It takes a model that has begun meanwhile for one that waits.
+// ReadPlanned reads only the plan of models that wait for their planned refresh, which takes half the time, and all fields of other models. It reads
+// no payload. A model that has just begun may look like one that waits.
 func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, error) {
 	pipe := s.store.Clients.Read.Pipeline()
 	replies := redis.Map(uids, func(uid string) *goredis.StringSliceCmd {

@@ -14,7 +14,7 @@ func entryCodec(values map[string]any) codec {
 	return codec{get: func(name string) string { return redis.Text(values[name]) }}
 }
 
-// Told is all that an entry of the journal tells, by name: also the fields that it lists as gone, and those that became its instant.
+// Told is an entry of the journal by name, with the fields of its lists gone and now.
 func Told(values map[string]any) map[string]any {
 	told := maps.Clone(values)
 	for name := range strings.FieldsSeq(redis.Text(values["gone"])) {

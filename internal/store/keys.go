@@ -23,7 +23,7 @@ type Keys struct {
 
 	Due      string `key:":due" type:"zset"`      // refresh_at of idle, enabled models
 	Urgent   string `key:":urgent" type:"zset"`   // refresh_at of idle, enabled models that somebody wants to be started at once
-	Parked   string `key:":parked" type:"zset"`   // refresh_at of idle, enabled models that wait for a gate
+	Parked   string `key:":parked" type:"zset"`   // refresh_at of idle, enabled models that wait for a blocker
 	Running  string `key:":running" type:"zset"`  // when the attempt in flight of a model expires
 	Failing  string `key:":failing" type:"zset"`  // failing_since of models that have failed since their last success
 	Disabled string `key:":disabled" type:"zset"` // when the model was disabled
@@ -31,7 +31,7 @@ type Keys struct {
 	Late     string `key:":late" type:"zset"`     // when a late model becomes stale; Never, if it never succeeded
 	Stale    string `key:":stale" type:"zset"`    // since when the model is stale
 
-	Gates      string `key:":gates" type:"zset"`       // gate to when a dispatcher is to look at it
+	Blockers   string `key:":gates" type:"zset"`       // blocker to when a dispatcher is to look at it
 	Holds      string `key:":holds" type:"hash"`       // id of a hold to its JSON; and changes, how often they have changed
 	Limits     string `key:":limits" type:"hash"`      // key, or template of keys, to the JSON of a limit that was set at run time
 	Calendars  string `key:":calendars" type:"hash"`   // name to the JSON of a calendar
@@ -79,7 +79,7 @@ func newKeys(queue string) Keys {
 	return k
 }
 
-// Types tells of which type each key of the queue is of which there is one, by the names of the keys; but for Settings, which is none of a part.
+// Types are the types of the single keys of a part, by their names.
 func (k *Keys) Types() map[string]string {
 	types := map[string]string{}
 	for field, value := range reflect.ValueOf(k).Elem().Fields() {
@@ -101,7 +101,7 @@ func NewKeys(queue string) (Keys, error) {
 	return newKeys(queue), nil
 }
 
-// CommandOwner stands where other claimed lists name their poller: no poller may have that name.
+// CommandOwner takes the place of the poller in the key of the claimed commands: no poller may have that name.
 const CommandOwner = "control"
 
 // Model is a hash: state and definition of one model.
@@ -118,8 +118,8 @@ func (k *Keys) History(uid string) string { return k.Queue + ":history:" + uid }
 // Label is a set: uids of the models with a label, such as tenant=t1. The hash of a model decides.
 func (k *Keys) Label(term string) string { return k.Queue + ":label:" + term }
 
-// ParkedBy is a zset: refresh_at of the models that wait for one gate.
-func (k *Keys) ParkedBy(gate string) string { return k.Queue + ":parked:" + gate }
+// ParkedBy is a zset: refresh_at of the models that wait for one blocker.
+func (k *Keys) ParkedBy(blocker string) string { return k.Queue + ":parked:" + blocker }
 
 // Limit is a zset: deadline_at of the attempts that one key counts. What dies frees itself.
 func (k *Keys) Limit(name string) string { return k.Queue + ":limit:" + name }
@@ -142,7 +142,7 @@ func (k *Keys) Claimed(owner string) string { return k.Queue + ":claimed:" + own
 // Taken is a list: entries of the input list that one worker pool works on, until they are answered or requeued.
 func (k *Keys) Taken(owner string) string { return k.Queue + ":taken:" + owner }
 
-// Recipients is a zset: recipient of one channel to when it is told next, as long as something waits, or would have to.
+// Recipients is a zset: recipient of one channel to its next delivery.
 func (k *Keys) Recipients(channel string) string { return k.Queue + ":recipients:" + channel }
 
 // Notices is a list: what waits for one recipient, oldest first, bounded.
@@ -167,14 +167,14 @@ func (k *Keys) AllParts() Keys {
 	return newKeys("{" + bareName(k.Queue) + ":[0-9]*}")
 }
 
-// bareName is the name of a queue without braces, tagOf in braces, and partName that of a part of it.
+// bareName is the name of a queue without braces, tagOf in braces.
 func bareName(queue string) string { return strings.Trim(queue, "{}") }
 
 func tagOf(queue string) string { return "{" + bareName(queue) + "}" }
 
 var partPattern = regexp.MustCompile(`^(\{.+):(0|[1-9][0-9]{0,3})\}$`)
 
-// wholeOf is the name of the queue of which this would be a part, by its name, and the number of the part; false: it cannot be one.
+// wholeOf splits the name of a part into its queue and its number; false: it is no such name.
 func wholeOf(queue string) (whole string, place int, like bool) {
 	found := partPattern.FindStringSubmatch(queue)
 	if found == nil {
@@ -191,24 +191,24 @@ type KeyKind string
 
 // The kinds of indexes.
 const (
-	KeyLabel KeyKind = "label"
-	KeyGate  KeyKind = "gate" // what waits for one
-	KeyLimit KeyKind = "limit"
+	KeyLabel   KeyKind = "label"
+	KeyBlocker KeyKind = "gate" // what waits for one
+	KeyLimit   KeyKind = "limit"
 )
 
-// indexFields are the fields of a model that say whether it stands in an index of a kind. Each label has a field of its own.
-var indexFields = map[KeyKind]string{KeyGate: "parked_by", KeyLimit: "counted_by"}
+// indexFields are the fields of a model that decide its membership of an index. Each label has a field of its own.
+var indexFields = map[KeyKind]string{KeyBlocker: "parked_by", KeyLimit: "counted_by"}
 
-// Index is one of many sets of a kind: the models of one label, gate or limit. Those of which a queue has one are ScoreIndexes.
+// Index is one of many sets of a kind: the models of one label, blocker or limit. A queue has one of each of ScoreIndexes.
 type Index struct {
 	Kind KeyKind
-	Name string // of the label, gate or limit
+	Name string // of the label, blocker or limit
 }
 
 // Index is the key of an index.
 func (k *Keys) Index(i Index) string {
 	switch i.Kind {
-	case KeyGate:
+	case KeyBlocker:
 		return k.ParkedBy(i.Name)
 	case KeyLimit:
 		return k.Limit(i.Name)
@@ -220,16 +220,16 @@ func (k *Keys) Index(i Index) string {
 // Scored reports whether the index is a sorted set.
 func (i Index) Scored() bool { return i.Kind != KeyLabel }
 
-// Field is the field of a model that says whether it stands in the index.
+// Field is the field of a model that decides its membership.
 func (i Index) Field() string {
 	label, _, _ := strings.Cut(i.Name, "=")
 	return cmp.Or(indexFields[i.Kind], labelPrefix+label)
 }
 
-// Said reports whether the value of the field says that the model stands in the index.
+// Said reports whether a model with this value of the field is a member.
 func (i Index) Said(value string) bool {
 	switch i.Kind {
-	case KeyGate:
+	case KeyBlocker:
 		return value == i.Name
 	case KeyLimit:
 		return slices.Contains(strings.Fields(value), string(model.NewBlocker(model.BlockerLimit, i.Name)))
@@ -239,11 +239,11 @@ func (i Index) Said(value string) bool {
 	}
 }
 
-// Leaving lets a transition that writes all indexes anew take its model out of one in which it stands by mistake.
+// Leaving lets a transition that writes all indexes also remove its model from one where it is by mistake.
 func (t *Transition) Leaving(index Index) *Transition {
 	switch index.Kind {
-	case KeyGate:
-		t.was.gate = model.Blocker(index.Name)
+	case KeyBlocker:
+		t.was.blocker = model.Blocker(index.Name)
 	case KeyLimit:
 		t.was.counted = strings.TrimSpace(t.was.counted + " " + string(model.NewBlocker(model.BlockerLimit, index.Name)))
 	case KeyLabel:

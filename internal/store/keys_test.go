@@ -27,7 +27,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 	want := map[string]string{
 		"Input": "q-input", "Output": "q-output", "Control": "q-control",
 		"Model": "q:model:u", "Payload": "q:payload:u", "History": "q:history:u",
-		"Due": "q:due", "Urgent": "q:urgent", "Disabled": "q:disabled", "Errors": "q:errors", "Error": "q:error:u", "PastErrors": "q:past_errors", "Limit": "q:limit:u", "Rate": "q:rate:u", "Circuit": "q:circuit:u", "Limits": "q:limits", "Logs": "q:logs", "Calendars": "q:calendars", "Failing": "q:failing", "StaleAt": "q:stale_at", "Late": "q:late", "Stale": "q:stale", "Gates": "q:gates", "Holds": "q:holds", "Label": "q:label:u", "Parked": "q:parked", "ParkedBy": "q:parked:u",
+		"Due": "q:due", "Urgent": "q:urgent", "Disabled": "q:disabled", "Errors": "q:errors", "Error": "q:error:u", "PastErrors": "q:past_errors", "Limit": "q:limit:u", "Rate": "q:rate:u", "Circuit": "q:circuit:u", "Limits": "q:limits", "Logs": "q:logs", "Calendars": "q:calendars", "Failing": "q:failing", "StaleAt": "q:stale_at", "Late": "q:late", "Stale": "q:stale", "Blockers": "q:gates", "Holds": "q:holds", "Label": "q:label:u", "Parked": "q:parked", "ParkedBy": "q:parked:u",
 		"Dispatchers": "q:dispatchers", "Running": "q:running", "Policies": "q:policies", "PolicyUses": "q:policy_uses", "Claimed": "q:claimed:u", "Pollers": "q:pollers",
 		"ClaimedCommands": "q:claimed:control", "Leader": "q:holder",
 		"Taken": "q:taken:u", "Workers": "q:workers", "Orders": "q:orders",

@@ -24,9 +24,9 @@ func TestCommandsAreClaimedByTheHolderOfTheLaneOnly(t *testing.T) {
 		{"another holds it and has resigned", keys{":holder": "p2"}, true, fresh},
 		{"another holds it and its lease has expired", keys{":holder": "p2", ":pollers": silent}, true, fresh},
 		{"another holds it and its heartbeat lies ahead", keys{":holder": "p2", ":pollers": scores{"p2": six + 1}}, true, fresh},
-		{"another has left commands in it", keys{":holder": "p2", ":claimed:control": list{"cold"}}, true, list{"or1", "cold"}},
-		{"the poller itself has left commands in it", keys{":holder": "p1", ":claimed:control": list{"cold"}}, true, list{"or1", "cold"}},
-		{"another has commands in it and is alive", keys{":holder": "p2", ":pollers": alive, ":claimed:control": list{"cold"}}, false, list{"or1"}},
+		{"another has left commands in it", keys{":holder": "p2", ":claimed:control": list{"n1 old"}}, true, list{"or1", "n1 old"}},
+		{"the poller itself has left commands in it", keys{":holder": "p1", ":claimed:control": list{"n1 old"}}, true, list{"or1", "n1 old"}},
+		{"another has commands in it and is alive", keys{":holder": "p2", ":pollers": alive, ":claimed:control": list{"n1 old"}}, false, list{"or1"}},
 	}
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, test := range tests {

@@ -24,10 +24,9 @@ type Claimed struct {
 	Entry string // as it stands in the claimed list
 }
 
-// The marks that claim-messages.lua puts before a message, and before the beginning of one that is too large.
+// The marks that claim-messages.lua puts before a message.
 const (
-	markControl      = "c"
-	markNumbered     = "n" // a command of a queue of several parts: its number and a space follow
+	markControl      = "n" // its number and a space follow
 	markLargeControl = "C"
 	markLargeOutput  = "O"
 )
@@ -40,36 +39,33 @@ func (c Claimed) marked(marks string) bool {
 }
 
 // FromControl reports whether the message came from the control list, not from the output list.
-func (c Claimed) FromControl() bool { return c.marked(markControl + markNumbered + markLargeControl) }
+func (c Claimed) FromControl() bool { return c.marked(markControl + markLargeControl) }
 
-// Raw is the message as its sender wrote it; of one that is too large its beginning.
+// Raw is the message as its sender wrote it, or the beginning of one that is too large.
 func (c Claimed) Raw() string {
-	if c.marked(markNumbered + markLargeControl + markLargeOutput) {
+	if c.marked(markControl + markLargeControl + markLargeOutput) {
 		_, raw, _ := strings.Cut(c.Entry, " ")
 		return raw
 	}
 	return c.Entry[min(1, len(c.Entry)):]
 }
 
-// Numbered reports whether the command may be forwarded: it was claimed by a poller that knew that the queue has several parts.
-func (c Claimed) Numbered() bool { return c.marked(markNumbered) }
-
-// Number is the number that a command of a queue of several parts got when it was claimed.
+// Number is the number that a command got when it was claimed.
 func (c Claimed) Number() string {
 	number, _, _ := strings.Cut(c.Entry, " ")
-	return strings.TrimPrefix(number, markNumbered)
+	return strings.TrimPrefix(number, markControl)
 }
 
-// At is when a command was claimed first, which its number tells: the same however often it is carried out, and in each part. Without one it is now.
+// At is when a command was claimed first, by its number: the same however often it is carried out, and in each part.
 func (c Claimed) At(now time.Time) time.Time {
 	at := time.UnixMicro(redis.ParseInt(c.Number())).UTC().Truncate(time.Millisecond)
-	if !c.Numbered() || at.After(now) {
+	if at.After(now) {
 		return now
 	}
 	return at
 }
 
-// Large tells the size of a message that is too large, and the largest that is accepted, in bytes.
+// Large returns the size of a message that is too large, and the largest that is accepted, in bytes.
 func (c Claimed) Large() (size, most string, large bool) {
 	if !c.marked(markLargeControl + markLargeOutput) {
 		return "", "", false
@@ -100,9 +96,9 @@ type Holding struct {
 	Waiting int // of the others those that it has decided, and that wait for a key of another type
 }
 
-// Claim moves results into the claimed list of owner, and commands into theirs if owner leads or may lead, until limit messages stand there, not
-// counting the oldest results, those that he has in hand; it returns all but these. A leader without a heartbeat within the lease leads no longer.
-// Claim is also the owner's heartbeat. To repeat it is safe.
+// Claim moves results into the claimed list of owner, and commands into theirs if owner leads or may lead, until limit messages are claimed. It does
+// not count or return the results that owner has in hand. It is also a heartbeat, and safe to repeat. A leader without a heartbeat within the lease
+// leads no longer.
 func (s *Store) Claim(ctx context.Context, owner string, holds Holding, limit int, lease time.Duration) (Claim, error) {
 	k := &s.Keys
 	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks, k.Heard}
@@ -115,16 +111,15 @@ func (s *Store) Claim(ctx context.Context, owner string, holds Holding, limit in
 	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), WrongTypes: redis.Texts(reply[3])}, nil
 }
 
-// ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
-// the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
+// ExpiredPollers lists owners of claimed lists without a heartbeat within a lease before now. A heartbeat after now does not count, as the clock may
+// have been set back. Adopt reads the clock again.
 func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	expired, err := s.expired(ctx, s.Keys.Pollers, now, lease, 0)
 	return redis.Map(expired, func(last Heartbeat) string { return last.Owner }), redis.Wrap(err, "read pollers")
 }
 
-// Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
-// next. A poller that has given a heartbeat within the lease keeps its messages. To adopt those of a living one is harmless: it finds
-// them gone, and nothing is applied twice.
+// Adopt moves up to limit claimed messages of an expired poller to owner and returns how many. A poller with a heartbeat within the lease keeps its
+// messages. To adopt those of a living one is harmless: nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner), s.Keys.Heard}
 	moved, err := redis.RunScript(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), expired, lease.Milliseconds(), "", owner, limit).Int()
@@ -140,8 +135,7 @@ func (s *Store) Resign(ctx context.Context, owner string) error {
 	return redis.Wrap(redis.RunScript(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), owner, "", "", "", 0).Err(), "resign poller")
 }
 
-// expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
-// meanwhile counts too: the clock has been set back since.
+// expired lists the heartbeats of a set that are at least a lease old at now, or too far ahead, as after the clock was set back.
 func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) ([]Heartbeat, error) {
 	pipe := s.Clients.Read.Pipeline()
 	old := pipe.ZRangeByScoreWithScores(ctx, key, &goredis.ZRangeBy{Min: "-inf", Max: redis.Millis(now.Add(-lease))})
@@ -199,9 +193,8 @@ func (s *Store) WaitControl(ctx context.Context) (bool, error) {
 	return s.waitList(ctx, s.Keys.Control)
 }
 
-// waitList waits until the list is not empty. It moves the head to where it stands already, so that nothing can be lost
-// whatever happens to the call (a pop with a client-side deadline can lose its element). Redis answers with the head, however large; the
-// client Block does not receive what is larger than 64 KiB.
+// waitList waits until the list is not empty. It moves the head onto itself, so that a lost reply loses nothing, as a pop would. Redis answers with
+// the head; the client Block receives at most 64 KiB of it.
 func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
 	return redis.Arrived(s.Clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", redis.BlockFor).Err(), "wait for messages")
 }
@@ -212,8 +205,7 @@ func (s *Store) WaitWake(ctx context.Context) (bool, error) {
 	return redis.Arrived(s.Clients.Block.BLPop(ctx, redis.BlockFor, s.Keys.Wake).Err(), "wait for a wake call")
 }
 
-// PushCommand puts a command of an application at the end of the control list. After an error nobody knows whether it stands there; pushed
-// again with the command_id that it has it is carried out once.
+// PushCommand appends a command to the control list. After an error it may be pushed again with its command_id: it is carried out once.
 func PushCommand(ctx context.Context, part *Store, command string) error {
 	return redis.Wrap(part.Clients.Write.RPush(ctx, part.Keys.Control, command).Err(), "push a command")
 }

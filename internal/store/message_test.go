@@ -138,13 +138,13 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 		},
 		{
 			name: "one message of each kind is settled, and counted",
-			seed: keys{":claimed:p1": list{"osame", "osame", "oafter"}, ":claimed:control": list{"cbad", "cafter"}, ":holder": "p1"},
+			seed: keys{":claimed:p1": list{"osame", "osame", "oafter"}, ":claimed:control": list{"n1 bad", "n1 after"}, ":holder": "p1"},
 			call: func(b *bench) any {
-				return b.settle("p1", Item{Message: Claimed{"osame"}, Counter: "stale"}, refusing("cbad")[0], refusing("onone")[0])
+				return b.settle("p1", Item{Message: Claimed{"osame"}, Counter: "stale"}, refusing("n1 bad")[0], refusing("onone")[0])
 			},
 			says: []Code{CodeApplied, CodeApplied, CodeGone},
 			want: keys{
-				":claimed:p1": list{"osame", "oafter"}, ":claimed:control": list{"cafter"}, ":holder": "p1", ":stats": hash{"stale": "1", "malformed": "1"},
+				":claimed:p1": list{"osame", "oafter"}, ":claimed:control": list{"n1 after"}, ":holder": "p1", ":stats": hash{"stale": "1", "malformed": "1"},
 				":rejected": list{`{"at":"2026-11-21T06:00:00.000Z","source":"control","reason":"bad","raw":"bad"}`},
 			},
 		},
@@ -168,14 +168,14 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 				`{"at":"2026-11-21T06:00:00.000Z","source":"output","reason":"bad","raw":"3"}`,
 			}},
 		},
-		{ // as those of an older version kept them; who has adopted them applies them from there
+		{
 			name: "commands in the claimed list of a poller are its own",
-			seed: keys{":claimed:p1": list{"ck1", "ck2"}, ":claimed:control": list{"ck3"}, ":holder": "p2"},
+			seed: keys{":claimed:p1": list{"n1 k1", "n1 k2"}, ":claimed:control": list{"n1 k3"}, ":holder": "p2"},
 			call: func(b *bench) any {
-				return b.commit(Item{Message: Claimed{"ck1"}, UID: "m1", Counter: "unchanged"}, Item{Message: Claimed{"ck3"}, UID: "m3", Counter: "unchanged"})
+				return b.commit(Item{Message: Claimed{"n1 k1"}, UID: "m1", Counter: "unchanged"}, Item{Message: Claimed{"n1 k3"}, UID: "m3", Counter: "unchanged"})
 			},
 			says: []Code{CodeApplied, CodeGone},
-			want: keys{":claimed:p1": list{"ck2"}, ":claimed:control": list{"ck3"}, ":holder": "p2", ":stats": hash{"unchanged": "1"}},
+			want: keys{":claimed:p1": list{"n1 k2"}, ":claimed:control": list{"n1 k3"}, ":holder": "p2", ":stats": hash{"unchanged": "1"}},
 		},
 		{
 			name: "adoption in parts keeps the order", call: adoptTwo, says: 2,
@@ -226,7 +226,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 			want: keys{":pollers": scores{"p1": six}, ":claimed:p1": list{"o1"}},
 		},
 		{
-			name: "a poller that has resigned leaves the lane to the next, and is missed when a claim of it is still under way",
+			name: "a poller that has resigned leaves the command queue to the next, and is missed when a claim of it is still under way",
 			seed: keys{":pollers": scores{"p1": six}, ":holder": "p1", "-control": list{"k1"}},
 			call: func(b *bench) any {
 				must(b.t, b.Resign(b.t.Context(), "p1"))
@@ -263,9 +263,9 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 // A former leader may not have noticed: what it decided is refused, also of a command that stands there again, word for word.
 func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:control": list{"ck1", "ck2"}, ":claimed:p1": list{"or1"}, ":holder": "p2"})
-		put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"ck1"}}
-		settled := Item{Message: Claimed{"ck2"}, UID: "m2", Counter: "unchanged"}
+		b.seed(keys{":claimed:control": list{"n1 k1", "n1 k2"}, ":claimed:p1": list{"or1"}, ":holder": "p2"})
+		put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"n1 k1"}}
+		settled := Item{Message: Claimed{"n1 k2"}, UID: "m2", Counter: "unchanged"}
 		b.unchanged(func() { expectCodes(t, b.commit(put, settled), CodeGone, CodeGone) })
 		expectCodes(t, b.commit(put, settled, Item{Message: Claimed{"or1"}, UID: "m3", Counter: "stale"}), CodeGone, CodeGone, CodeApplied)
 		b.seed(keys{":holder": "p1"})
@@ -276,11 +276,11 @@ func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
 // What changes nothing was decided about its model too: when it is refused it comes again, and a later command of the model must not come before it.
 func TestARefusedCommandThatChangesNothingRefusesTheNextOfItsModel(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:control": list{"ck1", "ck2"}, ":holder": "p1", ":commands": scores{"c1": six - 1000}})
-		repeated := Item{Message: Claimed{"ck1"}, UID: "m1", CommandID: "c1", Counter: "unchanged"}
-		put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"ck2"}}
+		b.seed(keys{":claimed:control": list{"n1 k1", "n1 k2"}, ":holder": "p1", ":commands": scores{"c1": six - 1000}})
+		repeated := Item{Message: Claimed{"n1 k1"}, UID: "m1", CommandID: "c1", Counter: "unchanged"}
+		put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"n1 k2"}}
 		b.unchanged(func() { expectCodes(t, b.commit(repeated, put), CodeDuplicate, CodeConflict) })
-		gone := Item{Message: Claimed{"ck3"}, UID: "m1", Counter: "unchanged"}
+		gone := Item{Message: Claimed{"n1 k3"}, UID: "m1", Counter: "unchanged"}
 		expectCodes(t, b.commit(gone, put), CodeGone, CodeApplied)
 	})
 }
@@ -323,7 +323,7 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 				"message %d: control %v, raw %q; want %v, %q", i, message.FromControl(), message.Raw(), want[i].control, want[i].raw)
 		}
 	})
-	for entry, raw := range map[string]string{"": "", "O": "", "C": "", "O12": "", "C1/2": "", "o1/2 x": "1/2 x", "cx y": "x y"} {
+	for entry, raw := range map[string]string{"": "", "O": "", "C": "", "O12": "", "C1/2": "", "o1/2 x": "1/2 x", "n7 x y": "x y"} {
 		Claimed{entry}.Large()
 		got := (Claimed{entry}).Raw()
 		failIf(t, got != raw || entry == "" && (Claimed{entry}).FromControl(), "%q: got %q", entry, got)

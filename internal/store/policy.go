@@ -78,11 +78,11 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 		return map[string]policy.Policy{}, nil
 	}
 	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies, policyFields(names)...).Result()
-	return s.compile(names, texts), redis.Wrap(s.nameMisfit(ctx, s.Keys.Policies, err), "read policies")
+	return s.compile(names, texts), redis.Wrap(s.nameWrongType(ctx, s.Keys.Policies, err), "read policies")
 }
 
-// nameMisfit names the hash that an error is about, if it is of another type.
-func (s *Store) nameMisfit(ctx context.Context, hash string, err error) error {
+// nameWrongType names the hash that an error is about, if it is of another type.
+func (s *Store) nameWrongType(ctx context.Context, hash string, err error) error {
 	if _, is := redis.WrongType(err); !is {
 		return err
 	}
@@ -122,13 +122,14 @@ func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 	return q.queue.ChangeEach(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
 }
 
-// Digest tells a text from others, however a form has carried it.
+// Digest identifies a text, however a form has carried it.
 func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// ReplacePolicy stores a policy if its name still has the text of that digest, see PolicyText; Digest("") is that of none. Else it returns ErrPolicyChanged.
+// ReplacePolicy stores a policy if its name still has the text of that digest, see PolicyText; Digest("") is for none. Else it returns
+// ErrPolicyChanged.
 func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was string) error {
 	var first error // what the first part answers holds for all
 	return q.queue.ChangeEach(func(part *Store) error {
@@ -144,7 +145,7 @@ func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was stri
 	})
 }
 
-// ErrPolicyChanged refuses to replace a policy that is not the one that somebody has read.
+// ErrPolicyChanged refuses to replace a policy that somebody has changed.
 var ErrPolicyChanged = document.Refuse("", "the policy as it was when you began", "that it was changed since")
 
 // RemovePolicy forgets a stored policy in every part; false: there was none of that name.
@@ -178,8 +179,8 @@ func (s Fleet) putPolicy(ctx context.Context, p policy.Policy, replaces func(sto
 	return redis.Wrap(err, "store policy")
 }
 
-// RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
-// with a fault that says so. An inline policy is refused: doctor removes one that no model uses.
+// RemovePolicy forgets a stored policy; false: there was none. Its models run under the default policy, with a fault. Only the doctor removes inline
+// policies.
 func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	if policy.IsInline(name) {
 		return false, document.Refuse("name", "that of a policy stored by name, not of an inline one", document.Found(name))
@@ -188,9 +189,8 @@ func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	return removed, redis.Wrap(err, "remove policy")
 }
 
-// replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
-// another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
-// enough: no walk begins so soon.
+// replacePolicy changes the text of a policy; an empty one removes it. In the same step it begins to plan the models anew if they start or become
+// stale at other times. false: it was so before.
 func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy, replaces func(stored string) bool) (bool, error) {
 	return s.store.Fleet().Change(ctx, s.store.Keys.Policies, Order{}, func() (c Change, err error) {
 		was, err := s.store.Clients.Read.HGet(ctx, s.store.Keys.Policies, name).Result()
@@ -308,7 +308,7 @@ type PolicyUse struct {
 	recorded string // as it stands in <queue>:policy_uses; empty: it does not
 }
 
-// PolicyUses reads what is written down about the use of inline policies, by their names.
+// PolicyUses reads when models were saved with inline policies, by the names of these.
 func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 	uses := map[string]PolicyUse{}
 	err := redis.EachField(ctx, s.store.Clients.Read, "walk over the uses of policies", s.store.Keys.PolicyUses, func(name, recorded string) {
@@ -316,7 +316,7 @@ func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 			return
 		}
 		use := PolicyUse{Name: name, recorded: recorded}
-		if saved, is := strings.CutPrefix(recorded, "? "); is { // another release has counted models here
+		if saved, is := strings.CutPrefix(recorded, "? "); is {
 			use.Saved = time.UnixMilli(redis.ParseInt(saved)).UTC()
 		}
 		uses[name] = use

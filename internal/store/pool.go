@@ -23,13 +23,13 @@ var (
 
 // TakeRequest is what a worker pool asks for.
 type TakeRequest struct {
-	// Owner names the taken list of the pool; no two pools may share it, and one that was forgotten is not used again.
+	// Owner names the taken list of the pool. No two pools share a name, and a forgotten one is not used again.
 	Owner string
 	// New says that the owner has not been answered yet. Any other owner that Redis does not know is forgotten.
 	New bool
 	// Most is how many entries to move at most; 0: it is a heartbeat and nothing else.
 	Most int
-	// Known is how many entries the pool knows to stand in its taken list, at least; negative: a reply was lost.
+	// Known is how many entries the pool knows to be in its taken list, at least; negative: a reply was lost.
 	Known int
 }
 
@@ -37,7 +37,7 @@ type TakeRequest struct {
 type Taken struct {
 	// Entries of the input list, oldest first.
 	Entries []string
-	// Whole says that Entries are all that stands in the taken list, also those that the pool knows of. Nothing was moved.
+	// Whole says that Entries is the whole taken list. Nothing was moved.
 	Whole bool
 	// Forgotten says that the lease of the pool has expired: all that it had taken was requeued.
 	Forgotten bool
@@ -47,9 +47,8 @@ type Taken struct {
 	Now time.Time
 }
 
-// Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's heartbeat. To
-// repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
-// than the pool knows of. An empty list is no error.
+// Take moves the oldest entries of the input list into the taken list of a worker pool. It is also a heartbeat. To repeat it after an error is safe:
+// if the taken list has more than the pool knows of, Take returns all of it. An empty list is no error.
 func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := &s.store.Keys
 	keys := []string{k.Input, k.Taken(taking.Owner), k.Workers, k.Orders}
@@ -61,16 +60,15 @@ func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	return Taken{Entries: redis.Texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Order: readPoolOrder(redis.Text(reply[2])), Now: now}, nil
 }
 
-// Answer is one message of a worker pool, or the end of an attempt about which there is nothing to tell.
+// Answer is one message of a worker pool, or the end of an attempt without one.
 type Answer struct {
 	Message string // empty: nothing is pushed
 	Ends    bool   // it ends the attempt of Entry
 	Entry   string // as it was taken
 }
 
-// Answer pushes messages to the output list, in order, and removes the entries that they end from the owner's taken list, in one
-// script: a crash leaves no attempt that is answered and yet requeued. A message whose entry does not stand there is not
-// pushed, and its code is CodeGone. So after an error Answer may be repeated: no attempt is ended twice.
+// Answer pushes messages to the output list, in order, and removes the entries that they end from the taken list, in one step: no answered attempt is
+// requeued. A message without its entry there is not pushed, and its code is CodeGone, so Answer may be repeated after an error.
 func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Code, error) {
 	if len(answers) == 0 {
 		return nil, nil
@@ -87,7 +85,7 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 // ReplyList is the list on which a poller replies under a name.
 func (s Pool) ReplyList(name string) string { return s.store.Keys.Reply(name) }
 
-// TakeReply is that of an application.
+// TakeReply takes a reply as an application does.
 func (s Pool) TakeReply(ctx context.Context, name string) (string, error) {
 	return TakeReply(ctx, s.store, name)
 }
@@ -261,7 +259,7 @@ func (s *Store) Pool() Pool { return Pool{s} }
 
 // Fence is what Redis knows of the attempt that a model is running.
 type Fence struct {
-	// AttemptUID is that of the running attempt; empty: the model is idle or gone.
+	// AttemptUID is the uid of the running attempt; empty: the model is idle or gone.
 	AttemptUID string
 	// DeadlineAt is when the running attempt counts as timed out; zero: unknown or unreadable.
 	DeadlineAt time.Time
@@ -273,8 +271,7 @@ type Fence struct {
 	Err error
 }
 
-// Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
-// read tells so in its Err.
+// Fences reads the running attempts of models, in their order, and the clock. A fence that cannot be read has an Err.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.store.Clients.Read.Pipeline()
 	replies := redis.Map(uids, func(uid string) *goredis.SliceCmd {

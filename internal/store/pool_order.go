@@ -39,8 +39,7 @@ func readPoolOrder(stored string) PoolOrder {
 	return PoolOrder{verb, by}
 }
 
-// OrderPools asks worker pools for something, by their names. They hear of it in every part, also where they are not known yet. The journal of the first
-// part tells of it.
+// OrderPools gives worker pools an order, by their names, in every part. It may be given before a pool is there. The first part journals it.
 func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOrder) error {
 	var living []string
 	err := q.queue.Each(func(part *Store) error {

@@ -105,7 +105,7 @@ func TestTheNameOfADaemonTellsHostProcessAndSinceWhen(t *testing.T) {
 	failIf(t, named.Host == "" || named.PID == "" || !named.Since.Equal(sixOClock), "found %+v", named)
 	for name, want := range map[string]Owner{
 		"web-1.example:4711-20261121T060000Z-abcdefgh": {"web-1.example", "4711", sixOClock},
-		"web1:4711-abcdefgh":                           {Host: "web1", PID: "4711"}, // of an older release, or without a clock
+		"web1:4711-abcdefgh":                           {Host: "web1", PID: "4711"}, // without a clock
 		"web1:4711-20261121T060000Z-abcdefgh~ijklmnop": {"web1", "4711", sixOClock}, // named anew
 		"p1": {}, "web1:x-abcdefgh": {}, "": {},
 	} {

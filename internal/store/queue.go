@@ -30,13 +30,13 @@ type Queue struct {
 	Parts []*Store
 	// Wire is how its messages are written, in all parts alike.
 	Wire model.Wire
-	// Layout is that of its keys, 1 to the Layout that this program knows.
+	// Layout is the layout of its keys, 1 to the Layout that this program knows.
 	Layout int
 
 	whole string // the queue of which it is but one part; empty: it is whole
 }
 
-// ErrUnread says that Redis did not tell how many parts a queue has: it may later.
+// ErrUnread says that Redis did not return the settings of a queue: try again.
 var ErrUnread = errors.New("read the settings of the queue")
 
 // Open reads how many parts a queue has, and returns it. A queue that was not created has one part, with its own name.
@@ -161,7 +161,7 @@ func PartOf(uid string, parts int) int { return int(crc32.ChecksumIEEE([]byte(ui
 // Of is the part in which a model lives.
 func (q *Queue) Of(uid string) *Store { return q.Parts[PartOf(uid, len(q.Parts))] }
 
-// ByPart sorts what is about models by the parts in which these live.
+// ByPart groups items by the parts in which their models live.
 func ByPart[T any](q *Queue, all []T, uid func(T) string) map[*Store][]T {
 	parts := make(map[*Store][]T)
 	for _, one := range all {
@@ -192,7 +192,7 @@ func (q *Queue) ChangeEach(do func(*Store) error) error {
 	return q.Each(do)
 }
 
-// Each does something with every part, in order, also behind one that fails.
+// Each calls do with every part, in order, also after one has failed.
 func (q *Queue) Each(do func(*Store) error) error {
 	var failed []error
 	for _, part := range q.Parts {
@@ -245,8 +245,7 @@ func (s *Store) AllParts() []*Store { return s.queue.Parts }
 // Wire is how the messages of the queue are written.
 func (s *Store) Wire() model.Wire { return s.queue.Wire }
 
-// ReplyName is the name of the reply list that a command asks for, by its whole key. In a queue of several parts that may be the key of any
-// of them, or of the queue: the reply stands in the part of the model.
+// ReplyName is the name of the reply list with a key, of any part or of the queue. The reply is pushed in the part of the model.
 func (s *Store) ReplyName(key string) (string, error) {
 	if found := replyPattern.FindStringSubmatch(key); found != nil {
 		queue, name := found[1], found[2]
@@ -270,7 +269,7 @@ func (s *Store) replyTo() string {
 	return s.Keys.Output
 }
 
-// TrueFirst orders what is so before what is not.
+// TrueFirst orders true before false.
 func TrueFirst(a, b bool) int { return cmp.Compare(redis.Flag(b), redis.Flag(a)) }
 
 // Earlier is the first of two instants; a zero one is none.

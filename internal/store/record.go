@@ -24,7 +24,7 @@ type Record struct {
 	model.Model
 	// Exists is false for a model that is not stored.
 	Exists bool
-	// Broken: the key of the model holds something else than a hash, which Fault tells.
+	// Broken: the key of the model holds no hash; Fault says what it holds.
 	Broken bool
 
 	rev    string
@@ -42,9 +42,6 @@ func NewRecord(uid string, hash map[string]string) *Record {
 	labels, others := split(hash, r.values)
 	r.Model, r.others = decode(uid, r.values), others
 	r.Labels = labels
-	if r.Freshness == model.Fresh && r.LastSuccessAt.IsZero() { // an older release knew no other word
-		r.Freshness = model.FreshnessNever
-	}
 	return r
 }
 
@@ -108,8 +105,7 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 
 func uidOf(command *model.Command) string { return command.UID }
 
-// readPolicies reads every policy that a put names, and the policy `default` for those that they bring along. One that another put of
-// the batch brings along may be named too.
+// readPolicies reads every policy that a put names, and the policy `default`, which completes those that puts bring along.
 func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (policies model.Policies, err error) {
 	var names []string
 	var inline []*model.Definition
@@ -150,8 +146,7 @@ func (s *Snapshot) Apply(command *model.Command, decision model.Decision, now ti
 	return s.Records[command.UID].Decide(decision, now)
 }
 
-// Load reads the models with these uids, in that order, with payload, and with policy and schedule resolved. A model that is not
-// stored has Exists false; one that cannot be read carries a Fault. Duplicate uids share one record.
+// Load reads models with payload, policy and schedule. A missing model has Exists false; an unreadable one has a Fault.
 func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, error) {
 	return s.load(ctx, uids, uids)
 }
@@ -290,10 +285,10 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	return t
 }
 
-// Mend writes the due and running sets anew from the state as it was read, for a model that stands in one of them by mistake.
+// Mend writes all indexes anew from the state as it was read, for a model that is in one by mistake.
 func (r *Record) Mend() *Transition { return r.Decide(r.Model.Mend(), time.Time{}) }
 
-// Leave is Mend, or Remove, of a model that stands in an index by mistake.
+// Leave is Mend or Remove, for a model that is in an index by mistake.
 func (r *Record) Leave(index Index) *Transition {
 	if !r.Exists {
 		return r.Remove().Leaving(index)
@@ -301,19 +296,13 @@ func (r *Record) Leave(index Index) *Transition {
 	return r.Mend().Leaving(index)
 }
 
-// Remove turns the end of a model into a transition: its keys go, and it is forgotten in both sets. So does what is left of a model
-// that is not stored.
+// Remove is the transition that removes a model, or the rest of one that is not stored, with its places in all indexes.
 func (r *Record) Remove() *Transition {
 	event := model.EventRemove
 	if !r.Exists {
 		event = model.EventOrphan
 	}
 	return r.Decide(model.Decision{Event: event}, time.Time{})
-}
-
-// OrphanEnd is the transition that removes what is left of a model that is not stored, from both sets too.
-func OrphanEnd(uid string) *Transition {
-	return (&Record{Model: model.Model{UID: uid}}).Remove()
 }
 
 // nextRev counts transitions. A new model starts at the clock, and beyond what the same batch has removed, so that a model removed and put

@@ -214,16 +214,16 @@ func TestACommandThatIsRefusedOrChangesNothingMakesNoTransition(t *testing.T) {
 func TestWhatWasSettledOnTopOfARefusedDecisionIsRefusedWithIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.mustApply(b.put("m1", `{"n":1}`))
-		b.seed(keys{":claimed:control": list{"c1", "c2", "c3"}, ":holder": "p1"})
+		b.seed(keys{":claimed:control": list{"n1 c1", "n1 c2", "n1 c3"}, ":holder": "p1"})
 		stale := b.load("m1")
 		b.mustApply(b.put("m1", `{"n":2}`))
 		items := []Item{
-			{Transition: b.save(stale, `{"n":3}`), Message: Claimed{"c1"}},
-			{Message: Claimed{"c2"}, UID: "m1", Counter: "unchanged"},
-			{Message: Claimed{"c3"}, UID: "m2", Counter: "unchanged"},
+			{Transition: b.save(stale, `{"n":3}`), Message: Claimed{"n1 c1"}},
+			{Message: Claimed{"n1 c2"}, UID: "m1", Counter: "unchanged"},
+			{Message: Claimed{"n1 c3"}, UID: "m2", Counter: "unchanged"},
 		}
 		expectCodes(t, b.commit(items...), CodeConflict, CodeConflict, CodeApplied)
-		expectEqual(t, "claimed", any(list{"c1", "c2"}), b.state()[":claimed:control"])
+		expectEqual(t, "claimed", any(list{"n1 c1", "n1 c2"}), b.state()[":claimed:control"])
 	})
 }
 

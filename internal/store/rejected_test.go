@@ -24,7 +24,7 @@ func TestARejectedMessageOfAWorkerKeepsNoLog(t *testing.T) {
 		}
 	}
 	var command Rejected
-	must(t, json.Unmarshal([]byte(Item{Message: Claimed{Entry: `c{"payload":{"log":"x"}}`}, Reason: "no"}.rejected(time.Unix(1795244400, 0))), &command))
+	must(t, json.Unmarshal([]byte(Item{Message: Claimed{Entry: `n1 {"payload":{"log":"x"}}`}, Reason: "no"}.rejected(time.Unix(1795244400, 0))), &command))
 	if command.Raw != `{"payload":{"log":"x"}}` {
 		t.Errorf("expected a command as it came, found %s", command.Raw)
 	}

@@ -71,7 +71,7 @@ var resultCases = []eventCase{
 	},
 	{
 		name: "final failure", answers: "oanswer",
-		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z")}),
+		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z"), ":failing": scores{"m1": six - 60*minute}}),
 		act: func(b *bench, r *Record) *Transition {
 			return r.Decide(r.Fail(policy.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
 		},

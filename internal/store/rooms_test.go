@@ -5,6 +5,3 @@ const (
 	SettingLayout = settingLayout
 	SettledAfter  = settledAfter
 )
-
-// MendRate is how fast models are mended.
-var MendRate = mendRate

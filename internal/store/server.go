@@ -13,14 +13,14 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 )
 
-// Server is what Redis tells of itself: the fields of INFO.
+// Server has the fields of INFO.
 type Server map[string]string
 
-// Server reads what Redis tells of itself; on a cluster the node that holds the queue.
+// Server reads INFO; on a cluster of the node that holds the queue.
 func (s Report) Server(ctx context.Context) (Server, error) {
-	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
+	node, err := s.store.node(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find the node of the queue: %w", err)
+		return nil, err
 	}
 	text, err := node.Info(ctx).Result()
 	fields := make(Server)
@@ -32,6 +32,12 @@ func (s Report) Server(ctx context.Context) (Server, error) {
 	return fields, redis.Wrap(err, "ask redis about itself")
 }
 
+// node is the node of the queue, for commands without a key.
+func (s *Store) node(ctx context.Context) (goredis.Cmdable, error) {
+	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	return node, redis.Wrap(err, "find the node of the queue")
+}
+
 // Identity is what a server calls itself.
 type Identity struct {
 	Name    string `json:"name"` // such as Redis or Valkey; empty: unknown
@@ -41,9 +47,9 @@ type Identity struct {
 
 // Identity asks by HELLO, which an ACL cannot forbid; on a cluster the node that holds the queue.
 func (s Report) Identity(ctx context.Context) (Identity, error) {
-	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
+	node, err := s.store.node(ctx)
 	if err != nil {
-		return Identity{}, fmt.Errorf("find the node of the queue: %w", err)
+		return Identity{}, err
 	}
 	pipe := node.Pipeline()
 	reply := pipe.Do(ctx, "HELLO")
@@ -58,9 +64,9 @@ func (s Report) Identity(ctx context.Context) (Identity, error) {
 
 // TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and what became of each.
 func (s Report) TryCommands(ctx context.Context) (names []string, results []error, err error) {
-	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
+	node, err := s.store.node(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find the node of the queue: %w", err)
+		return nil, nil, err
 	}
 	tried, err := node.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		for _, words := range [][]any{{"TIME"}, {"SCAN", 0}, {"XLEN", s.store.Keys.Outbox}, {"MULTI"}, {"EXEC"}} {
@@ -89,9 +95,9 @@ func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
 
 // Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
 func (s Report) Size(ctx context.Context) (int, error) {
-	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
+	node, err := s.store.node(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("count keys: %w", err)
+		return 0, err
 	}
 	keys, err := node.DBSize(ctx).Result()
 	return int(keys), redis.Wrap(err, "count keys")
@@ -149,9 +155,9 @@ const mostLooks = 100
 // cluster of one node, and so may miss some.
 func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 	store := q.queue.Parts[0]
-	node, err := redis.MasterFor(ctx, store.Clients.Read, store.Keys.Due)
+	node, err := store.node(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look for queues: %w", err)
+		return nil, err
 	}
 	var names []string
 	counters, looks := newKeys("").Stats, 0
@@ -201,9 +207,9 @@ func (s seen) knows(uid string, keep bool) bool {
 
 // ScanKeys walks over the keys that begin with prefix.
 func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
-	node, err := redis.MasterFor(ctx, s.store.Clients.Read, s.store.Keys.Due)
+	node, err := s.store.node(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return err
 	}
 	pattern := redis.EscapeGlob(prefix) + "*"
 	return redis.Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {

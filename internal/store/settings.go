@@ -27,7 +27,7 @@ const (
 )
 
 // Layout is the newest layout of keys that this program knows. A release that changes what stands in keys so that older ones would read it
-// wrongly raises it, and its dispatchers and pollers store it. A queue without one has the first.
+// wrongly raises it, and its dispatchers and pollers store it. A queue without one has layout 1: no daemon has used it yet.
 const Layout = 2
 
 // Where the payload stands in an entry.
@@ -46,7 +46,7 @@ type settings struct {
 
 // readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
 func readSettings(ctx context.Context, clients *redis.Clients, keys Keys) (settings, error) {
-	// Several HGET, because that is what the users of Redis of earlier releases may do.
+	// Several HGET: the users of `refreshd acl` may do no more.
 	pipe := clients.Read.Pipeline()
 	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
 	replies := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.HGet(ctx, keys.Settings, name) })
@@ -100,8 +100,7 @@ func parseSettings(keys Keys, found map[string]string) (settings, error) {
 	return settings{layout, count, wire, above}, nil
 }
 
-// SetNewErrorAbove stores how many models one fingerprint of failures may stop before the operators are told of it; 0: they never are. Whoever
-// has opened the queue before does not know of it.
+// SetNewErrorAbove stores how many models one fingerprint may stop before the outbox has an entry; 0: any number. Open queues do not see it.
 func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 	if err := q.RequireWhole(); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 	return nil
 }
 
-// NewErrorAbove is how many models one fingerprint of failures may stop before the operators are told of it; 0: they never are.
+// NewErrorAbove is how many models one fingerprint may stop before the outbox has an entry; 0: any number.
 func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].Config.NewErrorAbove) }
 
 // SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
@@ -153,36 +152,24 @@ func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error 
 	return nil
 }
 
-// Raise stores the layout of this program before a dispatcher or poller of it writes anything else, so that no older program opens the queue any more,
-// and has all models mended as soon as those have ended that did before. Where the user of a daemon may not do that, the layout of the queue stays.
+// Raise stores the layout of this program before a dispatcher or poller writes anything else. From then on no program with an older layout opens the
+// queue.
 func (q *Queue) Raise(ctx context.Context) error {
 	if q.Layout >= Layout {
 		return nil
 	}
 	key := newKeys(q.Name).Settings
 	_, err := q.Parts[0].Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
-		living := make(map[*Store][]string, len(q.Parts)) // read before the layout: while it was not raised, no daemon of this release was among them
-		err := q.Each(func(part *Store) (err error) { living[part], err = part.Report().Daemons(ctx); return err })
-		if err != nil {
-			return false, err
-		}
 		layout, err := tx.HGet(ctx, key, settingLayout).Int()
-		if err = redis.IgnoreMissing(err); err != nil || layout >= Layout {
-			return false, err
-		}
-		return true, q.Each(func(part *Store) error { return part.beginMend(ctx, living[part]) })
+		return layout < Layout, redis.IgnoreMissing(err)
 	}, func(pipe goredis.Pipeliner) { pipe.HSet(ctx, key, settingLayout, Layout) }, key)
-	switch {
-	case err == nil:
+	if err == nil {
 		q.Layout = Layout
-	case redis.Refused(err):
-		return nil
 	}
 	return redis.Wrap(err, "raise the layout of the queue")
 }
 
-// set stores settings of the queue, unless they have changed since it began: so what Redis gets late undoes nothing. Their key lives apart from those of
-// the parts, so no script of a part can count its changes.
+// set stores settings unless they have changed since it began, so that a late request undoes nothing.
 func (q *Queue) set(ctx context.Context, fields ...any) error {
 	key := newKeys(q.Name).Settings
 	err := q.Parts[0].Clients.Write.Watch(ctx, func(tx *goredis.Tx) error {

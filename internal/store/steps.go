@@ -151,7 +151,7 @@ func (s *steps) draw() {
 	s.drawn.Text(FieldError).Drawn()
 }
 
-// compareFields collects what turns the hash that was read into the one that follows, and what the journal says of it.
+// compareFields collects the changes of the hash, and their journal entry.
 func (s *steps) compareFields() {
 	if s.t.newRev != "" {
 		s.set.Text(fieldRev).Value(s.Put(s.t.newRev))
@@ -216,7 +216,7 @@ func (s *steps) writeHash() {
 	}
 }
 
-// field sets a field, and tells the journal.
+// field sets a field, also in the journal entry.
 func (s *steps) field(name, value string) {
 	number := s.Put(value)
 	s.first = cmp.Or(s.first, number)
@@ -242,7 +242,7 @@ func (s *steps) labelFields() {
 	}
 }
 
-// writeJournal adds an entry that tells of the transition.
+// writeJournal adds the entry of the transition.
 func (s *steps) writeJournal() {
 	entry, journaled := s.t.decision.Journal(s.t.uid, s.batch.Now)
 	if !journaled || s.config.JournalCap <= 0 || !s.tellsCreate && s.t.creates() {
@@ -271,8 +271,7 @@ func (s *steps) writeJournal() {
 func (s *steps) writeIndexes() {
 	for n := range ScoreIndexes {
 		index, score := &ScoreIndexes[n], s.is.scores[n]
-		ended := index.written == atEnd && score != 0 && s.t.decision.Ended != nil
-		if index.written < always && !ended && !s.all && score == s.was.scores[n] {
+		if index.written < always && !s.all && score == s.was.scores[n] {
 			continue
 		}
 		group, command := &s.joins[n], "ZADD"
@@ -293,7 +292,7 @@ func (s *steps) writeIndexes() {
 	}
 }
 
-// checkRemains refuses to end an orphan of which nothing is left: another process has removed it since.
+// checkRemains refuses to remove an orphan of which nothing is left.
 func (s *steps) checkRemains(own []txn.Key) {
 	if s.t.rev != "" || len(s.t.wasLabels) > 0 {
 		return
@@ -302,8 +301,8 @@ func (s *steps) checkRemains(own []txn.Key) {
 	for n := range ScoreIndexes {
 		w.Key(s.indexKey(&ScoreIndexes[n]))
 	}
-	if s.was.gate != "" {
-		w.Key(s.Own(s.keys.ParkedBy(string(s.was.gate)), txn.ZSet))
+	if s.was.blocker != "" {
+		w.Key(s.Own(s.keys.ParkedBy(string(s.was.blocker)), txn.ZSet))
 	}
 	for _, name := range model.CountedBy(s.was.counted, model.BlockerLimit) {
 		w.Key(s.Own(s.keys.Limit(name), txn.ZSet))
@@ -357,8 +356,7 @@ func (s *steps) writeLabels() {
 	}
 }
 
-// writePolicy stores the policy of a definition, and when a model was saved with it. "?" keeps releases that count the models of a policy from
-// removing it.
+// writePolicy stores the policy of a definition, and when a model was saved with it.
 func (s *steps) writePolicy() {
 	if s.t.policy != nil {
 		name := s.Put(s.t.policy[0])

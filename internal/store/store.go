@@ -47,7 +47,7 @@ type Config struct {
 	Clock func() time.Time
 }
 
-// None is the cap of what is not kept at all.
+// None is the cap that keeps nothing.
 const None = -1
 
 // DefaultQueue is the queue of a program that names none.
@@ -100,7 +100,7 @@ type Store struct {
 	Place     int    // its number among the parts
 	Schedules schedule.Cache
 	policies  policyCache
-	gates     blockerCache
+	blockers  blockerCache
 }
 
 // New returns the store of a queue. It takes over no connection: the caller closes the clients.
@@ -118,7 +118,7 @@ func New(clients *redis.Clients, config Config) (*Store, error) {
 	return s, nil
 }
 
-// clockArg is the argument by which a reading script learns the time: empty, and it asks Redis.
+// clockArg is the time argument of a reading script; empty: the script asks Redis.
 func (s *Store) clockArg() string {
 	if s.Config.Clock == nil {
 		return ""
@@ -135,14 +135,13 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 	return now, err
 }
 
-// askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced. In a cluster it is that of the node of the queue, and
-// asked for at once: a pipeline would ask any node.
+// askTime asks for the clock, also in a pipeline; nil: Config.Clock replaces it. On a cluster it asks the node of the queue, outside of the pipeline.
 func (s *Store) askTime(ctx context.Context, client goredis.Cmdable) *goredis.TimeCmd {
 	if s.Config.Clock != nil {
 		return nil
 	}
 	if s.Clients.Clustered {
-		node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+		node, err := s.node(ctx)
 		if err != nil {
 			clock := goredis.NewTimeCmd(ctx, "time")
 			clock.SetErr(err)

@@ -22,8 +22,7 @@ type Transition struct {
 	circuit              *policy.Circuit // in force
 	wasLabels, isLabels  map[string]string
 
-	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
-	// its place to the changed one. Empty: none.
+	// TakeBack is the entry to remove from the input list, or to replace by the changed one; empty: none.
 	TakeBack string
 }
 

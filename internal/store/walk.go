@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Place is where a walk over models stands. Only the server that has told it knows it: another one begins anew.
+// Place is the position of a walk over models. Only the server that returned it knows it: on another one the walk begins anew.
 type Place string
 
 // The places that are none of a server.
@@ -44,7 +44,7 @@ const (
 	sourceLabel = "label:"
 )
 
-// sources are those in which each model stands that the selector picks, but that of all models.
+// sources are the sets that hold each model that the selector picks.
 func (s *Store) sources(selector model.Selector) (all []source) {
 	if uids := selector.Only(model.SelectUID); uids != nil && !strings.ContainsAny(strings.Join(uids, ""), "*?") {
 		all = append(all, source{name: sourceUID, uids: uids})
@@ -67,7 +67,7 @@ func (s *Store) sources(selector model.Selector) (all []source) {
 	return all
 }
 
-// source is the narrowest source of what a selector picks, and how many models stand there; 0: nobody knows.
+// source is the smallest source of the models that a selector picks, and its size; 0: unknown.
 func (s *Store) source(ctx context.Context, selector model.Selector) (source, int64, error) {
 	all := s.sources(selector)
 	if len(all) == 0 {
@@ -118,9 +118,8 @@ func readPlace(place Place) (p walkPlace, good bool) {
 	return p, errors.Join(errs[:]...) == nil && p.key >= 0
 }
 
-// WalkModels takes a step of a walk over models that a selector may pick: it returns uids from a place on, in no order, and the place behind
-// them. It walks the narrowest source, in which others stand too, and asks on until there are at least so many, but not without end. Each model
-// that stands there during the whole walk comes at least once.
+// WalkModels takes a step of a walk over models that a selector may pick: it returns at least so many uids behind a place, unless few keys are
+// models, and the next place. It walks the smallest source. Each model that is there during the whole walk comes at least once.
 func (s *Store) WalkModels(ctx context.Context, selector model.Selector, from Place, least int) (uids []string, to Place, err error) {
 	server, err := s.Report().Server(ctx)
 	if err != nil {
@@ -169,9 +168,9 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 			return ScanMembers(ctx, s.Clients.Read, from.keys[key], from.kind == "zset", cursor)
 		}, nil
 	}
-	node, err := redis.MasterFor(ctx, s.Clients.Read, s.Keys.Due)
+	node, err := s.node(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("walk over the models: %w", err)
+		return nil, err
 	}
 	fits := "*"
 	if globs := selector.Only(model.SelectUID); len(globs) == 1 {
@@ -225,8 +224,8 @@ func (s Report) EachSelected(ctx context.Context, selector model.Selector, visit
 	return s.Walk(ctx, selector, func(uids []string) error { return visit(seen.fresh(uids)) })
 }
 
-// Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order, the zero one before all.
-// As long as that one stands there it takes no longer where a million have the same score.
+// Behind reads at most limit members of a sorted set behind another one, in order; the zero one is before all. It does not slow down where a million
+// have the same score, as long as that member is there.
 func (s Report) Behind(ctx context.Context, key string, after Scored, limit int) (found []Scored, err error) {
 	from, size := int64(0), int64(limit)
 	if after.UID == "" {
@@ -261,8 +260,7 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 	return found, redis.Wrap(err, "read a page of a set")
 }
 
-// EachPicked hands over the models that a selector picks, in no order, each once, see EachSelected. What is put or removed meanwhile may be missed.
-// It ends early with the error of visit.
+// EachPicked visits the models that a selector picks, each once, in no order, see EachSelected. It may miss models that are put or removed meanwhile.
 func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit func(*Record) error) error {
 	load, err := s.picker(ctx, selector, visit)
 	if err != nil {
@@ -341,7 +339,7 @@ func (s Report) models(ctx context.Context) (sum int64, err error) {
 	return sum, err
 }
 
-// LabelCounts counts the models of each label that has a value, as in tenant=t1. The names of labels are those of some hundreds of models.
+// LabelCounts counts the models of each label with a value, as in tenant=t1. It takes the names of labels from some hundreds of models.
 func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
 	uids, _, err := q.queue.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, redis.ScanCount)
 	if err != nil {

@@ -239,7 +239,7 @@ func TestWhatIsReadOfAPlannedModelTellsTheSameAsTheWholeOfIt(t *testing.T) {
 				continue
 			}
 			want := b.load(r.UID)
-			r.Why = want.Why // it tells when a model starts only where a release before 0.9.0 has written it
+			r.Why = want.Why // it is not read
 			expectEqual(t, r.UID, want.State, r.State)
 			failIf(t, want.Schedule != r.Schedule || want.Rule != r.Rule || want.Zone() != r.Zone(), "%s: %+v, want %+v", r.UID, r.Model, want.Model)
 		}

@@ -17,16 +17,16 @@ import (
 // ZonesID begins the ids of bulks that plan models anew by newer zone data; its release follows.
 const ZonesID = "zones-"
 
-// ZoneNotes reads by which zone data the queue was planned, and which its daemons have.
+// ZoneNotes reads which zone data planned the queue, and which its daemons have.
 func ZoneNotes(ctx context.Context, s Report) (*zones.Notes, error) {
 	hash, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Zones).Result()
-	if _, wrong := redis.WrongType(err); wrong || redis.Refused(err) { // nobody knows
+	if _, wrong := redis.WrongType(err); wrong { // nobody knows
 		err = nil
 	}
 	return zones.ReadNotes(hash), redis.Wrap(err, "read by which zone data the queue was planned")
 }
 
-// ZoneDoubts tells what is planned by different zone data, see zones.Notes.Doubts.
+// ZoneDoubts describes differences of zone data, see zones.Notes.Doubts.
 func ZoneDoubts(ctx context.Context, s Report, others map[string]*zones.Data) ([]string, error) {
 	notes, err := ZoneNotes(ctx, s)
 	living, failed := s.store.Report().Daemons(ctx)
@@ -42,8 +42,7 @@ type ZoneWatch struct {
 	loaded int64 // zones, until then
 }
 
-// Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last. A user who may not do that
-// loses nothing but that models are planned anew.
+// Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last.
 func (w *ZoneWatch) Note(ctx context.Context, part interface {
 	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 }, daemon string, seen time.Time) error {
@@ -52,9 +51,6 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 		return nil
 	}
 	at, err := part.NoteZones(ctx, daemon)
-	if redis.Refused(err) {
-		err = nil
-	}
 	if _, wrong := redis.WrongType(err); wrong || err == nil {
 		w.noted = cmp.Or(at, seen)
 	}
@@ -66,7 +62,7 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 // this data is the first one or a newer one, or if no daemon with older data lives any more. A kill leaves it undone as a whole.
 func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, err error) {
 	var set map[string]string
-	var drop, gates []string
+	var drop, blockers []string
 	replan := false
 	_, err = s.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		hash, err := tx.HGetAll(ctx, s.Keys.Zones).Result()
@@ -80,7 +76,7 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 		}
 		if set, drop, replan = zones.ReadNotes(hash).Update(zones.InUse(), daemon, living, now); replan {
 			counters, failed := s.Clients.Read.HGetAll(ctx, s.Keys.Stats).Result()
-			gates, err = s.Clients.Read.ZRange(ctx, s.Keys.Gates, 0, -1).Result()
+			blockers, err = s.Clients.Read.ZRange(ctx, s.Keys.Blockers, 0, -1).Result()
 			replan, err = len(counters) > 0, cmp.Or(failed, err)
 		}
 		return len(set)+len(drop) > 0, err
@@ -92,12 +88,12 @@ func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, er
 			pipe.HDel(ctx, s.Keys.Zones, drop...)
 		}
 		if replan {
-			b := BulkWish{ID: ZonesID + zones.InUse().Release, Bulk: model.Bulk{Action: model.BulkZones, Rate: mendRate.Share(len(s.AllParts())), Since: now}}
+			b := BulkWish{ID: ZonesID + zones.InUse().Release, Bulk: model.Bulk{Action: model.BulkZones, Rate: walkRate.Share(len(s.AllParts())), Since: now}}
 			s.begin(ctx, pipe, &b)
-			for _, gate := range slices.DeleteFunc(gates, func(gate string) bool { return !strings.HasPrefix(gate, model.BlockerCalendar+":") }) {
-				pipe.ZAddXX(ctx, s.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: gate})
+			for _, blocker := range slices.DeleteFunc(blockers, func(blocker string) bool { return !strings.HasPrefix(blocker, model.BlockerCalendar+":") }) {
+				pipe.ZAddXX(ctx, s.Keys.Blockers, goredis.Z{Score: float64(now.UnixMilli()), Member: blocker})
 			}
 		}
 	}, s.Keys.Zones)
-	return now, redis.Wrap(s.nameMisfit(ctx, s.Keys.Zones, err), "note the zone data of a daemon")
+	return now, redis.Wrap(s.nameWrongType(ctx, s.Keys.Zones, err), "note the zone data of a daemon")
 }

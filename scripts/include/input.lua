@@ -5,22 +5,12 @@ function verbs.input(key, most)
   queued = is_wrong[key] and 0 or redis.call('LLEN', key)
 end
 
--- find_entry finds an entry. The release before ended entries with the version of its contract, ,"v":1.
-local function find_entry(entry)
-  local position = redis.call('LPOS', input, entry)
-  if not position then
-    entry = string.sub(entry, 1, -2) .. string.format(',%q%c1%c', 'v', 58, 125)
-    position = redis.call('LPOS', input, entry)
-  end
-  return position, entry
-end
-
 function verbs.full()
   return queued >= max_queued --@ full
 end
 
 function verbs.taken(entry)
-  return not find_entry(entry) --@ taken
+  return not redis.call('LPOS', input, entry) --@ taken
 end
 
 function verbs.push(entry)
@@ -29,12 +19,11 @@ function verbs.push(entry)
 end
 
 function verbs.take_back(entry)
-  local _, found = find_entry(entry)
-  queued = queued - redis.call('LREM', input, 1, found) --@ take back
+  queued = queued - redis.call('LREM', input, 1, entry) --@ take back
 end
 
 function verbs.replace(entry, by)
-  local position = find_entry(entry)
+  local position = redis.call('LPOS', input, entry)
   if position then
     redis.call('LSET', input, position, by) --@ in its place
   end

@@ -1,5 +1,5 @@
--- Messages: what was claimed goes with the item that answers it. Commands are their leader's only. A claimed list holds
--- what is its owner's, also commands that an older version has left there. A message may be in it more than once.
+-- Messages: what was claimed goes with the item that answers it. Commands are their leader's only. A message may
+-- be in a claimed list more than once.
 local claimed, commands, results, in_commands = nil, nil, {}, {}
 local done, in_claimed = 0, nil -- how many results are done, from the front; how often each of the others is there
 local done_results, done_commands = {}, {}

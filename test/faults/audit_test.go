@@ -188,7 +188,7 @@ func (c *chaos) auditKeys() {
 	c.t.Helper()
 	k := c.store.Keys
 	known := map[string]bool{k.Policies: true, k.Journal: true, k.Stats: true, k.Rejected: true}
-	// The token of a dispatcher, the last name in the lane, what stood first in line, what was counted by hours, the numbers of commands, and the layout.
+	// The token of a dispatcher, the last name in the command queue, what stood first in line, what was counted by hours, the numbers of commands, and the layout.
 	perhaps := map[string]bool{k.Wake: true, k.Leader: true, k.Front: true, k.Hours: true, k.Forwarded: true, k.Settings: true, k.Zones: true, k.Heard: true}
 	for _, uid := range c.uids {
 		known[k.Model(uid)], known[k.Payload(uid)], known[k.History(uid)] = true, true, true

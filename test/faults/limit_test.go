@@ -211,7 +211,7 @@ func (c *crowd) finish(processes ...*testkit.Process) {
 	c.t.Helper()
 	check.Await(c.t, c.finished, "all models refreshed")
 	k := c.Store.Keys
-	keys := []string{k.Due, k.Urgent, k.Running, k.Parked, k.Gates, k.Limit("host=h000"), k.Limit("host=h001"), k.ParkedBy("limit:host=h000")}
+	keys := []string{k.Due, k.Urgent, k.Running, k.Parked, k.Blockers, k.Limit("host=h000"), k.Limit("host=h001"), k.ParkedBy("limit:host=h000")}
 	check.Eventually(c.t, "nothing left of what the models took", func() bool {
 		left, err := c.Redis.Exists(c.ctx, keys...).Result()
 		return err == nil && left == 0

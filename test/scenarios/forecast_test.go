@@ -122,7 +122,7 @@ func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) 
 func (q *policyQueue) nextDue() time.Time {
 	q.t.Helper()
 	next := q.Clock.Now().AddDate(1, 0, 0)
-	for _, key := range []string{q.Store.Keys.Due, q.Store.Keys.Urgent, q.Store.Keys.Gates} {
+	for _, key := range []string{q.Store.Keys.Due, q.Store.Keys.Urgent, q.Store.Keys.Blockers} {
 		for _, score := range q.Scores(key) {
 			if at := time.UnixMilli(score).UTC(); at.Before(next) {
 				next = at

@@ -75,7 +75,7 @@ type aheadRole struct {
 }
 
 func (p aheadRole) round(ctx context.Context) error {
-	_, err := p.RunAhead(ctx, func() bool { return true }, p.ahead.read)
+	_, err := p.RunPipelined(ctx, func() bool { return true }, p.ahead.read)
 	return err
 }
 

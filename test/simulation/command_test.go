@@ -181,9 +181,9 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 		d.looks = true
 	case keys[0] == k.Front:
 		d.note = &note{count(values[1]), count(values[2])}
-	case len(keys) > 2 && keys[1] == k.Gates && keys[2] == k.Forwarded:
+	case len(keys) > 2 && keys[1] == k.Blockers && keys[2] == k.Forwarded:
 		d.compared = &compared{seen: values[0], part: values[1], number: values[2]}
-	case keys[0] == k.QueueCircuit && keys[1] == k.Gates:
+	case keys[0] == k.QueueCircuit && keys[1] == k.Blockers:
 		d.turned = &turn{values[0], values[5], values[6]}
 		d.compared = &compared{seen: values[10], opened: values[11], turns: true}
 	case keys[0] == k.QueueCircuit:
@@ -215,10 +215,10 @@ func (p *replay) checkHeartbeats() {
 	}
 	byCommand := func(message string) bool { return message[0] == 'c' || message[0] == 'C' }
 	failIf(p.commits != p.before.holder && slices.ContainsFunc(p.handled, byCommand),
-		"%q has handled commands, %q holds the lane: %q", p.commits, p.before.holder, p.handled)
+		"%q has handled commands, %q leads: %q", p.commits, p.before.holder, p.handled)
 	at, known := p.before.pollers[p.before.holder]
 	failIf(known && p.after.holder != p.before.holder && p.living(time.UnixMilli(int64(at))),
-		"%s has lost the lane to %s, its last heartbeat was at %s", p.before.holder, p.after.holder, time.UnixMilli(int64(at)).UTC())
+		"%s has lost the lead to %s, its last heartbeat was at %s", p.before.holder, p.after.holder, time.UnixMilli(int64(at)).UTC())
 }
 
 // evenly reports whether looks have followed each other for a lease without a gap.

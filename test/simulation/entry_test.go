@@ -58,7 +58,7 @@ func (p *replay) enter(entry map[string]string) {
 
 // ofAttempt are the fields that go with attempt_uid, untold.
 var ofAttempt = []string{
-	"started_at", "deadline_at", "entry_deadline_at", "entry_planned_at", "entry_times", "taken_at", "processing_at", "worker", "again", "outdated", "traced", "guarded",
+	"started_at", "deadline_at", "entry_deadline_at", "entry_times", "taken_at", "processing_at", "worker", "again", "outdated", "traced", "guarded",
 	"counted_by", "silent_after", "heard_at",
 }
 

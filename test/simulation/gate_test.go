@@ -173,9 +173,6 @@ func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, a
 	late := max(0, at.Sub(place)-littleLate)
 	slots.Closed = place.Add(late + interval)
 	slots.Free, slots.By, slots.Paced = later(slots.Free.Add(late), slots.Closed), "", time.Time{}
-	if interval >= time.Hour {
-		slots.Paced = slots.Closed
-	}
 	p.slots[name] = slots
 }
 

@@ -194,7 +194,7 @@ func (p *replay) imported(uid string, m *model.Model, event model.Event, at time
 // leftBehind are the fields of a model that has an attempt, or waits for a gate or a slot: none of that can be moved. What follows from it is
 // another time to start, and a give-up window that ends later.
 var leftBehind = []string{
-	"attempt_uid", "attempt_no", "started_at", "deadline_at", "entry_deadline_at", "entry_planned_at", "entry_times", "taken_at", "processing_at", "worker", "silent_after", "heard_at", "again", "outdated",
+	"attempt_uid", "attempt_no", "started_at", "deadline_at", "entry_deadline_at", "entry_times", "taken_at", "processing_at", "worker", "silent_after", "heard_at", "again", "outdated",
 	"traced", "guarded", "counted_by", "refresh_at", "refresh_why", "refresh_for", "planned_for", "last_attempt_uid", "parked_by", "parked_since", "reserved", "trying_since", "not_before",
 	"rev", "error", // another signature may stand for it here
 }

@@ -206,8 +206,8 @@ func fields(m *model.Model) map[string]string {
 		"parked_by": string(m.ParkedBy), "parked_since": model.FormatTime(m.ParkedSince),
 		"attempt_uid": m.AttemptUID, "attempt_no": digits(m.AttemptNo),
 		"started_at": model.FormatTime(m.StartedAt), "deadline_at": model.FormatTime(m.DeadlineAt),
-		"entry_deadline_at": model.FormatTime(m.EntryDeadlineAt), "entry_planned_at": model.FormatTime(m.EntryPlannedAt),
-		"ticket": digits(m.Ticket), "taken_at": model.FormatTime(m.TakenAt),
+		"entry_deadline_at": model.FormatTime(m.EntryDeadlineAt),
+		"ticket":            digits(m.Ticket), "taken_at": model.FormatTime(m.TakenAt),
 		"processing_at": model.FormatTime(m.ProcessingAt), "worker": m.Worker, "heard_at": model.FormatTime(m.HeardAt), "again": one(m.Again), "outdated": one(m.Outdated),
 		"unpublished": one(m.Unpublished), "usual": m.Usual, "guarded": one(m.Guarded),
 		"refresh_disabled_until_update": one(m.Disabled), "refresh_disabled_user_friendly_reason": m.DisabledReason,
@@ -227,7 +227,7 @@ func fields(m *model.Model) map[string]string {
 		hash["entry_deadline_at"] = ""
 	}
 	if !m.EntryDueAt.IsZero() {
-		hash["entry_planned_at"], hash["entry_times"] = "", strings.TrimSpace(model.FormatTime(m.EntryDueAt)+" "+model.FormatTime(m.EntryPlannedAt))
+		hash["entry_times"] = strings.TrimSpace(model.FormatTime(m.EntryDueAt) + " " + model.FormatTime(m.EntryPlannedAt))
 	}
 	if m.Fence > impliedFence(m.StartedAt, m.LastSuccessAt) {
 		hash["fence"] = digits(int(m.Fence))
@@ -264,7 +264,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			Reserved: hash["reserved"], Counted: hash["counted_by"], ParkedBy: model.Blocker(hash["parked_by"]), ParkedSince: instant(hash["parked_since"]),
 			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
 			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
-			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(cmp.Or(planned, hash["entry_planned_at"])),
+			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(planned),
 			EntryDueAt: instant(due), Fence: fenceOf(hash),
 			Ticket: count(hash["ticket"]), TakenAt: instant(hash["taken_at"]),
 			ProcessingAt: instant(hash["processing_at"]), Worker: hash["worker"], HeardAt: instant(hash["heard_at"]), SilentAfter: lengthOf(hash["silent_after"]), Again: hash["again"] != "", Outdated: hash["outdated"] != "",

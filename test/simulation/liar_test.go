@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
-	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -224,7 +223,7 @@ func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 	if err != nil {
 		return due, err
 	}
-	stale, err := report.Of(s.Store).LongestStale(ctx, 0, 1)
+	stale, err := s.Store.Report().Behind(ctx, s.Store.Keys.Stale, store.Scored{}, 1)
 	for _, one := range stale {
 		due.Ages = append(due.Ages, one.UID)
 	}

@@ -209,7 +209,7 @@ func (w *world) slay() {
 	w.bury(a)
 }
 
-// stall lets the poller that holds the lane stand still in the middle of a round for longer than its lease.
+// stall lets the poller that leads stand still in the middle of a round for longer than its lease.
 func (w *world) stall() bool {
 	at := slices.IndexFunc(w.actors, func(a *actor) bool { return a.at != nil && ownerOf(a) != "" && ownerOf(a) == w.before.holder })
 	if at < 0 {

@@ -100,7 +100,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay) {
 
 func (o *oracle) checkStanding(s *snapshot) {
 	for owner := range s.claimed {
-		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // the lane is everybody's who finds it without a holder
+		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // the command queue is everybody's who finds it without a holder
 			fail("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}

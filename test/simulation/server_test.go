@@ -212,11 +212,11 @@ type snapshot struct {
 	running, pollers       map[string]float64
 	input, output, control []string
 	front                  []string
-	claimed                map[string][]string // by poller, and the lane by its name
+	claimed                map[string][]string // by poller, and the command queue by its name
 	heard                  map[string]string   // what pollers and dispatchers note of it
 	changes                string              // how many there were of what operators set
 	ordered                map[string]string   // with the numbers of the last commands about the queue
-	holder                 string              // of the lane
+	holder                 string              // of the command queue
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
 	stats, queueCircuit    map[string]string
@@ -313,11 +313,11 @@ func (r *server) stream(key string) (entries []map[string]string) {
 	return entries
 }
 
-// unnumbered marks commands as they are marked before they have numbers.
+// unnumbered marks commands as in snapshot.messages, without their numbers.
 func unnumbered(entries []string) []string {
 	for i, entry := range entries {
-		if claimed := (store.Claimed{Entry: entry}); claimed.Numbered() {
-			entries[i] = "c" + claimed.Raw()
+		if strings.HasPrefix(entry, "n") {
+			entries[i] = "c" + store.Claimed{Entry: entry}.Raw()
 		}
 	}
 	return entries

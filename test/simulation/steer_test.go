@@ -173,7 +173,7 @@ func (o *operatorRole) steerBulk(ctx context.Context) error {
 	actions := []model.BulkAction{model.BulkRun, model.BulkRun, model.BulkRun, model.BulkEnable, model.BulkDisable}
 	b := model.Bulk{Action: actions[o.rng.IntN(len(actions))], Selector: o.selector(), By: id}
 	if o.bulks%3 == 0 { // it changes nothing, and nobody is told
-		b.Action, b.By = model.BulkMend, ""
+		b.Action, b.By = model.BulkReplan, ""
 	}
 	if b.Action == model.BulkRun {
 		b.Force = o.rng.IntN(4) == 0

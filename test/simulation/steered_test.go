@@ -66,7 +66,7 @@ func (r *server) lookAround(steers bool) (s steered) {
 			}
 		}
 	}
-	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing), r.scores(k.Disabled), r.scores(k.Parked), r.scores(k.Gates)
+	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing), r.scores(k.Disabled), r.scores(k.Parked), r.scores(k.Blockers)
 	s.bulks, s.zones = map[string]map[string]string{}, r.hash(k.Zones)
 	for _, ids := range []map[string]float64{r.scores(k.Bulks), r.scores(k.BulksEnded)} {
 		for id := range ids {

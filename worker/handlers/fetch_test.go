@@ -351,7 +351,7 @@ func TestAFrozenDownloadReplacesNothingNewer(t *testing.T) {
 	must(t, replaceBy(twin.path, twin.receive, twin.publish)) // it was handed out twice, and the first has published
 	holds("new")
 	untold := begin(0)
-	must(t, replaceBy(untold.path, untold.receive, untold.publish)) // a daemon of 0.9.0 has started it
+	must(t, replaceBy(untold.path, untold.receive, untold.publish)) // its entry tells no fence
 	holds("same")
 	left := check.Got(filepath.Glob(filepath.Join(dir, ".*"+tempSuffix)))(t)
 	failIf(t, len(left) > 0, "expected no temporary files, found %q", left)

@@ -52,8 +52,7 @@ type sidecar struct {
 	Bytes  int64  `json:"bytes"`
 	Rows   *int64 `json:"rows,omitempty"` // nil: it has none
 	SHA256 string `json:"sha256"`
-	// Fence is that of the attempt that has brought the whole file: at least its time, in Unix ms. 0: not known, or an older release has written it, which
-	// kept validators that say little.
+	// Fence is that of the attempt that has brought the whole file: at least its time, in Unix ms. 0: not known.
 	Fence int64 `json:"fence,omitempty"`
 }
 

@@ -124,12 +124,12 @@ func TestAServerIsBelievedForAWeekThatNothingHasChanged(t *testing.T) {
 	}
 }
 
-func TestAFileOfAnOlderReleaseIsAskedForOnceAsAWhole(t *testing.T) {
+func TestAFileOfAnUnknownAgeIsAskedForOnceAsAWhole(t *testing.T) {
 	f, requests := watched(t, FetchOptions{}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("ETag", `"v1"`)
 		_, _ = io.WriteString(w, table)
 	})
-	f.expect(success, f.fetch(t.Context(), f.url)) // without a fence, as older releases wrote it
+	f.expect(success, f.fetch(t.Context(), f.url)) // without a fence
 	f.fetchAs(t, &worker.Attempt{Fence: 1795244400000})
 	f.fetchAs(t, &worker.Attempt{Fence: 1795244401000})
 	for i, want := range []string{"", "", `"v1"`} {

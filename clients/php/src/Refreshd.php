@@ -664,7 +664,7 @@ class Worker
                 usleep(200_000);
             }
         }
-        throw new Failure("no verdict came within $timeout s: pollers of refreshd 0.9.0 give none", 'no_verdict');
+        throw new Failure("no verdict came within $timeout s: no poller has answered", 'no_verdict');
     }
 
     /** The type and the fields of the message that ends an attempt; null: none, it would be stale. */
@@ -1055,7 +1055,7 @@ class Connection
 function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fences'): bool
 {
     if ($fence === null) {
-        throw new InvalidArgumentException('this attempt has no fence: a daemon of refreshd 0.9.0 has started it');
+        throw new InvalidArgumentException('this attempt has no fence: its entry does not tell one');
     }
     if (!preg_match('/^\w+(\.\w+)?$/D', $table)) {
         throw new InvalidArgumentException("table: expected a name such as refreshd_fences, found $table");
@@ -1110,7 +1110,7 @@ function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $t
 function publishFile(string $path, string $data, ?int $fence): bool
 {
     if ($fence === null) {
-        throw new InvalidArgumentException('this attempt has no fence: a daemon of refreshd 0.9.0 has started it');
+        throw new InvalidArgumentException('this attempt has no fence: its entry does not tell one');
     }
     $guard = fopen(dirname($path) . '/.' . basename($path) . '.fence', 'c+');
     if ($guard === false || !flock($guard, LOCK_EX)) {

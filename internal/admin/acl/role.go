@@ -8,19 +8,16 @@ import (
 
 func opening(k scope) grant { return allow("hget", reading(k.queue.Settings)) }
 
-// raising is what a dispatcher or a poller does once in a queue of an older layout.
+// raising is what the first dispatcher or poller of a queue does.
 func raising(k scope) []grant {
-	return []grant{
-		allow("watch", reading(k.queue.Settings)), allow("hset", writing(k.queue.Settings)),
-		allow("del hset", writing(k.Bulk(store.MendID))), allow("zadd", writing(k.Bulks)),
-	}
+	return []grant{allow("watch", reading(k.queue.Settings)), allow("hset", writing(k.queue.Settings))}
 }
 
 // zoning is what a dispatcher or a poller does as long as it lives: it notes its zone data, and begins to plan anew by newer data.
 func zoning(k scope) []grant {
 	return []grant{
 		allow("watch hgetall hset hdel", both(k.Zones)), allow("zrangebyscore zrange", reading(k.Dispatchers, k.Pollers)),
-		allow("del hset", writing(k.Bulk(store.ZonesID+all))), allow("zadd", writing(k.Gates)), allow("zrange", reading(k.Gates)),
+		allow("del hset", writing(k.Bulk(store.ZonesID+all))), allow("zadd", writing(k.Blockers, k.Bulks)), allow("zrange", reading(k.Blockers)),
 	}
 }
 
@@ -43,7 +40,7 @@ var (
 // numbers is what report.Stats has for a monitor.
 func numbers(k scope) []grant {
 	return []grant{
-		allow("zcard zcount zrange", reading(k.ScoreSets()...), reading(k.ParkedBy(all), k.Gates, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
+		allow("zcard zcount zrange", reading(k.ScoreSets()...), reading(k.ParkedBy(all), k.Blockers, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
 		allow("llen", reading(k.Input, k.Output, k.Control, k.Claimed(all), k.Rejected)),
 		allow("xlen", reading(k.Journal)),
 		allow("xlen xrange xinfo|groups xpending", reading(k.Outbox)),
@@ -138,7 +135,6 @@ func worker(k scope) part {
 		direct: []grant{
 			allow("blmove", both(k.Input)),
 			allow("lrange", reading(k.Taken(all))),
-			allow("zrangebyscore", reading(k.Workers)), // workers of 0.9 requeue what dead ones had taken
 			allow("hmget hget", reading(k.Model(all))), // the clients read one field at a time
 			allow("hmget", reading(k.Heard)),           // who leaves judges deadlines as a dispatcher does
 			allow("lpop blpop", both(k.Reply(all))),    // for the verdict before it publishes
@@ -212,7 +208,7 @@ func viewer(k scope) part {
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
 		// What keeps models from starting, and what waits for it.
 		allow("type hget hgetall hscan hexists", reading(k.Holds, k.Limits, k.Calendars)),
-		allow("type zcard zscore zmscore zrank zrange zscan", reading(k.Gates, k.ParkedBy(all))),
+		allow("type zcard zscore zmscore zrank zrange zscan", reading(k.Blockers, k.ParkedBy(all))),
 		allow("type zcard zscore zmscore zscan zrangebyscore", reading(k.Limit(all))),
 		allow("type get", reading(k.Rate(all))),
 		allow("type hget hmget hgetall", reading(k.Circuit(all))),

@@ -9,32 +9,32 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// maxGateLateness is by how much later than a gate opens dispatchers look at it at most: they look at some by themselves from time to time only,
+// maxRecheckLateness is by how much later than a blocker opens dispatchers look at it at most: they look at some by themselves from time to time only,
 // and leave one to a dispatcher that has died for a lease.
-const maxGateLateness = 5 * time.Minute
+const maxRecheckLateness = 5 * time.Minute
 
 func (c *checker) blockers(ctx context.Context, names []string) error {
-	if err := c.index(store.KeyGate)(ctx, names); err != nil || c.wrongType[c.store.Keys.Gates] {
+	if err := c.index(store.KeyBlocker)(ctx, names); err != nil || c.wrongType[c.store.Keys.Blockers] {
 		return err
 	}
 	for _, name := range names {
-		gate := model.Blocker(name)
+		blocker := model.Blocker(name)
 		now, err := c.store.Now(ctx)
 		if err != nil {
 			return err
 		}
-		state, err := c.in.BlockerState(ctx, gate, now)
+		state, err := c.in.BlockerState(ctx, blocker, now)
 		if err != nil {
 			return err
 		}
-		f := gateLost.at(string(gate), "none, and models that wait for it")
+		f := blockerLost.at(string(blocker), "none, and models that wait for it")
 		if state.Listed {
-			f = gateForgotten.wanting(model.FormatTime(state.Opens)).at(string(gate), "at "+model.FormatTime(state.Look))
+			f = blockerForgotten.wanting(model.FormatTime(state.Opens)).at(string(blocker), "at "+model.FormatTime(state.Look))
 		}
-		if state.Parked == 0 || state.Listed && !state.Look.After(state.Opens.Add(maxGateLateness)) {
+		if state.Parked == 0 || state.Listed && !state.Look.After(state.Opens.Add(maxRecheckLateness)) {
 			continue
 		}
-		if err := c.repair(f, func() error { return c.in.RecheckBlocker(ctx, gate, now) }); err != nil {
+		if err := c.repair(f, func() error { return c.in.RecheckBlocker(ctx, blocker, now) }); err != nil {
 			return err
 		}
 	}
@@ -42,9 +42,9 @@ func (c *checker) blockers(ctx context.Context, names []string) error {
 }
 
 func (c *checker) rechecks(ctx context.Context) error {
-	gate, at, found, err := c.in.OldestRecheck(ctx)
-	if err == nil && found && c.now.Sub(at) > maxGateLateness {
-		c.note(gateLate, c.store.Keys.Gates, string(gate)+", to be looked at "+model.FormatTime(at))
+	blocker, at, found, err := c.in.OldestRecheck(ctx)
+	if err == nil && found && c.now.Sub(at) > maxRecheckLateness {
+		c.note(blockerLate, c.store.Keys.Blockers, string(blocker)+", to be looked at "+model.FormatTime(at))
 	}
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
@@ -38,7 +37,6 @@ type checker struct {
 	several bool            // the queue has several parts
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
-	mending bool            // a bulk is still to mend what daemons of an older release write
 
 	wrongType map[string]bool     // keys of a wrong type
 	refused   string              // what Redis has answered to a repair; empty: it takes all
@@ -110,7 +108,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		reads []string // of these keys none may have a wrong type
 	}{
 		{c.commands, nil}, {c.preflight, nil}, {c.readTime, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil},
-		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Gates}}, {c.heartbeats, nil}, {c.zoneData, []string{k.Zones}},
+		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Blockers}}, {c.heartbeats, nil}, {c.zoneData, []string{k.Zones}},
 		{c.backlog, nil}, {c.usedPolicies, nil}, {c.unusedPolicies, []string{k.Policies, k.PolicyUses}},
 		{c.errorCounts, []string{k.Errors, k.PastErrors, k.Failing}}, {c.flowTexts, nil}, {c.calendars, []string{k.Calendars, k.Policies}},
 		{c.sameSettings, nil}, {c.sameQueueCircuit, nil},
@@ -129,11 +127,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 }
 
 func (c *checker) readTime(ctx context.Context) (err error) {
-	mend, there, err := flow.Of(c.store).ReadBulk(ctx, store.MendID)
-	if _, wrong := redis.WrongType(err); err == nil || wrong { // which is told as any other
-		c.mending = there && mend.EndedAt.IsZero()
-		c.now, err = c.store.Now(ctx)
-	}
+	c.now, err = c.store.Now(ctx)
 	return err
 }
 

@@ -90,9 +90,9 @@ var (
 	errorCount       = kind{"error-count", Warning, "as many counted as models that are failing by it: ", repairUses}
 	bulkLost         = kind{"bulk-lost", Error, "a place in the set of bulks", repairBulk}
 	bulkUnreadable   = kind{"bulk-unreadable", Warning, "a bulk that this release can carry out", "update the pollers, or refreshd bulk cancel <where>"}
-	gateLost         = kind{"gate-lost", Error, "a place among the gates that a dispatcher looks at", repairGate}
-	gateForgotten    = kind{"gate-forgotten", Error, "looked at when it may open, ", repairGate}
-	gateLate         = kind{"gate-late", Warning, "gates that are looked at within " + maxGateLateness.String(), "start a dispatcher, or look into its log"}
+	blockerLost      = kind{"gate-lost", Error, "a place among the blockers that a dispatcher looks at", repairBlocker}
+	blockerForgotten = kind{"gate-forgotten", Error, "looked at when it may open, ", repairBlocker}
+	blockerLate      = kind{"gate-late", Warning, "gates that are looked at within " + maxRecheckLateness.String(), "start a dispatcher, or look into its log"}
 	probeLost        = kind{"probe-lost", Error, "a running attempt that tries it", repairProbe}
 	holdUnreadable   = kind{"hold-unreadable", Error, "a hold that can be read", "refreshd release <where>, and hold again"}
 	holdAll          = kind{"all-held", Warning, "models that may start", "refreshd release <where> --within 30m, if nobody holds them on purpose any more"}

@@ -125,15 +125,15 @@ var flowDamages = map[string]damage{
 	"a limit counts an idle model, past its deadline":         {"limit-wrong", Error, "held", true, sends("ZADD", keys.Limit("tenant=t1"), 1e12, "held")},
 	"a label of what is no model":                             {"index-orphan", Error, "ghost", true, sends("SADD", keys.Label("tenant=t1"), "ghost")},
 	"a running model that is parked":                          {"parked-torn", Error, "running", false, sends("HSET", keys.Model("running"), "parked_by", "hold:h1")},
-	"a gate that nobody looks at":                             {"gate-lost", Error, "hold:h1", true, sends("ZREM", keys.Gates, "hold:h1")},
-	"a gate that is looked at when its hold is long over":     {"gate-forgotten", Error, "hold:h1", true, sends("ZINCRBY", keys.Gates, 6*60_000, "hold:h1")},
+	"a gate that nobody looks at":                             {"gate-lost", Error, "hold:h1", true, sends("ZREM", keys.Blockers, "hold:h1")},
+	"a gate that is looked at when its hold is long over":     {"gate-forgotten", Error, "hold:h1", true, sends("ZINCRBY", keys.Blockers, 6*60_000, "hold:h1")},
 	"a gate of a hold that is gone":                           {"gate-forgotten", Error, "hold:h1", true, sends("HDEL", keys.Holds, "h1")},
 	"a gate of a calendar that is gone": {"gate-forgotten", Error, "calendar:shut", true, sends("HDEL", keys.Calendars, "shut").
 		then("HDEL", keys.Policies, "shut").
 		then("HDEL", keys.Model("closed"), "policy")},
-	"a gate of a limit that is looked at too late":   {"gate-forgotten", Error, "limit:tenant=t1", true, sends("ZADD", keys.Gates, 1e13, "limit:tenant=t1")},
-	"a gate of a circuit that is looked at too late": {"gate-forgotten", Error, "circuit:host=bad", true, sends("ZADD", keys.Gates, 1e13, "circuit:host=bad")},
-	"gates that no dispatcher looks at":              {"gate-late", Warning, "bigtables:gates", false, sends("ZADD", keys.Gates, float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")},
+	"a gate of a limit that is looked at too late":   {"gate-forgotten", Error, "limit:tenant=t1", true, sends("ZADD", keys.Blockers, 1e13, "limit:tenant=t1")},
+	"a gate of a circuit that is looked at too late": {"gate-forgotten", Error, "circuit:host=bad", true, sends("ZADD", keys.Blockers, 1e13, "circuit:host=bad")},
+	"gates that no dispatcher looks at":              {"gate-late", Warning, "bigtables:gates", false, sends("ZADD", keys.Blockers, float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")},
 	"a probe that nobody makes":                      {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "ghost")},
 	"a probe of a model that waits":                  {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "cut")},
 	"a probe of a model that runs for another key":   {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "running")},
@@ -162,7 +162,7 @@ func TestEveryQueueKeyOfTheWrongTypeIsReported(t *testing.T) {
 		k := q.Store.Keys
 		all := []string{
 			k.Input, k.Output, k.Control, k.Due, k.Running, k.Policies, k.Dispatchers, k.Pollers, k.Workers, k.Journal, k.Outbox, k.Rejected, k.Stats,
-			k.QueueCircuit, k.Wake, k.Failing, k.Disabled, k.Parked, k.Gates, k.Holds, k.Limits, k.Calendars,
+			k.QueueCircuit, k.Wake, k.Failing, k.Disabled, k.Parked, k.Blockers, k.Holds, k.Limits, k.Calendars,
 		}
 		q.prepareFlow()
 		for _, key := range all {
@@ -209,7 +209,7 @@ func TestAQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 	q.prepareFlow()
 	k := q.Store.Keys
 	q.ok(q.Redis.ZRem(t.Context(), k.Failing, "fails").Err())
-	q.ok(q.Redis.ZRem(t.Context(), k.Gates, "hold:h1").Err())
+	q.ok(q.Redis.ZRem(t.Context(), k.Blockers, "hold:h1").Err())
 	q.ok(q.Redis.SAdd(t.Context(), k.Label("tenant=t1"), "ghost").Err())
 	q.ok(q.Redis.HSet(t.Context(), k.Circuit("host=bad"), "probe", "ghost").Err())
 	q.ok(q.Redis.Set(t.Context(), k.Payload("lost"), "{}", 0).Err())

@@ -21,7 +21,7 @@ var (
 	repairWake    = promise("leaves one", "one is left")
 	repairUses    = promise("writes down how many they are", "written down")
 	repairFirst   = promise("writes what the first part has", "it is that of the first part")
-	repairGate    = promise("lets a dispatcher look at it at once", "a dispatcher looks at it at once")
+	repairBlocker = promise("lets a dispatcher look at it at once", "a dispatcher looks at it at once")
 	repairProbe   = promise("lets another model try it", "another model may try it")
 	repairBulk    = promise("lists it again, and a poller goes on with it", "listed again; a poller goes on with it")
 )
@@ -141,9 +141,11 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect
 
 // mend writes the places of a model anew, and takes what is no model out of its places.
 func (c *checker) mend(m *inspect.Inspection, beside []store.Index) *store.Transition {
-	transition := store.OrphanEnd(m.Record.UID)
+	var transition *store.Transition
 	if m.Record.Exists {
 		transition = m.Mend(c.now)
+	} else {
+		transition = m.Record.Remove()
 	}
 	for _, index := range beside {
 		if stands := m.Stands(index); stands.Is.In && !stands.Says {

@@ -3,7 +3,6 @@ package doctor
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/refreshd/refreshd/internal/store"
 )
@@ -49,10 +48,6 @@ func (c *checker) note(k kind, where, found string) { c.add(k.at(where, found)) 
 // add reports findings; beyond the limit they are only counted.
 func (c *checker) add(findings ...Finding) {
 	for _, f := range findings {
-		if c.mending && strings.HasSuffix(f.Code, "-wrong") && !slices.Contains([]string{"due-wrong", "urgent-wrong", "running-wrong"}, f.Code) { // these every release keeps
-			f.Severity = Warning
-			f.Found += ", as a daemon of an older release leaves it; the bulk " + store.MendID + " mends it"
-		}
 		count := c.report.Counts[f.Code]
 		if count.Severity != Error { // in another part
 			count.Severity = f.Severity

@@ -27,7 +27,7 @@ var doubtDamages = map[string]damage{
 	"a held model does not stand at its gate":       {"gate-wrong", Error, "doubted", true, sends("ZREM", keys.ParkedBy(string(model.BySuspect)), "doubted")},
 	"a held model is about to start":                {"due-wrong", Error, "doubted", true, sends("ZADD", keys.Due, 1e12, "doubted")},
 	"a model that nobody doubts stands at the gate": {"gate-wrong", Error, "next", true, sends("ZADD", keys.ParkedBy(string(model.BySuspect)), 1e12, "next")},
-	"the gate of held models is lost":               {"gate-lost", Error, string(model.BySuspect), true, sends("ZREM", keys.Gates, string(model.BySuspect))},
+	"the gate of held models is lost":               {"gate-lost", Error, string(model.BySuspect), true, sends("ZREM", keys.Blockers, string(model.BySuspect))},
 	"a hold of a model that runs":                   {"parked-torn", Error, "next", false, sends("HSET", keys.Model("next"), "parked_by", string(model.BySuspect)).then("HDEL", keys.Model("next"), "refresh_at").then("ZREM", keys.Due, "next")},
 }
 
@@ -40,7 +40,7 @@ func TestAHeldModelIsHeldBehindARepairUntilSomebodyDecides(t *testing.T) {
 	everywhere(t, func(t *testing.T, q *queue) {
 		q.prepareDoubt()
 		k := q.Store.Keys
-		q.ok(q.Redis.Del(t.Context(), k.Parked, k.Gates, k.ParkedBy(string(model.BySuspect))).Err())
+		q.ok(q.Redis.Del(t.Context(), k.Parked, k.Blockers, k.ParkedBy(string(model.BySuspect))).Err())
 		report := q.check(Options{Repair: true})
 		failIf(t, report.Total(Error) > 0 || report.Repaired() == 0, "expected all mended, found\n%s", report)
 		before := q.Model("doubted")

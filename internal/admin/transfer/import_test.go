@@ -49,7 +49,7 @@ func TestAnAttemptThatRunsStaysBehindAndIsNotCounted(t *testing.T) {
 		for name, value := range before {
 			want[name] = value
 		}
-		for _, name := range []string{"attempt_uid", "started_at", "deadline_at", "entry_planned_at", "entry_deadline_at", "entry_times"} {
+		for _, name := range []string{"attempt_uid", "started_at", "deadline_at", "entry_deadline_at", "entry_times"} {
 			delete(want, name)
 		}
 		want["attempt_no"] = fmt.Sprint(idle(full(t)).AttemptNo)
@@ -181,7 +181,7 @@ func TestAHeldModelIsHeldWhereItIsImportedToo(t *testing.T) {
 		equal(t, from.hash("m1"), to.hash("m1"))
 		failIf(t, to.hash("m1")["parked_by"] != string(model.BySuspect) || to.hash("m1")["fence"] == "", "expected it held, with its fence, found %v", to.hash("m1"))
 		equal(t, from.indexes(), to.indexes())
-		look := to.client.ZScore(t.Context(), to.Parts[0].Keys.Gates, string(model.BySuspect)).Val()
+		look := to.client.ZScore(t.Context(), to.Parts[0].Keys.Blockers, string(model.BySuspect)).Val()
 		failIf(t, look != float64(model.Never.UnixMilli()), "expected no dispatcher to look at it, found %v", look)
 		failIf(t, to.must(lines).Models != Count{Unchanged: 1}, "expected nothing changed by the same once more")
 

@@ -181,7 +181,7 @@ const (
 	success = `RPUSH q-output {"type":"success","uid":"m","refresh_attempt_uid":"of-m"}`
 )
 
-// TestAPlainClientSaysToRedisWhatItSaidBeforeItCouldTake has all commands of one attempt, as the clients of 0.9.0 send them.
+// TestAPlainClientSaysToRedisWhatItSaidBeforeItCouldTake has all commands of one attempt.
 func TestAPlainClientSaysToRedisWhatItSaidBeforeItCouldTake(t *testing.T) {
 	long.Only(t)
 	host := check.Got(os.Hostname())(t)

@@ -15,7 +15,7 @@ import (
 
 // blocked returns what keeps a waiting model from starting in time, and until when; zero: unknown.
 func (s *Explanation) blocked() (blocker model.Blocker, until time.Time) {
-	blockers, start := &s.admission.Gates, s.Now
+	blockers, start := &s.admission.Blockers, s.Now
 	if s.m.RefreshAt.After(s.Now) {
 		start = s.m.RefreshAt
 	}
@@ -40,7 +40,7 @@ func (s *Explanation) room(key string) *model.LimiterState {
 
 // opened reports whether the blocker of a parked model has opened, and no dispatcher has noticed yet.
 func (s *Explanation) opened(blocker model.Blocker) bool {
-	opens, _ := s.admission.Gates.Opens(blocker, s.Now)
+	opens, _ := s.admission.Blockers.Opens(blocker, s.Now)
 	switch kind, name := blocker.Split(); kind {
 	case model.BlockerLimit:
 		opens = s.admission.Rooms.Full(s.admission.Limits) == "" && !s.room(name).Closed.After(s.Now)
@@ -185,7 +185,7 @@ func (s *Explanation) Waits(place bool) string {
 	blocker, until := s.blocked()
 	switch {
 	case blocker != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
-		return "it does not start yet: " + StopText(&s.admission.Gates, blocker, until, UTC)
+		return "it does not start yet: " + StopText(&s.admission.Blockers, blocker, until, UTC)
 	case place && s.place.No > 0:
 		return inLine(s.place)
 	default:
@@ -217,7 +217,7 @@ func (s *Explanation) limit(limit *model.Limit) string {
 	if len(parts) > 0 {
 		text += " allows " + strings.Join(parts, ", ")
 	}
-	if set, found := s.admission.Gates.Limits[limit.Name]; found && !set.Ended(s.Now) {
+	if set, found := s.admission.Blockers.Limits[limit.Name]; found && !set.Ended(s.Now) {
 		text += ". " + cmp.Or(set.By, "Somebody") + " has set it"
 		if !set.Until.IsZero() {
 			text += " until " + s.clock(set.Until)

@@ -22,7 +22,7 @@ func (s *Explanation) nextText() string {
 	switch blocker, opens := s.blocked(); {
 	case s.Record.Broken:
 		return until("repairs its key: refreshd doctor tells how")
-	case m.StoppedBy() == model.StoppedByHand:
+	case m.DisabledBy == model.StoppedByHand:
 		return until("enables it")
 	case m.Disabled:
 		return until("enables, runs or changes it")

@@ -29,7 +29,7 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 	opened := explained(situation{definition: cut, steps: once, now: "06:06"})
 	opened.admission.Circuit = &flow.KeyCircuit{Key: "tenant=t1", CircuitState: model.CircuitState{OpenedAt: at("06:05"), ProbeAt: at("07:00")}, Recent: "011"}
 	opened.admission.Rooms.Learn(model.Limiters{Circuits: map[string]*model.CircuitState{"tenant=t1": &opened.admission.Circuit.CircuitState}})
-	opened.Forecast, opened.WaitsFor = opened.admission.Gates.Forecast(opened.m, &opened.admission.Rooms, opened.Now)
+	opened.Forecast, opened.WaitsFor = opened.admission.Blockers.Forecast(opened.m, &opened.admission.Rooms, opened.Now)
 	for name, row := range map[string]struct {
 		e     *Explanation
 		never []string

@@ -53,7 +53,7 @@ func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, err
 	if s.admission, err = flow.Inspect(part).Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
-	s.Forecast, s.WaitsFor = s.admission.Gates.Forecast(s.m, &s.admission.Rooms, s.Now)
+	s.Forecast, s.WaitsFor = s.admission.Blockers.Forecast(s.m, &s.admission.Rooms, s.Now)
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
 		if s.place, err = report.Of(part).QueuePosition(ctx, record); err != nil {
 			return nil, err
@@ -93,10 +93,10 @@ type Summary struct {
 // Summarize describes the model at a glance.
 func (s *Explanation) Summarize() Summary {
 	missing := s.Missing()
-	act := s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || s.m.Held() || missing != nil && missing.Certain
+	act := s.Record.Broken || s.m.Fault != "" || s.m.DisabledBy == model.StoppedByPolicy || s.m.Held() || missing != nil && missing.Certain
 	blocker, until := s.blocked()
 	kind, name := blocker.Split()
-	because := StopText(&s.admission.Gates, blocker, until, s.clock)
+	because := StopText(&s.admission.Blockers, blocker, until, s.clock)
 	if s.opened(blocker) {
 		because = kind + " " + name + " held it back"
 	}

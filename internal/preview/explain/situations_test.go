@@ -257,7 +257,7 @@ func (l *life) explain(now time.Time) *Explanation {
 		View: View{Record: record, Status: status, Now: now, Liveness: l.w.liveness, Rejection: l.w.rejected}, Attempts: l.attempts, m: m, zone: cmp.Or(l.w.shown, ZoneOf(m)),
 		place: l.w.place, alike: report.FailureGroup{Models: l.w.alike},
 	}
-	e.admission = flow.Admission{Gates: l.w.blockers, Limits: l.w.blockers.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}
+	e.admission = flow.Admission{Blockers: l.w.blockers, Limits: l.w.blockers.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}
 	e.Forecast, e.WaitsFor = l.w.blockers.Forecast(m, &e.admission.Rooms, now)
 	return e
 }

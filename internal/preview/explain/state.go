@@ -85,11 +85,11 @@ func (s View) state(when func(time.Time) string, attempts []model.Attempt, block
 
 func (s View) disabled(since func(time.Time) string) string {
 	m, text, label := &s.Record.Model, "Disabled", "Its owner reads"
-	if m.StoppedBy() == model.StoppedByHand {
+	if m.DisabledBy == model.StoppedByHand {
 		text, label = text+" by "+cmp.Or(m.DisabledWho, "hand"), "Reason"
 	}
 	text += since(cmp.Or(m.DisabledAt, m.FinalFailureAt))
-	if why, is := strings.CutPrefix(m.Why, model.WhyDisabled); is && m.StoppedBy() == model.StoppedByPolicy {
+	if why, is := strings.CutPrefix(m.Why, model.WhyDisabled); is && m.DisabledBy == model.StoppedByPolicy {
 		text += " (" + strings.TrimLeft(why, ", ") + ")"
 	}
 	return join(text+".", quote(label, m.DisabledReason))

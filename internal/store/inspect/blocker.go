@@ -13,21 +13,20 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// BlockerState is a gate, as it was at one instant.
+// BlockerState is a blocker, as it was at one instant.
 type BlockerState struct {
 	Parked int64     // models that wait for it
 	Listed bool      // a dispatcher looks at it, at Look
 	Look   time.Time // zero: it is not listed
-	// Opens is when it opens at the earliest, as far as anybody knows: a dispatcher has to look at it then. A gate that is open, and one of which
-	// there is none, has opened at now.
+	// Opens is when it opens at the earliest, so a dispatcher has to check it then. An open or missing blocker opens now.
 	Opens time.Time
 }
 
-// BlockerState reads a gate at now.
-func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Time) (BlockerState, error) {
-	kind, name := gate.Split()
+// BlockerState reads a blocker at now.
+func (s Part) BlockerState(ctx context.Context, blocker model.Blocker, now time.Time) (BlockerState, error) {
+	kind, name := blocker.Split()
 	pipe := s.store.Clients.Read.TxPipeline()
-	parked, score := pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.store.Keys.Gates, string(gate))
+	parked, score := pipe.ZCard(ctx, s.store.Keys.ParkedBy(string(blocker))), pipe.ZScore(ctx, s.store.Keys.Blockers, string(blocker))
 	var text, slots *goredis.StringCmd
 	var circuit *goredis.SliceCmd
 	switch kind {
@@ -73,17 +72,17 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 	return state, redis.Wrap(err, "read a gate")
 }
 
-// RecheckBlocker lets a dispatcher look at a gate at now.
-func (s Part) RecheckBlocker(ctx context.Context, gate model.Blocker, now time.Time) error {
-	err := s.store.Clients.Write.ZAdd(ctx, s.store.Keys.Gates, goredis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
+// RecheckBlocker lets a dispatcher look at a blocker at now.
+func (s Part) RecheckBlocker(ctx context.Context, blocker model.Blocker, now time.Time) error {
+	err := s.store.Clients.Write.ZAdd(ctx, s.store.Keys.Blockers, goredis.Z{Score: float64(now.UnixMilli()), Member: string(blocker)}).Err()
 	return redis.Wrap(err, "let a dispatcher look at a gate")
 }
 
-// OldestRecheck is the gate at which a dispatcher was to look first; false: there is none.
-func (s Part) OldestRecheck(ctx context.Context) (gate model.Blocker, at time.Time, found bool, err error) {
-	first, err := s.store.Clients.Read.ZRangeWithScores(ctx, s.store.Keys.Gates, 0, 0).Result()
+// OldestRecheck is the blocker at which a dispatcher was to look first; false: there is none.
+func (s Part) OldestRecheck(ctx context.Context) (blocker model.Blocker, at time.Time, found bool, err error) {
+	first, err := s.store.Clients.Read.ZRangeWithScores(ctx, s.store.Keys.Blockers, 0, 0).Result()
 	if err != nil || len(first) == 0 {
-		return "", at, false, redis.Wrap(err, "read when gates are looked at")
+		return "", at, false, redis.Wrap(err, "read when blockers are looked at")
 	}
 	name, _ := first[0].Member.(string)
 	return model.Blocker(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil

@@ -16,20 +16,20 @@ import (
 // IndexMembership is the place of a model in an index.
 type IndexMembership struct {
 	store.Index
-	// Says: the model says that it stands there, At with this score; zero: a set of a label has none.
+	// Says: by its fields the model is a member, with the score At; zero: a set of a label has no scores.
 	Says bool
 	At   time.Time
 	Is   Membership
 }
 
-// indexesOf are the places in which a model says that it stands.
+// indexesOf are the indexes of which a model is a member by its fields.
 func indexesOf(m *model.Model) (all []IndexMembership) {
 	add := func(kind store.KeyKind, name string, at time.Time) {
 		if !at.IsZero() {
 			all = append(all, IndexMembership{Index: store.Index{Kind: kind, Name: name}, Says: true, At: at})
 		}
 	}
-	add(store.KeyGate, string(m.ParkedBy), m.Scores().Parked)
+	add(store.KeyBlocker, string(m.ParkedBy), m.Scores().Parked)
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		add(store.KeyLimit, name, m.DeadlineAt)
 	}
@@ -39,7 +39,7 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 	return all
 }
 
-// readIndexes reads the places of models that stand in any index: the others cost nothing.
+// readIndexes reads the memberships of models that are in some index: the others cost nothing.
 func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error {
 	type asked struct {
 		uid string
@@ -67,7 +67,7 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 	return nil
 }
 
-// Stands is the place of the model in an index. It is unknown of one that was not asked for.
+// Stands is the membership of the model in an index. It is unknown if nobody asked for it.
 func (c *Inspection) Stands(index store.Index) IndexMembership {
 	if at := c.find(index); at >= 0 {
 		return c.Indexes[at]
@@ -88,8 +88,7 @@ func (c *Inspection) place(index store.Index) *IndexMembership {
 	return &c.Indexes[at]
 }
 
-// Orphans picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
-// what is picked is to be read again.
+// Orphans picks members of an index that are no model, or not by its fields. It reads both one after the other: read what it picks again.
 func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
 	said, err := redis.ReadEach(ctx, s.store.Clients.Read, "read what models say of an index", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
 		return pipe.HGet(ctx, s.store.Keys.Model(uid), index.Field())

@@ -18,7 +18,7 @@ type Part struct{ store *store.Store }
 // Of inspects a part of a queue.
 func Of(part *store.Store) Part { return Part{part} }
 
-// SetBack makes a heartbeat from the future one of now. An owner that lives gives its own soon; one that is forgotten stays so.
+// SetBack changes a heartbeat from the future to now, unless its owner was forgotten.
 func (s Part) SetBack(ctx context.Context, heartbeat store.Heartbeat, now time.Time) error {
 	by := goredis.ZAddArgs{XX: true, LT: true, Members: []goredis.Z{{Score: float64(now.UnixMilli()), Member: heartbeat.Owner}}}
 	err := s.store.Clients.Write.ZAddArgs(ctx, heartbeat.Key, by).Err()

@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Inspection is everything that Redis holds of one model, as it is read to be checked. What cannot be read is told, not hidden.
+// Inspection is everything that Redis holds of one model, for checks. It shows what cannot be read.
 type Inspection struct {
 	Record *store.Record
 	// Field names a field of the hash that cannot be read, with what was expected and found; empty: all can.
@@ -25,7 +25,7 @@ type Inspection struct {
 	Schedule string
 
 	Sets []Membership // its places in store.ScoreIndexes
-	// Indexes are its places in the sets of labels, gates and limits in which it says that it stands, and in the one that was asked for.
+	// Indexes are its memberships of labels, blockers and limits, by its fields and in the index that was asked for.
 	Indexes []IndexMembership
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
@@ -45,8 +45,7 @@ func (s Membership) At(at time.Time) bool {
 	return s.In && s.Score == float64(at.UnixMilli())
 }
 
-// Inspect reads at most store.ScanCount models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read
-// again with InspectAtomically.
+// Inspect reads at most store.ScanCount models in one pipeline. A model that changes meanwhile may look torn: read it again with InspectAtomically.
 func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
 	all, err := s.inspect(ctx, uids, s.store.Clients.Read.Pipeline(), nil)
 	if err != nil {
@@ -55,7 +54,7 @@ func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error)
 	return all, s.readIndexes(ctx, all)
 }
 
-// InspectAtomically reads models, each at one instant, and whether they stand in some indexes beside those that they name.
+// InspectAtomically reads models, each at one instant, and their membership of the indexes beside.
 func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...store.Index) ([]*Inspection, error) {
 	all := make([]*Inspection, 0, len(uids))
 	for chunk := range slices.Chunk(uids, store.AtomicBatch) {
@@ -134,7 +133,8 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe goredis.Pipel
 	}
 }
 
-// sendMembership asks for the places of many uids in a sorted set, or of one in a set, by one command. Unlike redis.ZMScore, its reply tells none from 0.
+// sendMembership asks by one command for the scores of many uids in a sorted set, or whether one is in a set. Unlike redis.ZMScore, it tells none
+// from 0.
 func sendMembership(ctx context.Context, pipe goredis.Pipeliner, key string, sorted bool, uids ...any) *goredis.Cmd {
 	args := []any{"sismember", key}
 	if sorted {

@@ -12,8 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// LostProbes picks the circuits, by their keys, whose probe no running attempt makes, with the uids of those probes. Circuit and model are read
-// one after the other; DropProbe looks at both at once.
+// LostProbes returns the uids of probes that no running attempt makes, by the keys of their circuits. It reads circuit and model one after the other;
+// DropProbe reads both at once.
 func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]string, err error) {
 	probes, err := redis.ReadEach(ctx, s.store.Clients.Read, "read probes", keys, func(pipe goredis.Pipeliner, key string) *goredis.StringCmd {
 		return pipe.HGet(ctx, s.store.Keys.Circuit(key), "probe")
@@ -48,13 +48,13 @@ func (s Part) probes(ctx context.Context, pipe goredis.Pipeliner, uid, key strin
 
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.
 func (s Part) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
-	gate := goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerCircuit, key))}
+	blocker := goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerCircuit, key))}
 	dropped, err := s.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		is, err := s.probes(ctx, tx.Pipeline(), uid, key)
 		return !is, err
 	}, func(pipe goredis.Pipeliner) {
 		pipe.HDel(ctx, s.store.Keys.Circuit(key), "probe")
-		pipe.ZAddXX(ctx, s.store.Keys.Gates, gate)
+		pipe.ZAddXX(ctx, s.store.Keys.Blockers, blocker)
 	}, s.store.Keys.Circuit(key), s.store.Keys.Model(uid))
 	return dropped, redis.Wrap(err, "drop the probe of a circuit")
 }

@@ -113,7 +113,7 @@ func (f *fleet) hostile() {
 	f.Redis.HSet(ctx, f.Store.Keys.Calendars, "nightly", `{"rrule":"FREQ=DAILY","for":"2h","reason":`+quoted(attack("calendar"))+`}`)
 	f.Redis.HSet(ctx, f.Store.Keys.Error("0123456789ab"), "signature", attack("signature"), "reason", attack("reason"), "error_type", attack("type"), "uid", attack("uid"), "uids", attack("uids"))
 	f.Redis.ZAdd(ctx, f.Store.Keys.Errors, z(3, "0123456789ab"), z(2, attack("signature id")))
-	f.Redis.ZAdd(ctx, f.Store.Keys.Gates, z(1, "circuit:"+attack("gate")), z(1, "limit:"+attack("gate")))
+	f.Redis.ZAdd(ctx, f.Store.Keys.Blockers, z(1, "circuit:"+attack("gate")), z(1, "limit:"+attack("gate")))
 	f.Redis.ZAdd(ctx, f.Store.Keys.Workers, z(float64(now.UnixMilli()), attack("worker")))
 	f.Redis.HSet(ctx, f.Store.Keys.Circuit("host=evil.example"), "opened_at", attack("opened"), "probe", attack("probe"), "recent", attack("recent"))
 	f.Redis.RPush(ctx, f.Store.Keys.Rejected, `{"at":`+quoted(attack("at"))+`,"source":`+quoted(attack("source"))+`,"uid":`+quoted(attack("uid"))+`,"reason":`+quoted(attack("reason"))+`,"raw":`+quoted(attack("raw"))+`,"bytes":`+quoted(attack("bytes"))+`}`)

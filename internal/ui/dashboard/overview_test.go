@@ -57,7 +57,7 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		d.start()
 		d.answer("success", "a")
 		expect(t, d.page(home), "Nothing is stopped.")
-		gates := d.Scores(d.Store.Keys.Gates)
+		gates := d.Scores(d.Store.Keys.Blockers)
 		failIf(t, len(gates) > 0, "expected no gate that is looked at for ever, found %v", gates)
 	})
 }

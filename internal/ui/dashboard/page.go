@@ -85,7 +85,7 @@ var functions = html.FuncMap{
 	},
 	"labels": model.LabelTerms, "length": document.FormatDuration,
 	"indented": indented, "value": definitions.Text, "failed": func(recent string) int { return strings.Count(recent, "1") }, "bad": func(r *store.Record) bool {
-		return r.Broken || r.Fault != "" || r.StoppedBy() == model.StoppedByPolicy // it does not come right by itself
+		return r.Broken || r.Fault != "" || r.DisabledBy == model.StoppedByPolicy // it does not come right by itself
 	},
 }
 

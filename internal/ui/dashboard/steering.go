@@ -22,7 +22,7 @@ var steeringPage = page{
 // steering shows what keeps models from starting, and running bulks.
 type steering struct {
 	Now       time.Time
-	Holds     []flow.HoldSum
+	Holds     []flow.HoldStatus
 	Circuits  []operate.Circuit
 	Limits    []flow.LimitUse
 	Calendars []operate.Calendar

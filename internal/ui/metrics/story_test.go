@@ -231,7 +231,7 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 		k := s.Store.Keys
 		for i := range 50 {
 			s.Redis.HSet(t.Context(), k.Stats, fmt.Sprintf("made_up%d", i), i)
-			s.Redis.ZAdd(t.Context(), k.Gates, goredis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
+			s.Redis.ZAdd(t.Context(), k.Blockers, goredis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
 			s.Redis.ZAdd(t.Context(), k.Workers, goredis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
 		}
 		s.Clock.Turn(2 * time.Second)
