@@ -74,7 +74,7 @@ func TestEveryCommandBlockOfAPageRuns(t *testing.T) {
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			if page != "README.md" && page != "docs/start.md" { // which most people begin with
+			if page != "README.md" { // which most people begin with
 				long.Only(t)
 			}
 			s := newSession(t, page)

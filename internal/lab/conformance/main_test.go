@@ -64,7 +64,7 @@ type todo struct {
 	Seconds            int    `json:"seconds"`
 }
 
-// workWithPool is what docs/worker.md asks for, with the pool of package worker.
+// workWithPool is what clients/README.md asks for, with the pool of package worker.
 func workWithPool(ctx context.Context) error {
 	return workOn(ctx, func(p store.Pool) worker.Queue { return p })
 }

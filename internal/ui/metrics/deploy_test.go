@@ -193,7 +193,7 @@ func expectLabel(t *testing.T, where string, family *dto.MetricFamily, name, val
 }
 
 func table(families map[string]*dto.MetricFamily) string {
-	text := "| metric | type | labels | tells |\n|---|---|---|---|\n"
+	text := "| metric | labels | meaning |\n|---|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		family := families[name]
 		if !strings.HasPrefix(name, "refreshd_") {
@@ -205,7 +205,7 @@ func table(families map[string]*dto.MetricFamily) string {
 				labels["`"+label.GetName()+"`"] = true
 			}
 		}
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, strings.ToLower(family.GetType().String()), strings.Join(slices.Sorted(maps.Keys(labels)), " "), family.GetHelp())
+		text += fmt.Sprintf("| `%s` | %s | %s |\n", name, strings.Join(slices.Sorted(maps.Keys(labels)), " "), family.GetHelp())
 	}
 	return text
 }
