@@ -74,9 +74,7 @@ func TestEachCallReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"answer": func(q *store.Queue) error {
 			return check.Only(s(q).Pool().Answer(ctx, "w1", []store.Answer{{Entry: "{}", Ends: true}}))
 		},
-		"beat": func(q *store.Queue) error { return check.Only(s(q).Pool().Heartbeat(ctx, "w1")) },
-			return check.Only(s(q).RequeueExpired(ctx, now.Add(time.Hour), now.Add(time.Hour), time.Minute))
-		},
+		"beat":  func(q *store.Queue) error { return check.Only(s(q).Pool().Heartbeat(ctx, "w1")) },
 		"leave": func(q *store.Queue) error { return check.Only(s(q).Pool().Leave(ctx, "w2")) },
 		"order pools": func(q *store.Queue) error {
 			return q.Fleet().OrderPools(ctx, []string{"w1"}, store.PoolOrder{Verb: "quiet", By: "ann"})
@@ -102,7 +100,5 @@ func TestEachCallReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"may pick":      func(q *store.Queue) error { return check.Only(r(q).MayPick(ctx, tenant)) },
 		"label counts":  func(q *store.Queue) error { return check.Only(q.Report().LabelCounts(ctx, "tenant")) },
 		"note zones":    func(q *store.Queue) error { return check.Only(s(q).NoteZones(ctx, "d1")) },
-			return check.Only(s(q).Forward(ctx, []store.Forwarded{{UID: fixture.Homed(1), Claimed: store.Claimed{Entry: "c{}"}}}))
-		},
 	})
 }

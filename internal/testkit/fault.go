@@ -47,7 +47,9 @@ func (f *Fault) strikes(commands ...redis.Cmder) bool {
 
 // greets reports whether a command belongs to the beginning of a connection, whose time depends on how busy the others are, or only forgets what a
 // transaction has watched.
-func greets(command redis.Cmder) bool { return slices.Contains([]string{"hello", "client", "unwatch"}, command.Name()) }
+func greets(command redis.Cmder) bool {
+	return slices.Contains([]string{"hello", "client", "unwatch"}, command.Name())
+}
 
 // DialHook implements redis.Hook.
 func (f *Fault) DialHook(next redis.DialHook) redis.DialHook {
