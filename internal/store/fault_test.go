@@ -1,10 +1,12 @@
 package store_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -101,4 +103,25 @@ func TestEachCallReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"label counts":  func(q *store.Queue) error { return check.Only(q.Report().LabelCounts(ctx, "tenant")) },
 		"note zones":    func(q *store.Queue) error { return check.Only(s(q).NoteZones(ctx, "d1")) },
 	})
+}
+
+// TestEachWalkEndsWithTheErrorOfItsVisitor hands a fault of who visits back to who walks.
+func TestEachWalkEndsWithTheErrorOfItsVisitor(t *testing.T) {
+	ctx, b := t.Context(), fixture.NewBench(t, testkit.Miniredis(t))
+	queue := fixture.Parted(t, b.Clients)
+	inUse(t, queue)
+	part, enough := queue.Parts[0], errors.New("enough")
+	each := func([]string) error { return enough }
+	record := func(*store.Record) error { return enough }
+	for name, err := range map[string]error{
+		"each indexed":  part.Report().EachIndexed(ctx, fixture.SixOClock, func(store.Indexed) error { return enough }),
+		"walk":          part.Report().Walk(ctx, model.Selector{}, each),
+		"each selected": part.Report().EachSelected(ctx, fixture.Picks(t, "tenant=t1"), each),
+		"each picked":   part.Report().EachPicked(ctx, model.Selector{}, record),
+		"few picked":    check.Only(part.Report().FewPicked(ctx, model.Selector{}, 9, record)),
+		"scan keys":     part.Report().ScanKeys(ctx, "scan", part.Keys.Queue, each),
+		"all parts":     queue.Each(func(*store.Store) error { return enough }),
+	} {
+		check.FailIf(t, !errors.Is(err, enough), "%s: error %v, want that of its visitor", name, err)
+	}
 }
