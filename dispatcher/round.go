@@ -28,7 +28,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if d.notified {
 		asked.Pause = 0
 	}
-	if err := d.logbook.IgnoreMisfit(d.zones.Note(ctx, d.store, d.config.Owner, d.seen), d.seen); err != nil {
+	if err := d.logbook.IgnoreWrongType(d.zones.Note(ctx, d.store, d.config.Owner, d.seen), d.seen); err != nil {
 		return Round{}, err
 	}
 	due, err := d.store.ReadDue(ctx, asked)
@@ -40,12 +40,12 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		d.logbook.WrongType(wrong, due.Now)
 	}
 	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.noteSample, d.requeueExpired, d.sampleHead} {
-		if err := d.logbook.IgnoreMisfit(step(ctx, due), due.Now); err != nil {
+		if err := d.logbook.IgnoreWrongType(step(ctx, due), due.Now); err != nil {
 			return Round{}, err
 		}
 	}
 	if len(due.Ended) > 0 {
-		if err := d.logbook.IgnoreMisfit(d.flow.ForgetLimits(ctx, due.Ended), due.Now); err != nil {
+		if err := d.logbook.IgnoreWrongType(d.flow.ForgetLimits(ctx, due.Ended), due.Now); err != nil {
 			return Round{}, err
 		}
 	}
@@ -72,7 +72,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
-	return round, d.logbook.IgnoreMisfit(d.flow.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
+	return round, d.logbook.IgnoreWrongType(d.flow.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
 
 type work struct {

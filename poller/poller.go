@@ -191,7 +191,7 @@ func (p *Poller) adopt(ctx context.Context, now time.Time) error {
 			continue // somebody uses its name
 		}
 		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
-		if err = p.logbook.IgnoreMisfit(err, now); err != nil {
+		if err = p.logbook.IgnoreWrongType(err, now); err != nil {
 			return err
 		}
 		if moved > 0 {

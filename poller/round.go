@@ -40,7 +40,7 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 // RunAhead does a round of several batches, as long as they are full and more says so. While one is decided and committed, the next is claimed already
 // and read: beside starts that, and wait ends it.
 func (p *Poller) RunAhead(ctx context.Context, more func() bool, beside func(read func()) (wait func())) (all Round, err error) {
-	if err := p.logbook.IgnoreMisfit(p.zones.Note(ctx, p.store, p.config.Owner, p.seen), p.seen); err != nil {
+	if err := p.logbook.IgnoreWrongType(p.zones.Note(ctx, p.store, p.config.Owner, p.seen), p.seen); err != nil {
 		return all, err
 	}
 	b, err := p.claim(ctx, 0)

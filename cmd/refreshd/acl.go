@@ -32,8 +32,8 @@ It does not talk to Redis: if the queue has several parts, say so by --parts. Th
 like a part, as in {bigtables:0, so give no other queue such a name.
 
 Only a dispatcher and a poller may load scripts. They do so for all others, when they start and whenever Redis has forgotten
-them; so upgrade them first. A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not
-what they hold. What remains possible with the password of a role stands in docs/guarantees.md.`,
+them; so upgrade them first. A viewer and an operator may use SCAN, which shows the names of all keys of the database, but not
+what they hold. docs/guarantees.md lists what remains possible with the password of a role.`,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.requireOneQueue(); err != nil {
 				return err

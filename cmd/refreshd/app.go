@@ -32,10 +32,10 @@ type app struct {
 	secrets        []string // names of variables that programs of a worker must not find
 
 	log     zerolog.Logger
-	checks  *health.Checks   // nil: nobody asks about health
-	metrics *metrics.Metrics // nil: nobody asks for numbers
-	traces  *traces.Traces   // nil: nobody asks for traces
-	entered bool             // the command itself has begun: what fails from here on is not wrong usage
+	checks  *health.Checks
+	metrics *metrics.Metrics
+	traces  *traces.Traces
+	entered bool // the command itself has begun: later errors are not wrong usage
 
 	// The settings of all commands. Each is a flag; settle says where else it may come from.
 	redis    string // URL of Redis; "": defaultRedis, or the embedded one of up
@@ -49,10 +49,9 @@ type app struct {
 	historyCap, journalCap, logCap int // 0: none, which is store.None
 
 	by       string         // who wants a command; "": the user
-	problems map[string]int // by kind, see complainOf
+	problems map[string]int // by kind, see printProblem
 }
 
-// defaultRedis is where Redis is looked for when nobody says where it is.
 const defaultRedis = "redis://127.0.0.1:6379"
 
 func (a *app) rootCommand() *cobra.Command {
@@ -83,7 +82,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 			root.AddCommand(command)
 		}
 	}
-	tellPatience(root)
+	documentRetry(root)
 	a.offerValues(root)
 	return root
 }
@@ -93,7 +92,7 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	a.queues.names = []string{store.DefaultQueue}
 	flags.Var(&a.queues, "queue", "`NAME` of the queue, the prefix of its keys; daemons serve several: a,b or given several times")
 	flags.StringVar(&a.file, "config", "", "YAML `FILE` with settings, by the names of the flags")
-	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also svg")
 	flags.StringVar(&a.logLevel, "log-level", "info", "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
 	flags.StringVar(&a.connect.CAFile, "tls-ca", "", "PEM `FILE` of the authorities to trust instead of the system's")
 	flags.StringVar(&a.connect.CertFile, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")
@@ -109,7 +108,6 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&a.store.OutboxKeep), "outbox-keep", "how long the outbox keeps an entry that somebody has not acknowledged (default 168h)")
 }
 
-// prepare completes the flags from environment and file, and sets up logging, before any command begins.
 func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := a.settle(command); err != nil {
 		return err
@@ -122,10 +120,10 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	}
 	a.log = newLogger(a.stderr, a.logLevel)
 	redisLog.Store(&a.log)
-	a.tellUnknownVariables(command.Root())
+	a.warnOfUnknownVariables(command.Root())
 	a.entered = true
-	if then, is := patient[command.CommandPath()]; is {
-		command.SetContext(operate.WithRetry(command.Context(), operate.Patience, &a.log, then))
+	if then, is := retried[command.CommandPath()]; is {
+		command.SetContext(operate.WithRetry(command.Context(), operate.RetryFor, &a.log, then))
 	}
 	return nil
 }
@@ -147,8 +145,10 @@ func (a *app) connectTo(address string) (*redis.Clients, func(), error) {
 	}, nil
 }
 
-func (a *app) storeConfig() store.Config {
+// configOf returns the config of one of the queues.
+func (a *app) configOf(queue string) store.Config {
 	config := a.store
+	config.Queue = queue
 	config.Traces = a.traces != nil
 	config.HistoryCap, config.JournalCap, config.LogCap = cmp.Or(a.historyCap, store.None), cmp.Or(a.journalCap, store.None), cmp.Or(a.logCap, store.None)
 	return config.WithDefaults()
@@ -168,14 +168,14 @@ func (a *app) withClients(do func(*redis.Clients) error) error {
 	return do(clients)
 }
 
-// withOperator runs do with somebody who asks something of a queue that answers.
+// withOperator calls do with an operator of a queue that answers.
 func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error) error {
 	by, err := a.wantedBy()
 	if err != nil {
 		return err
 	}
 	return a.withClients(func(clients *redis.Clients) error {
-		queue, err := store.Open(ctx, clients, a.storeConfig())
+		queue, err := store.Open(ctx, clients, a.configOf(a.store.Queue))
 		switch {
 		case errors.Is(err, store.ErrUnread):
 			return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
@@ -186,17 +186,17 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 	})
 }
 
-// withStored is withOperator for what looks at stored models: if nothing was ever stored in the queue, that is told on stderr.
+// withStored is withOperator for commands that read stored models. It warns if nothing was ever stored in the queue.
 func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) error {
 	return a.withOperator(ctx, func(o operate.Operator) error {
 		if unused := operate.Unused(ctx, o); unused != "" {
-			a.complain(unused)
+			a.report(unused)
 		}
 		return do(o)
 	})
 }
 
-// wantedBy is who asks: the flag --by says, or the name of the user does.
+// wantedBy returns the name in --by, or that of the user.
 func (a *app) wantedBy() (string, error) {
 	if a.by != "" {
 		return operate.ReadBy(a.by)
@@ -211,15 +211,14 @@ func (a *app) bindBy(flags *pflag.FlagSet) {
 	flags.StringVar(&a.by, "by", "", "`NAME` of who wants it, for the journal (default your user's name)")
 }
 
-// ask asks something of a queue.
 type ask func(ctx context.Context, o operate.Operator, args []string) error
 
-// operates is a command that asks something of a queue. What the checks refuse is wrong for any queue, and none is asked.
+// operates makes a command of an operator. The checks run before anything connects.
 func (a *app) operates(use, short string, args cobra.PositionalArgs, do ask, checks ...func() error) *cobra.Command {
 	return asking(use, short, args, a.withOperator, do, checks)
 }
 
-// onStored is a command that looks at what is stored.
+// onStored makes a command that reads stored models.
 func (a *app) onStored(use, short string, args cobra.PositionalArgs, do ask, checks ...func() error) *cobra.Command {
 	return asking(use, short, args, a.withStored, do, checks)
 }
@@ -237,7 +236,7 @@ func asking(
 	}}
 }
 
-// plainFlagError tells the wrong value of a flag without the words of the parser behind it, and the flag that a mistyped one is near to.
+// plainFlagError names the wrong value of a flag without the words of its parser, or the known flag nearest to a mistyped one.
 func plainFlagError(command *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var known []string
@@ -266,7 +265,6 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return parent
 }
 
-// groups are the commands by what one wants of them, in the order of the help.
 var groups = []struct {
 	title    string
 	commands builders
@@ -279,3 +277,25 @@ var groups = []struct {
 }
 
 type builders = []func(*app) *cobra.Command
+
+const resumable = "; the same command goes on from there, and changes nothing of what is done"
+
+// retried maps commands that change many models to the end of their error if Redis stays away. They wait for a Redis that stops answering. Empty:
+// the command itself says how to go on.
+var retried = map[string]string{
+	"refreshd model put": resumable, "refreshd model import": resumable, "refreshd model run": "", "refreshd model rm": "", "refreshd model enable": "",
+	"refreshd model disable": "", "refreshd failures run": "", "refreshd apply": resumable, "refreshd level": resumable, "refreshd hold": "",
+	"refreshd policy put": resumable, "refreshd policy rm": resumable, "refreshd calendar put": resumable, "refreshd calendar rm": resumable,
+}
+
+func documentRetry(of *cobra.Command) {
+	if _, is := retried[of.CommandPath()]; is {
+		of.Long = cmp.Or(of.Long, of.Short+".") + `
+
+A Redis that stops answering is asked again for two minutes, and nothing is done twice. After that the command says how
+much is done, and how to go on. If it does not answer at the beginning, the command fails at once.`
+	}
+	for _, command := range of.Commands() {
+		documentRetry(command)
+	}
+}

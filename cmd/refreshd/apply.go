@@ -28,7 +28,7 @@ label owner=NAME, by which the owner's models are known. Any other one is a poli
 their documents of at most 4 MiB, and a link must not lead out of the directory.
 
 It plans first, and then carries out what it has planned: a model that has changed in between is refused and named, and another apply sees it
-as it is. With --plan it only tells the plan: what it would create, change and delete, and what would start at once. Where a document is refused,
+as it is. With --plan it only prints the plan: what it would create, change and delete, and what would start at once. Where a document is refused,
 nothing is applied.
 
 What the owner has and the directory has not is deleted with --prune only, and never more than --max-delete of it. Policies are never deleted.
@@ -58,7 +58,7 @@ Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was 
 	flags := command.Flags()
 	flags.StringVarP(&from, "filename", "f", "", "`DIR` with .yaml, .yml, .json, .jsonl and .ndjson files, also below it; or one file")
 	flags.StringVar(&options.Owner, "owner", "", "`NAME` of the owner: 1-60 letters, digits or _.:@/+-")
-	flags.BoolVar(&planOnly, "plan", false, "change nothing; tell the plan")
+	flags.BoolVar(&planOnly, "plan", false, "change nothing; print the plan")
 	flags.BoolVar(&options.Prune, "prune", false, "delete what the owner has and the directory has not")
 	flags.StringVar(&options.MaxDelete, "max-delete", "5%", "most models to delete: a `NUMBER`, or a share of what the owner has, rounded up")
 	flags.BoolVar(&options.Adopt, "adopt", false, "take over what the directory has and another owner has too, or nobody")
@@ -66,25 +66,24 @@ Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was 
 	return command
 }
 
-// errDiffers ends a plan that has something to do.
-var errDiffers = errors.New("something differs, as told above")
+var errDiffers = errors.New("something differs, as reported above")
 
-// apply carries out a plan that refuses nothing, unless it is only asked for, and tells of it.
+// apply carries out a plan, unless planOnly, and prints it.
 func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error {
 	for _, refused := range plan.Refused {
-		a.complainOf("", refused)
+		a.printProblem("", refused)
 	}
 	carryOut := !planOnly && len(plan.Refused) == 0
-	var failed error // halfway: what was done is told all the same
+	var failed error // print what was done before it
 	if carryOut {
 		failed = plan.CarryOut(ctx)
 	}
 	var lines strings.Builder
 	for _, step := range plan.Steps {
 		if step.Error != "" {
-			a.complainOf(step.Name, step.Error)
+			a.printProblem(step.Name, step.Error)
 		}
-		if err := a.tellStep(&lines, step); err != nil {
+		if err := a.printStep(&lines, step); err != nil {
 			return err
 		}
 	}
@@ -108,14 +107,14 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 	return nil
 }
 
-// maxTold bounds how much of a value a plan shows to people, in bytes.
-const maxTold = 80
+// maxValueText bounds a value that a plan prints, in bytes.
+const maxValueText = 80
 
-func (a *app) tellStep(to io.Writer, step *apply.Step) error {
+func (a *app) printStep(to io.Writer, step *apply.Step) error {
 	if a.json() {
 		return print.JSONLine(to, step)
 	}
-	short := func(value any) string { return document.Shorten(definitions.Text(value), maxTold) }
+	short := func(value any) string { return document.Shorten(definitions.Text(value), maxValueText) }
 	var parts []string
 	for _, d := range step.Changes {
 		parts = append(parts, fmt.Sprintf("%s: %s -> %s", d.Field, short(d.Old), short(d.New)))

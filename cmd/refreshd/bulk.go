@@ -47,7 +47,7 @@ func (a *app) printBulk(b *operate.Bulk) error {
 	return err
 }
 
-// follow shows how far a bulk is until it is over. If it is interrupted, the bulk goes on.
+// follow prints the progress of a bulk until it is over. An interrupt does not stop the bulk.
 func (a *app) follow(ctx context.Context, o operate.Operator, id string) error {
 	bar := a.progressOn(nil, -1, progressbar.OptionShowCount())
 	b, err := o.AwaitBulk(ctx, id, func(b operate.Bulk) {
@@ -59,7 +59,7 @@ func (a *app) follow(ctx context.Context, o operate.Operator, id string) error {
 		}
 		bar.Describe(fmt.Sprintf("%s: %d done, %d refused", b.ID, b.Done, b.Refused))
 		_ = bar.Set64(b.Seen) // a bar that cannot be drawn is no failure
-	}, a.complain)
+	}, a.report)
 	if err != nil {
 		return err
 	}

@@ -27,15 +27,15 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// loopFlags are what every long-running command understands. Where nothing else is said, 0 stands for the default of the daemon.
+// loopFlags are the flags of every long-running command. 0 is the default of the daemon, unless it says otherwise.
 type loopFlags struct {
 	batch    int           // models or messages of one round; default 500 models, 100 messages
 	tick     time.Duration // the longest sleep between two rounds; default 1 s
 	backoff  time.Duration // the first pause after an error of Redis, which doubles; default 50 ms
 	life     time.Duration // how long to run; 0: for ever
-	grace    time.Duration // how long the work in hand may go on when told to stop; 0: not at all; default 10 s
-	health   string        // address to tell about health at, as in 127.0.0.1:8080; "": nowhere
-	traces   string        // URL of a collector of OpenTelemetry; "": what the environment says, mostly nowhere
+	grace    time.Duration // how long the work in hand may go on at the end; 0: not at all; default 10 s
+	health   string        // address of the health checks, as in 127.0.0.1:8080; "": none
+	traces   string        // URL of a collector of OpenTelemetry; "": as the environment says, mostly none
 	patience time.Duration // how long /livez stays well while Redis fails; default 10 min
 	checks   bool          // it checks its Redis before it begins
 	strict   bool          // a check that fails keeps it from beginning; default false
@@ -51,21 +51,21 @@ func (f *loopFlags) bind(flags *pflag.FlagSet) {
 
 func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.backoff), "backoff", "first pause after an error of Redis, which doubles (default 50ms)")
-	flags.Var((*duration)(&f.life), "for", "how long to run, and then end as if told to (default for ever)")
+	flags.Var((*duration)(&f.life), "for", "how long to run, and then end as by a signal (default for ever)")
 	f.grace = worker.Config{}.WithDefaults().Grace
-	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on when told to stop, before it is handed back; to be told twice ends it")
+	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on after a signal to stop, before it is handed back; a second signal ends it")
 	flags.StringVar(&f.health, "health", "", "answer /livez, /readyz and /metrics over HTTP on `ADDRESS`, as in 127.0.0.1:8080 (default nowhere)")
-	flags.StringVar(&f.traces, "traces", "", "tell a collector of OpenTelemetry at `URL` of each attempt, by OTLP over HTTP, as in http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT; default nowhere)")
+	flags.StringVar(&f.traces, "traces", "", "send traces of attempts to a collector of OpenTelemetry at `URL`, by OTLP over HTTP, as in http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT; default nowhere)")
 	f.patience = 10 * time.Minute
 	flags.Var((*duration)(&f.patience), "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
 }
 
-// daemon is one long-running part of refreshd. Run returns soon after its context has ended, with the work in hand finished.
+// daemon is a long-running part of refreshd. Run finishes the work in hand when ctx ends, and returns soon.
 type daemon interface {
 	Run(ctx context.Context) error
 }
 
-// prepared builds a daemon for a queue. What its flags say has been checked before anybody asks Redis.
+// prepared builds a daemon for a queue. Its flags are already checked.
 type prepared func(*store.Queue) (daemon, error)
 
 func dispatcherCommand(a *app) *cobra.Command {
@@ -84,7 +84,7 @@ func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
 	bindWorkerLease(flags, &config.WorkerLease)
 }
 
-// bindWorkerLease is for dispatchers, which requeue by it, and for workers, which give heartbeats by it.
+// bindWorkerLease serves dispatchers, which requeue by the lease, and workers, which send heartbeats by it.
 func bindWorkerLease(flags *pflag.FlagSet, lease *time.Duration) {
 	flags.Var((*duration)(lease), "worker-lease", "how long a worker may go without a heartbeat before others are given its attempts; the same for dispatchers and workers (default 5s)")
 }
@@ -131,7 +131,7 @@ func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*store
 	}, config.WithDefaults().Validate()
 }
 
-// loopCommand is a command that runs one daemon until it is told to stop. It understands the loopFlags that bind binds.
+// loopCommand makes a command that runs one daemon with the loopFlags that bind binds.
 func (a *app) loopCommand(
 	use, short string, bind func(*loopFlags, *pflag.FlagSet), prepare func(context.Context, *loopFlags, []string) (prepared, error),
 ) *cobra.Command {
@@ -159,7 +159,7 @@ func (a *app) loopCommand(
 	return command
 }
 
-// withLife runs do on each queue, as soon as Redis answers, with the health of all told, until the time of --for is over. name is what begins.
+// withLife calls do with each queue as soon as Redis answers, serves the health checks, and ends after --for.
 func (a *app) withLife(
 	ctx context.Context, name, address string, flags *loopFlags, do func(context.Context, *store.Queue) error,
 ) error {
@@ -188,8 +188,7 @@ func (a *app) withLife(
 	return a.eachQueue(ctx, name, clients, flags, do)
 }
 
-// openHealth serves the health checks and metrics of the loops of this process. The caller calls the returned function when
-// the process ends. Without an address there are none, and nothing is measured.
+// openHealth serves health checks and metrics. The caller calls the returned function at the end. Without an address, nothing is measured.
 func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *redis.Clients) (func(), error) {
 	if flags.health == "" {
 		return func() {}, nil
@@ -211,20 +210,19 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *redis.C
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	a.log.Info().Str("address", listener.Addr().String()).Msg("health is told at /livez and /readyz, numbers at /metrics")
+	a.log.Info().Str("address", listener.Addr().String()).Msg("serving health at /livez and /readyz, numbers at /metrics")
 	return func() {
 		stop()
 		_ = server.Close()
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			a.log.Error().Err(err).Msg("health is told no more")
+			a.log.Error().Err(err).Msg("health is not served any more")
 		}
 	}, nil
 }
 
-// preflightTime bounds the look of a daemon at each Redis before it begins.
 const preflightTime = 5 * time.Second
 
-// preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is well.
+// preflight loads the scripts and logs what the doctor finds in Redis. With --strict a finding is an error.
 func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlags) error {
 	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, redis.ErrNotLoaded) && ctx.Err() == nil {
 		a.logOf(queue.Name).Warn().Err(err).Msg("loading the scripts failed")
@@ -250,7 +248,7 @@ func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlag
 	return nil
 }
 
-// runDaemon runs a daemon until ctx ends, and then for no longer than the grace. A worker bounds the time of its own end.
+// runDaemon runs a daemon until ctx ends, and then for the grace at most. A worker bounds its own end.
 func (a *app) runDaemon(ctx context.Context, name string, queue *store.Queue, loop daemon, grace time.Duration) error {
 	var err error
 	if _, ok := loop.(*workerPool); ok {
@@ -265,7 +263,7 @@ func (a *app) runDaemon(ctx context.Context, name string, queue *store.Queue, lo
 	return nil
 }
 
-// parts are daemons side by side, one for each part of a queue.
+// parts are daemons of the parts of a queue, side by side.
 type parts[D daemon] []D
 
 // Run runs all of them until ctx ends.
@@ -273,7 +271,6 @@ func (p parts[D]) Run(ctx context.Context) error {
 	return sideBySide(len(p), func(i int) error { return p[i].Run(ctx) })
 }
 
-// sideBySide does so many things at the same time.
 func sideBySide(count int, do func(i int) error) error {
 	errs := make([]error, count)
 	var running sync.WaitGroup
@@ -284,7 +281,7 @@ func sideBySide(count int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// place is where a daemon of one part of a queue works, where it logs, and how it reports its rounds to the health checks.
+// place is where the daemon of one part works, logs, and reports its rounds.
 type place struct {
 	part    *observedStore
 	log     *zerolog.Logger
@@ -308,8 +305,7 @@ func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Durat
 	return daemons, nil
 }
 
-// awaitQueue opens a queue as soon as Redis tells how many parts it has. One that cannot be served is an error, unless others are. With
-// --strict it does not wait.
+// awaitQueue opens a queue as soon as Redis answers. A queue that cannot be served is an error, unless others are, or --strict.
 func (a *app) awaitQueue(ctx context.Context, clients *redis.Clients, name string, flags *loopFlags) (*store.Queue, error) {
 	retry := backoff.New(backoff.Config{
 		Part: "queue", What: "opening", First: max(flags.backoff, firstWait), Max: max(flags.backoff, longestWait), Log: a.logOf(name), Clock: time.Now,
@@ -333,7 +329,6 @@ func (a *app) awaitQueue(ctx context.Context, clients *redis.Clients, name strin
 	}
 }
 
-// raise raises the layout of a queue that is lower. A user who may not do that is told of, and works on.
 func (a *app) raise(ctx context.Context, queue *store.Queue) error {
 	if err := queue.Raise(ctx); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnread, err)

@@ -32,7 +32,7 @@ func dashboardCommand(a *app) *cobra.Command {
 			config, err := a.dashboardConfig(loop, &flags)
 			return (&pages{app: a, config: config}).show, err
 		})
-	command.Long = `Serve pages about the queue, or about each of several: rates and lateness, models, why one refreshes when it does, failures by cause.
+	command.Long = `Serve pages about the queue, or about each of several: rates and lateness, models, why one refreshes when it does, failures by fingerprint.
 Without a token it listens on the loopback interface only. Whoever can read its pages can do what its buttons do, unless it is --read-only,
 the token is that of a viewer, or its user of Redis is one (refreshd acl).`
 	f, set := &flags, command.Flags()
@@ -40,7 +40,7 @@ the token is that of a viewer, or its user of Redis is one (refreshd acl).`
 	set.StringArrayVar(&f.hosts, "host", nil, "another `NAME` by which browsers may ask for it, such as that of a proxy in front")
 	set.StringArrayVar(&f.proxies, "trusted-proxy", nil, "addresses as `CIDR`, such as 10.0.0.0/8, of proxies in front: the client is who they name in X-Forwarded-For")
 	set.StringVar(&f.token, "token", "", "`TEXT` that whoever looks must know, at least 16 bytes (default none; better as REFRESHD_TOKEN or --token-file)")
-	set.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, or with a line ROLE NAME TOKEN for each, of which ROLE is viewer or operator: a viewer is offered no action, and NAME is told in the journal")
+	set.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, or with a line ROLE NAME TOKEN for each, of which ROLE is viewer or operator: a viewer is offered no action, and the journal has NAME")
 	set.BoolVar(&f.readOnly, "read-only", false, "offer and accept no action")
 	set.StringVar(&a.by, "by", "", "`NAME` of who wants what is done there, for the journal (default dashboard)")
 	return command
@@ -75,7 +75,7 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 	return config, config.WithDefaults().Validate()
 }
 
-// pages is the dashboard of all queues of a process: the first queue that Redis answers for opens it, and the others are shown in it too.
+// pages is the dashboard of all queues of a process: the first queue that answers opens it, the others are added.
 type pages struct {
 	app    *app
 	config dashboard.Config
@@ -83,7 +83,7 @@ type pages struct {
 	open   *dashboard.Dashboard // guarded by mu; nil: not yet
 }
 
-// show returns what shows a queue while it runs.
+// show returns a daemon that serves the pages of a queue.
 func (p *pages) show(queue *store.Queue) (daemon, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,6 @@ func (p *pages) show(queue *store.Queue) (daemon, error) {
 	return open, nil
 }
 
-// url is where to look; "": nowhere.
 func (p *pages) url() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,19 +119,18 @@ func (p *pages) close() {
 	}
 }
 
-// daemonFunc is a daemon that needs nothing but to run.
 type daemonFunc func(context.Context) error
 
 func (run daemonFunc) Run(ctx context.Context) error { return run(ctx) }
 
-// bindPages adds the flag of a command that serves a dashboard besides.
+// bindPages adds the flag of a command that also serves a dashboard.
 func bindPages(flags *pflag.FlagSet, listen *string) {
 	flags.StringVar(listen, "dashboard", "127.0.0.1:0", "serve the dashboard on `ADDRESS` of loopback, port 0 is any that is free; off: nowhere")
 }
 
 func serves(listen string) bool { return listen != "" && listen != "off" }
 
-// pagesAt is the dashboard of a command that serves it besides, on loopback.
+// pagesAt returns the dashboard of such a command, on loopback.
 func (a *app) pagesAt(listen string) *pages {
 	return &pages{app: a, config: dashboard.Config{Listen: listen, By: a.by, Grace: time.Second, Clock: time.Now, Log: &a.log}}
 }

@@ -46,7 +46,7 @@ func doctorCommand(a *app) *cobra.Command {
 else runs: it reads in chunks, and looks again before it calls anything broken.
 
 With --repair it mends what is safe: due and running set are written anew from the models, what is left of removed models goes,
-attempts that are over leave the input list, lists that no process owns are handed to one. The rest is told with what to do by hand.
+attempts that are over leave the input list, lists that no process owns are handed to one. For the rest it prints what to do by hand.
 
 It is an error when something waits and nobody serves it: models that are due or attempts past their deadline without a dispatcher,
 messages without a poller, attempts in line of which no worker takes any.
@@ -54,7 +54,7 @@ messages without a poller, attempts in line of which no worker takes any.
 Exit codes: 0 no error is left (and with --strict no warning either), 1 some are left or it could not look at everything, 2 wrong usage.`
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
 	command.Flags().BoolVar(&strict, "strict", false, "fail on warnings too")
-	command.Flags().IntVar(&options.Limit, "limit", 20, "tell at most `N` findings of one kind one by one")
+	command.Flags().IntVar(&options.Limit, "limit", 20, "print at most `N` findings of one kind")
 	return command
 }
 
@@ -108,7 +108,7 @@ func healthCommand(a *app) *cobra.Command {
 		Use: "health [URL]", Short: "Ask a daemon whether it is well, for images without a shell", Args: cobra.MaximumNArgs(1),
 		Long: `Ask a daemon whether it is well, and say why not. URL is that of /livez (would a restart help?) or /readyz (does it do its work?), such
 as http://127.0.0.1:8080/livez. 127.0.0.1:8080 or :8080 alone means /readyz there. What URL leaves out, as /livez or no URL does, is the
-address of --health, by which the daemon was told where to answer: REFRESHD_HEALTH serves both.
+address of --health, as of the daemon: REFRESHD_HEALTH serves both.
 
 Exit codes: 0 it is well, 1 it is not or does not answer, 2 wrong usage.`,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -140,7 +140,7 @@ Exit codes: 0 it is well, 1 it is not or does not answer, 2 wrong usage.`,
 	return command
 }
 
-// healthURL completes what leaves out scheme, host or path.
+// healthURL completes a missing scheme, host or path.
 func healthURL(address string) (string, error) {
 	text := address
 	if !strings.Contains(text, "://") {
@@ -157,10 +157,10 @@ func healthURL(address string) (string, error) {
 	return target.String(), nil
 }
 
-// mostHealth bounds the answer that is read, in bytes: hundreds of loops.
+// mostHealth bounds the answer, in bytes: hundreds of loops.
 const mostHealth = 1 << 20
 
-// readHealth asks without a proxy and follows nobody elsewhere: the daemon is near.
+// readHealth uses no proxy and follows no redirect: the daemon is near.
 func readHealth(ctx context.Context, target string) (report health.Report, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {

@@ -37,14 +37,13 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
-// foreign are variables that are no settings: what Kubernetes puts into each container for a service whose name begins with refreshd, what a
-// worker tells the program of --exec, which may be refreshd again, and what the tests ask for.
-var foreign = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)` +
+// noSettings matches variables that are no settings: those of Kubernetes for a service called refreshd, those that a worker passes to the program of
+// --exec, and those of the tests.
+var noSettings = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)` +
 	`|UID|ATTEMPT_UID|ATTEMPT_NO|DEADLINE_AT|PLANNED_AT|PAYLOAD_\w+|LONG)$`)
 
-// tellUnknownVariables warns of variables that look like settings and are none. It refuses none of them: an environment is shared, and much
-// is put into it by others.
-func (a *app) tellUnknownVariables(root *cobra.Command) {
+// warnOfUnknownVariables warns of variables that look like settings. It refuses none, because an environment is shared.
+func (a *app) warnOfUnknownVariables(root *cobra.Command) {
 	if !slices.ContainsFunc(a.environ, func(set string) bool { return strings.HasPrefix(set, variablePrefix) }) {
 		return
 	}
@@ -58,7 +57,7 @@ func (a *app) tellUnknownVariables(root *cobra.Command) {
 	for _, set := range a.environ {
 		variable, _, _ := strings.Cut(set, "=")
 		name, ours := strings.CutPrefix(variable, variablePrefix)
-		if !ours || slices.Contains(known, name) || foreign.MatchString(name) {
+		if !ours || slices.Contains(known, name) || noSettings.MatchString(name) {
 			continue
 		}
 		line := a.log.Warn().Str("variable", variable)
@@ -69,11 +68,10 @@ func (a *app) tellUnknownVariables(root *cobra.Command) {
 	}
 }
 
-// setting is the text of a flag and where it was found; empty: it was not.
+// setting is the text of a flag and where it was found; where is empty if it was not.
 type setting struct{ text, where string }
 
-// settle gives each flag of a command the text of the command line, or else of its environment variable, or else of the --config
-// file, or else its default. The same text means the same in each.
+// settle sets each flag from the command line, or else its environment variable, the --config file, or its default.
 func (a *app) settle(command *cobra.Command) error {
 	var file map[string]setting
 	settle := func(flag *pflag.Flag) error {
@@ -104,7 +102,7 @@ func (a *app) settle(command *cobra.Command) error {
 	return err
 }
 
-// fromEnv finds a flag in the environment. An empty variable counts as none: that is how compose files leave one out.
+// fromEnv reads a flag from the environment. An empty variable counts as unset: compose files leave one out like this.
 func (a *app) fromEnv(flag string) setting {
 	names := []string{variable(flag)}
 	if flag == "redis" {
@@ -122,7 +120,7 @@ func (a *app) fromEnv(flag string) setting {
 	return setting{}
 }
 
-// readSettings reads a configuration file. One file may serve all commands, so each flag of each of them is a known key.
+// readSettings reads a configuration file. One file may serve all commands, so the flags of all are known keys.
 func readSettings(path string, root *cobra.Command) (map[string]setting, error) {
 	if path == "" {
 		return nil, nil
@@ -169,7 +167,7 @@ func readSettings(path string, root *cobra.Command) (map[string]setting, error) 
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
-// knownFlags are the names of all flags of all commands that a file may set.
+// knownFlags are the flags of a command and those below it, and whether a file may set them.
 func knownFlags(command *cobra.Command) map[string]bool {
 	known := make(map[string]bool)
 	note := func(flag *pflag.Flag) {
@@ -182,7 +180,7 @@ func knownFlags(command *cobra.Command) map[string]bool {
 	return known
 }
 
-// refusedValue is the error of a flag whose text is not of its kind, without the words of the parser behind it.
+// refusedValue is the error of a flag with a wrong text, without the words of its parser.
 func refusedValue(where string, flag *pflag.Flag, text string) error {
 	wants := map[string]string{
 		"int": "a whole number", "int64": "a whole number", "bool": "true or false",
@@ -196,7 +194,7 @@ func refusedValue(where string, flag *pflag.Flag, text string) error {
 	return usagef("%s: expected %s, found %s", where, want, document.Found(text))
 }
 
-// duration is the pflag.Value of a flag in the forms that policies use: 90s, 1h 30m, 2 days, PT5M.
+// duration is a flag in the forms of policies: 90s, 1h 30m, 2 days, PT5M.
 type duration time.Duration
 
 func (d *duration) Set(text string) error {
@@ -215,8 +213,7 @@ func (d *duration) String() string {
 
 func (d *duration) Type() string { return "duration" }
 
-// count is the pflag.Value of a number of things of which there must be at least one. Its default is told by the text of the flag: the
-// variable holds 0 for it, which nobody can say by hand.
+// count is a flag with a number of at least one. The variable holds 0 for the default, which the help text names.
 type count[T int | int64] struct {
 	value *T
 	wants string // the range, as in "1 to 1000"
@@ -243,7 +240,7 @@ func (c count[T]) String() string {
 
 func (c count[T]) Type() string { return "int" }
 
-// want is what a text is told that is no such number.
+// want says what is expected instead of a text.
 func (c count[T]) want(text string) string {
 	if _, err := strconv.ParseInt(text, 0, strconv.IntSize); err == nil {
 		return c.wants

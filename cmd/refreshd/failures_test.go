@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-// badDay lets m0 to m2 fail by one cause, m3 by another, and m4 by a third, which is over.
+// badDay lets m0 to m2 fail with one fingerprint, m3 with another, and m4 with a third, which is over.
 func badDay(t *testing.T) *timedQueue {
 	s := newTimedQueue(t, "06:00:00")
 	for i, host := range []string{"a", "a", "b", "c", "c"} {
@@ -28,7 +28,7 @@ func badDay(t *testing.T) *timedQueue {
 	return s
 }
 
-func TestFailuresAreToldByTheirCauses(t *testing.T) {
+func TestFailuresAreGroupedByFingerprint(t *testing.T) {
 	s := badDay(t)
 	for line, want := range map[string]string{
 		"failures": `
@@ -43,6 +43,11 @@ MODELS  BY                  SINCE                     LAST                      
 		"failures -l tenant=t0": `
 MODELS  BY                  SINCE                     LAST                      UIDS   REASON
 2       error=b9f5260d86bb  2026-01-05T06:01:00.000Z  2026-01-05T06:03:00.000Z  m0 m2  2 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
+`,
+		"failures --by error": `
+MODELS  BY                  SINCE                     LAST                      UIDS      REASON
+3       error=b9f5260d86bb  2026-01-05T06:01:00.000Z  2026-01-05T06:03:00.000Z  m2 m1 m0  GET http://b/x: 503 Service Unavailable
+1       error=1f73e4e25e63  2026-01-05T06:04:00.000Z  2026-01-05T06:04:00.000Z  m3        row 17 of m3 is no number
 `,
 		"failures --by host": `
 MODELS  BY      SINCE                     LAST                      UIDS   REASON
@@ -59,15 +64,15 @@ MODELS  BY         SINCE                     LAST                      UIDS   RE
 		got := s.do(strings.Fields(line)...)
 		failIf(t, got != strings.TrimPrefix(want, "\n"), "%s: expected%s, found\n%s", line, want, got)
 	}
-	expectContains(t, s.do("failures", "show", "b9f5260d86bb"), "http_503: GET <url>: 503 Service Unavailable", "3  that are failing", "m0 m1 m2")
+	expectContains(t, s.do("failures", "show", "b9f5260d86bb"), "http_503: GET <url>: 503 Service Unavailable", "3  that fail with it now", "m0 m1 m2")
 	expectContains(t, s.do("failures", "run", "--dry-run", "b9f5260d86bb"), "3 models\nm0\nm1\nm2\n")
 	expectContains(t, s.do("explain", "m0"), "2 other models", "refreshd failures show b9f5260d86bb")
-	expectContains(t, s.do("stats"), "causes", "2, by which 4 models are failing: refreshd failures")
+	expectContains(t, s.do("stats"), "fingerprints", "2, with which 4 models are failing: refreshd failures")
 	one := s.object("failures", "show", "b9f5260d86bb")
 	failIf(t, one["models"] != 3.0 || one["failures"] != 3.0 || len(one["examples"].([]any)) != 3, "found %v", one)
 }
 
-func TestAllThatFailByOneCauseAreRunByOneCommand(t *testing.T) {
+func TestAllModelsOfAFingerprintAreRunByOneCommand(t *testing.T) {
 	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		queue := c.withPoller(server)
 		c.put(`{"uid":"a","refresh":"planned","rrule":"FREQ=YEARLY"}` + "\n" + `{"uid":"b","rrule":"FREQ=YEARLY"}` + "\n")

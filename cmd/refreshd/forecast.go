@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-func bindFleet(flags *pflag.FlagSet, r *operate.FleetRequest) {
+func bindFleet(flags *pflag.FlagSet, r *operate.InputRequest) {
 	flags.StringVarP(&r.Selector, "selector", "l", "", "only models that `TERMS` pick, such as tenant=t1,policy=hourly")
 	flags.StringVar(&r.For, "for", "24h", "`DURATION` to look ahead, at most 31d")
 	flags.StringVar(&r.Drain, "drain", "", "`RATE` at which workers take attempts, such as 600/m or 10/s (default as measured)")
@@ -24,21 +24,21 @@ func bindFleet(flags *pflag.FlagSet, r *operate.FleetRequest) {
 
 func forecastCommand(a *app) *cobra.Command {
 	var r operate.ForecastRequest
-	command := a.onStored("forecast", "Tell how many attempts will start, minute by minute, and whether the workers can take them", cobra.NoArgs,
+	command := a.onStored("forecast", "Show how many attempts will start, minute by minute, and whether the workers can take them", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return result(a, a.printForecast)(o.Forecast(ctx, r))
 		}, r.Validate)
-	command.Long = `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
+	command.Long = `Walk the models as the daemons would: what is due, retries that wait, and planned refreshes, on the assumption that each attempt
 succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
 circuit, or is asked for later does not count. Models with nothing to wait for are left out.
 
-It tells the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
+It shows the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
 -o json has a number for each minute. The dashboard draws the same on its page Plan.`
 	command.Example = `  refreshd forecast --for 24h
   refreshd forecast --for 2h -l tenant=t1 --by host
   refreshd forecast --drain 600/m --spread 10m`
-	bindFleet(command.Flags(), &r.FleetRequest)
-	command.Flags().StringVar(&r.By, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
+	bindFleet(command.Flags(), &r.InputRequest)
+	command.Flags().StringVar(&r.By, "by", "", "show the largest of each `GROUP` at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
 	command.Flags().StringVar(&r.Spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")
 	return command
 }
@@ -101,7 +101,7 @@ func (a *app) printForecast(f *operate.Forecast) error {
 	return table(a, header, func(g *forecast.Group) []any { return []any{g.Name, g.Starts} })(*f.Groups, nil)
 }
 
-// rowLengths are the minutes that a row may tell of; the first that gives few enough rows is taken.
+// rowLengths are the minutes of a row. printBars takes the first that gives few enough rows.
 var rowLengths = []int{1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440}
 
 const (
@@ -109,7 +109,7 @@ const (
 	barLength = 40 // characters
 )
 
-// printBars prints the starts of a period in few rows, with a bar for the fullest minute of each.
+// printBars prints few rows, each with a bar for its fullest minute.
 func (a *app) printBars(c *forecast.Counts) error {
 	length, most := 2*rowLengths[len(rowLengths)-1], c.Most()
 	if i := slices.IndexFunc(rowLengths, func(length int) bool { return len(c.PerMinute) <= maxRows*length }); i >= 0 {
@@ -118,7 +118,7 @@ func (a *app) printBars(c *forecast.Counts) error {
 	t := a.newTable("FROM", "STARTS", "IN ITS FULLEST MINUTE", "")
 	for from, to := 0, 0; from < len(c.PerMinute); from = to {
 		begins := int(c.At(from).Unix() / 60)
-		to = min(len(c.PerMinute), from+length-begins%length) // rows begin at whole hours, or what they are long
+		to = min(len(c.PerMinute), from+length-begins%length) // rows begin at multiples of their length
 		row := &forecast.Counts{PerMinute: c.PerMinute[from:to]}
 		bar := strings.Repeat("#", (row.Most()*barLength+most-1)/most)
 		t.Row(shortTime(c.At(from)), row.Total(), row.Most(), bar)
@@ -128,7 +128,7 @@ func (a *app) printBars(c *forecast.Counts) error {
 
 func levelCommand(a *app) *cobra.Command {
 	var r operate.LevelRequest
-	command := a.onStored("level", "Spread the planned starts of a fleet evenly, by a phase for each model", cobra.NoArgs,
+	command := a.onStored("level", "Spread the planned starts of models evenly, by a phase for each", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			pairs := func(l *operate.Level) [][2]any { return levelPairs(l, r.Apply || r.Clear) }
 			return inPairs(a, pairs)(o.Level(ctx, r))
@@ -143,7 +143,7 @@ others. A phase stays when the model is saved, and takes the place of the spread
 	command.Example = `  refreshd level --within 10m --plan
   refreshd level --within 10m -l policy=hourly --apply
   refreshd level --clear -l tenant=t1`
-	bindFleet(command.Flags(), &r.FleetRequest)
+	bindFleet(command.Flags(), &r.InputRequest)
 	command.Flags().StringVar(&r.Within, "within", "10m", "`DURATION` by less than which planned refreshes are shifted, 2s to 24h")
 	command.Flags().BoolVar(&r.Plan, "plan", false, "only show what it would bring")
 	command.Flags().BoolVar(&r.Apply, "apply", false, "store the phases")

@@ -55,7 +55,7 @@ func TestTheHistoryShowsWhatAnAttemptHasSaid(t *testing.T) {
 	s.answer("06:00:10", "failure", "a", `"log":"line 1\u001b[2J\nPASSWORD=hunter2\n"`)
 	s.dispatch("06:01:10")
 	s.answer("06:01:20", "success", "a", `"log_url":"https://ci.example.com/7"`)
-	equal(t, "The log stands at https://ci.example.com/7\n", s.do("history", "a", "--log", "1"))
+	equal(t, "The log is at https://ci.example.com/7\n", s.do("history", "a", "--log", "1"))
 	equal(t, "line 1\nPASSWORD=***\n", s.do("history", "a", "--log", "2"))
 	expectContains(t, s.do("history", "a", "--log", "2", "-o", "json"), `"log": "line 1\nPASSWORD=***"`, `"outcome": "failure"`)
 	expectContains(t, s.fail(2, "history", "a", "--log", "3"), "log: expected 1 to 2, for the attempts that the history of a has, found 3")
@@ -66,20 +66,19 @@ func TestTheHistoryIsDrawn(t *testing.T) {
 	s.put("uid: a\nrrule: FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [0, 30m], on_exhausted: give_up}\n")
 	got := s.do("model", "history", "a", "-o", "json")
 	failIf(t, got != "", "expected no attempts, found %s", got)
-	expectContains(t, s.do("model", "history", "a", "-o", "mermaid"), "gantt")
+	expectContains(t, s.do("model", "history", "a", "-o", "svg"), "<svg ", ">a</text>")
 	s.dispatch("06:00:00")
 	s.answer("06:05:00", "failure", "a", `"reason":"HTTP <503>\u001b[2J"`)
 	s.dispatch("06:05:00")
-	expectContains(t, s.do("history", "a", "-o", "mermaid"), "title a", "Failure 1", "2026-01-05T06:05:00", "Retry 1")
+	expectContains(t, s.do("history", "a", "-o", "svg"), "Refresh from Mon 5 Jan 06:00:00 for 5m, failure: HTTP &lt;503&gt;", "Retry 1 from Mon 5 Jan 06:05:00, running")
 	s.answer("06:15:00", "success", "a")
-	expectContains(t, s.do("model", "history", "a", "-o", "mermaid"), ": crit, 2026-01-05T06:00:00, 5m", ": done, 2026-01-05T06:05:00, 10m", "Success")
-	expectContains(t, s.do("model", "history", "a", "-o", "svg"), "<svg ", "06:05")
+	expectContains(t, s.do("model", "history", "a", "-o", "svg"), "<svg ", "06:05", "Retry 1 from Mon 5 Jan 06:05:00 for 10m, success")
 
 	s.put("uid: b\nrrule: FREQ=DAILY;BYHOUR=7;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [], give_up_after: 3h}\n")
 	s.dispatch("07:00:00")
 	s.answer("07:05:00", "failure", "b")
 	s.dispatch("10:00:00")
-	expectContains(t, s.do("model", "history", "b", "-o", "mermaid"), "Disabled", "2026-01-05T10:00:00")
+	expectContains(t, s.do("model", "history", "b", "-o", "svg"), "Refresh from Mon 5 Jan 07:00:00 for 5m, failure", ">Disabled</text>", ">10:00</text>")
 }
 
 func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {

@@ -186,7 +186,6 @@ it. It closes when attempts succeed again. Each part of a queue measures for its
 	return command
 }
 
-// drawAttempts draws how the last attempts ended, oldest first.
 func drawAttempts(c *operate.Circuit) string {
 	return strings.NewReplacer("0", "+", "1", "-").Replace(c.Recent)
 }

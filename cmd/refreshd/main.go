@@ -37,11 +37,11 @@ const (
 	exitDiffer = 3 // of apply --plan and shadow: something differs
 )
 
-// gcPercent lets the heap grow to five times what is kept, some 20 MB in a daemon. All commands keep little and drop much, so that with
-// Go's own 100 a third of the time went into looking for garbage.
+// gcPercent lets the heap grow to five times its live size, some 20 MB in a daemon. With Go's default of 100 a third of the time went into
+// collecting garbage.
 const gcPercent = 400
 
-// walkPercent is that of commands that keep something of each model, 40 MB of a million: with gcPercent they would take 250 MB.
+// walkPercent serves commands that keep something of each model: 40 MB of a million, where gcPercent would take 250 MB.
 const walkPercent = 50
 
 func setGCPercent(percent int) {
@@ -66,7 +66,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program: it executes args and returns the exit code. It is done when it returns: nothing runs on.
+// run executes args and returns the exit code. Nothing runs on when it returns.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, problems: map[string]int{}}
 	root := a.rootCommand()
@@ -78,14 +78,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return a.exitCode(command, err)
 }
 
-// usageError is the wrong use of a command that a parser of flags cannot notice.
+// usageError is a wrong use that the parser of flags cannot notice.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, values ...any) error { return usageError{fmt.Errorf(format, values...)} }
 
-// oneOf refuses the text of a flag that is none of those known.
 func oneOf(flag, text string, known []string) error {
 	if slices.Contains(known, text) {
 		return nil
@@ -93,10 +92,9 @@ func oneOf(flag, text string, known []string) error {
 	return usagef("--%s: expected one of %s, found %q", flag, strings.Join(known, ", "), text)
 }
 
-// errReported ends a command whose failures have been told one by one.
+// errReported ends a command that has already printed its failures.
 var errReported = operate.ErrRefused
 
-// reported ends a command of which something failed, or nothing.
 func reported(failed bool) error {
 	if failed {
 		return errReported
@@ -105,7 +103,7 @@ func reported(failed bool) error {
 }
 
 func (a *app) exitCode(command *cobra.Command, err error) int {
-	a.complainOfRest()
+	a.printProblemCounts()
 	switch {
 	case err == nil:
 		return exitDone
@@ -114,22 +112,21 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	case errors.Is(err, errDiffers):
 		return exitDiffer
 	}
-	told := err
+	reported := err
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
-		told = usageError{nameFlag(command, refusal)}
+		reported = usageError{nameFlag(command, refusal)}
 	}
-	a.complain(hint.Add(told.Error(), err, hint.CommandLine))
-	if _, wrong := errors.AsType[usageError](told); wrong || !a.entered {
-		a.complain("--help tells more")
+	a.report(hint.Add(reported.Error(), err, hint.CommandLine))
+	if _, wrong := errors.AsType[usageError](reported); wrong || !a.entered {
+		a.report("--help tells more")
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// otherField is a field in the text of a refusal.
 var otherField = regexp.MustCompile("`([a-z-]+)`")
 
-// nameFlag names the flag that holds a refused value, and the others of the refusal, as people write them.
+// nameFlag writes the fields of a refusal as flags.
 func nameFlag(command *cobra.Command, err error) error {
 	refused, is := errors.AsType[*document.Error](err)
 	if !is {
@@ -142,11 +139,10 @@ func nameFlag(command *cobra.Command, err error) error {
 	return refused
 }
 
-func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }
+func (a *app) report(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }
 
-// stopSignals tell a process to end. The first ends the context of the command. The second tells a daemon to hurry: not to wait
-// for the grace, but to hand back what is in hand; any other command is killed by it, because whoever presses Ctrl-C twice does
-// not want to wait. The third kills a daemon too.
+// stopSignals end a process. The first ends the context of the command. The second makes a daemon hand back the work in hand, and kills any other
+// command: whoever presses Ctrl-C twice does not want to wait. The third kills a daemon too.
 type stopSignals struct {
 	hurry  chan struct{} // closed by the second signal
 	daemon atomic.Bool   // a daemon listens to hurry
@@ -154,7 +150,7 @@ type stopSignals struct {
 
 type stopSignalsKey struct{}
 
-// hurryOf is what the second signal closes; to ask for it is to be a daemon. nil: this process awaits no signals.
+// hurryOf returns a channel that the second signal closes, and marks the process as a daemon. nil: no signals are awaited.
 func hurryOf(ctx context.Context) <-chan struct{} {
 	s, ok := ctx.Value(stopSignalsKey{}).(*stopSignals)
 	if !ok {
@@ -164,7 +160,7 @@ func hurryOf(ctx context.Context) <-chan struct{} {
 	return s.hurry
 }
 
-// listen returns a context that ends with the first signal. The caller calls the returned function when no more are awaited.
+// listen returns a context that ends with the first signal. The caller calls the returned function at the end.
 func listen(parent context.Context) (context.Context, func()) {
 	s := &stopSignals{hurry: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.WithValue(parent, stopSignalsKey{}, s))
@@ -191,11 +187,11 @@ func listen(parent context.Context) (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); close(done); cancel() }
 }
 
-// leastStop is how long a daemon may take to end in any case. A round takes milliseconds, unless Redis hangs.
+// leastStop is how long any daemon may take to end. A round takes milliseconds, unless Redis hangs.
 const leastStop = 2 * time.Second
 
-// bounded runs a daemon until it ends; when ctx has ended, for no longer than limit, or leastStop when there is hurry. A daemon
-// that is cut off has done nothing by halves, since each of its writes is one script: the next one finds the rest.
+// bounded runs a daemon until it ends. When ctx has ended, it waits for limit, or for leastStop after a second signal. Each write is one script, so
+// a daemon that is cut off leaves nothing half done.
 func bounded(ctx context.Context, loop daemon, limit time.Duration, hurry <-chan struct{}) error {
 	ended := make(chan error, 1)
 	go func() { ended <- loop.Run(ctx) }()
@@ -220,17 +216,17 @@ func bounded(ctx context.Context, loop daemon, limit time.Duration, hurry <-chan
 	}
 }
 
-// setLogGlobals sets what zerolog keeps in globals: once in a program, before anything logs.
+// setLogGlobals sets the globals of zerolog, once, before anything logs.
 func setLogGlobals() {
 	zerolog.TimeFieldFormat = model.TimeLayout // milliseconds, sortable
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 	zerolog.DefaultContextLogger = new(zerolog.Nop())
 }
 
-// logLevels are checked, because zerolog would take "" and "7" as levels that say nothing at all.
+// logLevels are checked, because zerolog takes "" and "7" as levels at which nothing is logged.
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
-// newLogger writes JSON, or text when a person looks on. The level is one of logLevels.
+// newLogger writes JSON, or text on a terminal. The level is one of logLevels.
 func newLogger(to io.Writer, level string) zerolog.Logger {
 	parsed, _ := zerolog.ParseLevel(level)
 	if isTerminal(to) {
@@ -244,11 +240,11 @@ func isTerminal(to any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// redisLog is the logger for what go-redis has to say, which knows only one log in a program.
+// redisLog is the logger of go-redis, which has only one in a program.
 var redisLog atomic.Pointer[zerolog.Logger]
 
 func logRedis(_ context.Context, message string) {
 	if log := redisLog.Load(); log != nil {
-		log.Debug().Str("text", message).Msg("redis client") // the caller tells every error anyway
+		log.Debug().Str("text", message).Msg("redis client") // the caller reports every error anyway
 	}
 }

@@ -45,16 +45,16 @@ func undeliveredCommand(a *app) *cobra.Command {
 			return []any{u.ID, u.At, u.Recipient, len(u.Notices), u.Tries, document.Cut(document.OneLine(u.Reason), 80)}
 		})
 	command := group("undelivered", "List the messages of the notifier that could not be delivered, requeue or drop them", list,
-		a.changeMessages("requeue", "Tell the recipients again", "an undelivered", operate.Operator.RequeueUndelivered),
+		a.changeMessages("requeue", "Send them to their recipients again", "an undelivered", operate.Operator.RequeueUndelivered),
 		a.changeMessages("drop", "Forget messages that could not be delivered", "an undelivered", operate.Operator.DropUndelivered))
 	command.Long = `A message of the notifier that was refused for good, or failed too often, is kept, the last 1,000, with the reason. Once the reason is mended, it may be
-requeued: it goes to the line of its recipient, who is told at once.
+requeued: it goes to the mailbox of its recipient, and is sent at once.
 
 A message is named by its ID, which ls shows.`
 	return command
 }
 
-// changeMessages is a command about messages that are kept until a person decides. kind is as in "a rejected".
+// changeMessages makes a command about kept messages. kind is as in "a rejected".
 func (a *app) changeMessages(
 	use, short, kind string, change func(operate.Operator, context.Context, operate.Messages) (operate.Changed, error),
 ) *cobra.Command {
@@ -68,7 +68,7 @@ func (a *app) changeMessages(
 			return err
 		}
 		for _, refused := range changed.Refused {
-			a.complainOf("", refused.Error())
+			a.printProblem("", refused.Error())
 		}
 		_, err = fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
 		return cmp.Or(err, reported(len(changed.Refused) > 0))
@@ -77,7 +77,7 @@ func (a *app) changeMessages(
 	return command
 }
 
-// rejectedIDs are the IDs of all rejected messages, with what a shell shows beside them.
+// rejectedIDs returns the IDs of all rejected messages, with what a shell shows beside them.
 func rejectedIDs(ctx context.Context, o operate.Operator, _ string) ([]string, error) {
 	found, err := o.Rejected(ctx, "")
 	return redis.Map(found, func(r operate.Rejected) string { return cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)) }), err

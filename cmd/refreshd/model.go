@@ -23,9 +23,9 @@ import (
 
 func modelCommand(a *app) *cobra.Command {
 	run, disable := model.Command{Type: model.CommandRun}, model.Command{Type: model.CommandDisable}
-	running := a.steer("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
+	running := a.actionCommand("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
 	running.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running, and enable what was disabled by hand")
-	disabling := a.steer("disable UID...|-l SELECTOR", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
+	disabling := a.actionCommand("disable UID...|-l SELECTOR", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
 	disabling.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return group("model", "Save, show and steer models",
 		putCommand(a),
@@ -35,20 +35,20 @@ func modelCommand(a *app) *cobra.Command {
 				return inPairs(a, pairs)(operate.ReadModel(ctx, o.Queue, uids[0]))
 			}),
 		lsCommand(a),
-		a.steer("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
+		a.actionCommand("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
 		running,
-		a.steer("enable UID...|-l SELECTOR", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
+		a.actionCommand("enable UID...|-l SELECTOR", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
 		disabling, historyCommand(a), exportCommand(a), importCommand(a))
 }
 
-// steer is a command that carries out the same for each model named on the command line, or for all that a selector picks.
-func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
-	var many many
-	steer := a.onStored(use, short, many.args, func(ctx context.Context, o operate.Operator, uids []string) error {
-		if many.chosen() {
-			return a.changeMany(ctx, o, &many, same)
+// actionCommand makes a command that does the same to each named model, or to all that a selector picks.
+func (a *app) actionCommand(use, short string, same *model.Command) *cobra.Command {
+	var selection bulkSelection
+	action := a.onStored(use, short, selection.args, func(ctx context.Context, o operate.Operator, uids []string) error {
+		if selection.chosen() {
+			return a.changeSelection(ctx, o, &selection, same)
 		}
-		tally, err := o.Steer(ctx, *same, uids, a.tellOutcomes(true))
+		tally, err := o.ExecuteEach(ctx, *same, uids, a.printOutcomes(true))
 		if err == nil && same.Type == model.CommandRun && !a.json() {
 			var lines []string
 			lines, err = o.Waiting(ctx, uids)
@@ -58,11 +58,11 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 		}
 		return cmp.Or(err, reported(tally.Refused()))
 	})
-	many.bind(a, steer.Flags())
-	many.flags.StringVar(&many.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
-	many.flags.BoolVar(&many.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
-	many.flags.BoolVar(&many.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
-	return steer
+	selection.bind(a, action.Flags())
+	selection.flags.StringVar(&selection.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
+	selection.flags.BoolVar(&selection.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
+	selection.flags.BoolVar(&selection.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
+	return action
 }
 
 func uidArgs(_ *cobra.Command, args []string) error {
@@ -88,24 +88,24 @@ func bindSelector(flags *pflag.FlagSet, selector *string) {
 	flags.StringVarP(selector, "selector", "l", "", "all models that `SELECTOR` picks, such as tenant=t1,status=failing; '' picks all")
 }
 
-// many are the flags of a command that is about all models which a selector picks.
-type many struct {
+// bulkSelection has the flags of a command about all models that a selector picks.
+type bulkSelection struct {
 	operate.BulkRequest
 
 	flags  *pflag.FlagSet
 	dryRun bool
 }
 
-func (m *many) bind(a *app, flags *pflag.FlagSet) {
+func (m *bulkSelection) bind(a *app, flags *pflag.FlagSet) {
 	m.flags = flags
 	a.bindBy(flags)
 	bindSelector(flags, &m.Selector)
 }
 
-// chosen reports whether a selector was given, be it an empty one.
-func (m *many) chosen() bool { return m.flags.Changed("selector") }
+// chosen reports whether a selector was given, even an empty one.
+func (m *bulkSelection) chosen() bool { return m.flags.Changed("selector") }
 
-func (m *many) args(_ *cobra.Command, uids []string) error {
+func (m *bulkSelection) args(_ *cobra.Command, uids []string) error {
 	switch {
 	case m.chosen() && len(uids) > 0:
 		return errors.New("expected uids or a selector, found both")
@@ -120,8 +120,7 @@ func (m *many) args(_ *cobra.Command, uids []string) error {
 	return uidArgs(nil, uids)
 }
 
-// changeMany begins a bulk, and tells how far it is until it is over.
-func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same *model.Command) error {
+func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSelection, same *model.Command) error {
 	if m.dryRun {
 		return result(a, a.printSelected)(o.Select(ctx, m.Selector, false))
 	}
@@ -144,9 +143,8 @@ func (a *app) printSelected(found *operate.Selected) error {
 	return nil
 }
 
-// modelPairs are a model for people: what is set, and what it means.
 func modelPairs(m *operate.Model) [][2]any {
-	s, r := m.Shown, m.Shown.Record
+	s, r := m.View, m.View.Record
 	policy, _ := json.Marshal(m.InForce) // a policy always marshals
 	when := func(at time.Time) string {
 		if at.IsZero() {
@@ -177,7 +175,6 @@ func modelPairs(m *operate.Model) [][2]any {
 	}
 }
 
-// mark is a text that is shown if something is set.
 func mark(set bool, text string) string {
 	if !set {
 		return ""
@@ -213,7 +210,7 @@ func (a *app) printLog(log *operate.Log) error {
 	}
 	switch {
 	case log.LogURL != "":
-		fmt.Fprintln(a.stdout, "The log stands at "+plain(log.LogURL))
+		fmt.Fprintln(a.stdout, "The log is at "+plain(log.LogURL))
 	case log.Text == "" && log.LogBytes > 0:
 		fmt.Fprintln(a.stdout, "The log is not kept any more.")
 	case log.Text == "":
@@ -239,12 +236,12 @@ func (a *app) printAttempts(past []model.Attempt) error {
 
 func explainCommand(a *app) *cobra.Command {
 	var trace bool
-	command := a.onStored("explain UID", "Tell why a model refreshes when it does, and what happens next", oneUID,
+	command := a.onStored("explain UID", "Explain why a model refreshes when it does, and what happens next", oneUID,
 		func(ctx context.Context, o operate.Operator, uids []string) error {
 			return result(a, a.printExplanation)(operate.Explain(ctx, o.Queue, uids[0], trace))
 		})
-	command.Flags().BoolVar(&trace, "trace", false, "tell the rule, the policy and the last attempts, with the numbers that decided")
-	command.Long = `Tell in sentences what a model is, its last success, what stops it, and what happens next and why; then what follows if the next attempt succeeds,
+	command.Flags().BoolVar(&trace, "trace", false, "add the rule, the policy and the last attempts, with the numbers that decided")
+	command.Long = `Explain in sentences the state of a model, its last success, what stops it, and what happens next and why; then what follows if the next attempt succeeds,
 fails or is never answered. --trace adds how its last attempts ended.`
 	return command
 }

@@ -24,7 +24,7 @@ func notifierCommand(a *app) *cobra.Command {
 		f.bindLife(set)
 		set.Var((*duration)(&f.tick), "tick", "longest sleep between two rounds (default 1s)")
 	}
-	command := a.loopCommand("notifier --routes FILE", "Tell people and programs what the outbox holds: by webhook, by e-mail or in a list", bind,
+	command := a.loopCommand("notifier --routes FILE", "Notify people and programs: by webhook, by e-mail or in a list", bind,
 		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
 			return a.prepareNotifier(loop, &flags)
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// observedStore is a part of a queue; what is committed to it is measured and traced.
+// observedStore measures and traces what is committed to a part of a queue.
 type observedStore struct {
 	*store.Store
 	queue   string
@@ -43,7 +43,7 @@ func (s *observedStore) Commit(ctx context.Context, batch store.Batch) ([]store.
 	return codes, err
 }
 
-// both tells the health checks and the metrics of each round.
+// both reports each round to the health checks and to the metrics.
 func both(health func() func(error), loop *metrics.Loop) func() func(error) {
 	return func() func(error) {
 		well, measured := health(), loop.Begin()
@@ -54,10 +54,10 @@ func both(health func() func(error), loop *metrics.Loop) func() func(error) {
 	}
 }
 
-// collectors are the variables of the environment by which OpenTelemetry is told where traces go.
+// collectors are the variables that name a collector of OpenTelemetry.
 var collectors = []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"}
 
-// openTraces lets attempts be traced if somebody says where to. The caller calls the returned function when the process ends.
+// openTraces traces attempts if a collector is named. The caller calls the returned function at the end.
 func (a *app) openTraces(ctx context.Context, flags *loopFlags) (func(), error) {
 	read := func(variable string) bool { return os.Getenv(variable) != "" } // as the library does
 	named := flags.traces != "" || slices.ContainsFunc(collectors, read)
@@ -79,16 +79,14 @@ func (a *app) openTraces(ctx context.Context, flags *loopFlags) (func(), error) 
 	}, nil
 }
 
-// checkedQueue notes what the calls of a worker come to. A worker whose slots are all busy takes nothing, so taking and pushing
-// may rest, and what shows that it gets on is any call that Redis answers: there is at least one a second, to take or to wait for
-// something to take, or to look after what is in hand.
+// checkedQueue reports the calls of a worker to the health checks. A busy worker takes and pushes nothing, but calls Redis at least once a second to
+// look after its attempts: any call that Redis answers counts as progress.
 type checkedQueue struct {
 	worker.Queue
 	steady, taking, pushing *health.Progress
 }
 
-// checked returns the parts of a queue with their calls noted. A part that waits for its turn calls nothing,
-// so that the worker gets on as long as any part of it does. drop takes them out of the health checks.
+// checked returns the parts of a queue with their calls reported. The worker makes progress as long as any part does.
 func (a *app) checked(queue *store.Queue, config worker.Config) (queues []worker.Queue, drop func()) {
 	queues = make([]worker.Queue, len(queue.Parts))
 	tick := config.WithDefaults().FenceEvery
@@ -105,7 +103,7 @@ func (a *app) checked(queue *store.Queue, config worker.Config) (queues []worker
 	return queues, func() { a.checks.Drop(checks...) }
 }
 
-// begin notes one call for the worker as a whole and for one of its parts. The returned function notes what it came to.
+// begin reports one call for the whole worker and for one part. The returned function reports its result.
 func (q *checkedQueue) begin(part *health.Progress) func(*error) {
 	whole, own := q.steady.Begin(), part.Begin()
 	return func(err *error) { whole(*err); own(*err) }

@@ -221,7 +221,7 @@ func TestWithoutACollectorNothingIsTraced(t *testing.T) {
 	}
 	a := &app{}
 	done, err := a.openTraces(t.Context(), &loopFlags{})
-	failIf(t, err != nil || a.traces != nil || a.storeConfig().Traces, "found traces, %v", err)
+	failIf(t, err != nil || a.traces != nil || a.configOf(a.store.Queue).Traces, "found traces, %v", err)
 	done()
 	t.Setenv("OTEL_SDK_DISABLED", "true")
 	_, err = a.openTraces(t.Context(), &loopFlags{traces: "http://127.0.0.1:4318"})

@@ -3,6 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,21 +14,21 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/preview/chart"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
 const (
-	outputTable   = "table"
-	outputJSON    = "json"
-	outputMermaid = "mermaid"
-	outputSVG     = "svg"
+	outputTable = "table"
+	outputJSON  = "json"
+	outputSVG   = "svg"
 )
 
-// drawsPictures are the annotations of commands that also print pictures.
+// drawsPictures marks commands that also print pictures.
 var drawsPictures = map[string]string{"draws": "yes"}
 
 func outputsOf(command *cobra.Command) []string {
 	if command.Annotations["draws"] != "" {
-		return []string{outputTable, outputJSON, outputMermaid, outputSVG}
+		return []string{outputTable, outputJSON, outputSVG}
 	}
 	return []string{outputTable, outputJSON}
 }
@@ -33,8 +37,6 @@ func (a *app) draw(charts ...chart.Chart) error {
 	switch a.output {
 	case outputJSON:
 		return a.printCharts(charts)
-	case outputMermaid:
-		return chart.Mermaid(a.stdout, charts...)
 	case outputSVG:
 		return chart.SVG(a.stdout, charts...)
 	default:
@@ -42,12 +44,12 @@ func (a *app) draw(charts ...chart.Chart) error {
 	}
 }
 
-// printCharts prints the events of each chart, one a line, and as the last one its summary.
+// printCharts prints the events of each chart, one a line, and then its summary.
 func (a *app) printCharts(charts []chart.Chart) (err error) {
 	for _, c := range charts {
-		policy := cmp.Or(c.Policy, c.Title)
-		if len(charts) == 1 {
-			policy = ""
+		policy := ""
+		if len(charts) > 1 {
+			policy = c.Title
 		}
 		for _, event := range c.Events {
 			err = cmp.Or(err, print.JSONLine(a.stdout, struct {
@@ -67,7 +69,7 @@ func (a *app) json() bool { return a.output == outputJSON }
 
 func (a *app) printJSON(value any) error { return print.JSON(a.stdout, value) }
 
-// print prints one object, for people as pairs of a name and a value; one without a value is left out.
+// print prints one object as JSON or as pairs.
 func (a *app) print(object any, pairs [][2]any) error {
 	if a.json() {
 		return a.printJSON(object)
@@ -75,7 +77,7 @@ func (a *app) print(object any, pairs [][2]any) error {
 	return print.Pairs(a.stdout, pairs)
 }
 
-// result returns what prints a result that could be read: as JSON, or for people by text.
+// result returns a function that prints a result as JSON, or by text.
 func result[T any](a *app, text func(*T) error) func(found T, failed error) error {
 	return func(found T, failed error) error {
 		switch {
@@ -89,24 +91,23 @@ func result[T any](a *app, text func(*T) error) func(found T, failed error) erro
 	}
 }
 
-// inPairs is a result that people see as pairs of a name and a value.
+// inPairs is result with pairs.
 func inPairs[T any](a *app, pairs func(*T) [][2]any) func(found T, failed error) error {
 	return result(a, func(found *T) error { return print.Pairs(a.stdout, pairs(found)) })
 }
 
-// shows shows what the argument of a command names, for people as pairs.
+// shows prints the object that the argument names.
 func shows[T any](a *app, read func(operate.Operator, context.Context, string) (T, error), pairs func(*T) [][2]any) ask {
 	return func(ctx context.Context, o operate.Operator, names []string) error {
 		return inPairs(a, pairs)(read(o, ctx, names[0]))
 	}
 }
 
-// toNamed does something to what the argument of a command names.
 func toNamed(do func(operate.Operator, context.Context, string) error) ask {
 	return func(ctx context.Context, o operate.Operator, names []string) error { return do(o, ctx, names[0]) }
 }
 
-// table returns what prints a list that could be read: one object a line, for people as a table.
+// table returns a function that prints a list as JSON lines, or as a table.
 func table[T any](a *app, header []any, row func(*T) []any) func(list []T, failed error) error {
 	return func(list []T, failed error) error {
 		if failed != nil {
@@ -127,19 +128,41 @@ func table[T any](a *app, header []any, row func(*T) []any) func(list []T, faile
 	}
 }
 
-// lists is the command that lists what of a kind there is.
+// lists makes a command that lists all objects of a kind.
 func lists[T any](a *app, short string, read func(operate.Operator, context.Context) ([]T, error), header []any, row func(*T) []any) *cobra.Command {
 	return a.operates("ls", short, cobra.NoArgs, func(ctx context.Context, o operate.Operator, _ []string) error {
 		return table(a, header, row)(read(o, ctx))
 	})
 }
 
-// everything reads what there is of a kind, without keys to choose by.
+// everything reads all, without keys.
 func everything[T any](read func(operate.Operator, context.Context, ...string) ([]T, error)) func(operate.Operator, context.Context) ([]T, error) {
 	return func(o operate.Operator, ctx context.Context) ([]T, error) { return read(o, ctx) }
 }
 
 func (a *app) newTable(header ...any) print.Table { return print.NewTable(a.stdout, header...) }
 
-// plain makes a text that may come from outside safe to show on a terminal.
+// plain makes a text from outside safe to show on a terminal.
 func plain(text string) string { return document.OneLine(text) }
+
+const maxProblems, maxKinds = 10, 100 // of each kind that are printed, and of kinds
+
+// printProblem prints a problem of one of many things, such as lines of a file, up to a limit for each kind.
+func (a *app) printProblem(uid, text string) {
+	kind, _, _ := strings.Cut(text, ", found ")
+	kind = strings.TrimPrefix(string(fingerprint.Of(uid, "", kind[strings.LastIndex(kind, " line ")+1:])), "line #: ")
+	if a.problems[kind] == 0 && len(a.problems) >= maxKinds {
+		kind = "other problems"
+	}
+	if a.problems[kind]++; a.problems[kind] <= maxProblems {
+		a.report(text)
+	}
+}
+
+func (a *app) printProblemCounts() {
+	for _, kind := range slices.Sorted(maps.Keys(a.problems)) {
+		if more := a.problems[kind] - maxProblems; more > 0 {
+			a.report(fmt.Sprintf("and %d more: %s", more, kind))
+		}
+	}
+}

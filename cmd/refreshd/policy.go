@@ -16,7 +16,7 @@ import (
 )
 
 const policySourceText = `A policy is read from a file, from standard input (-), or by the name of a stored one where no file is called so. It may be
-written in YAML, in JSON or in English. Of one in English, or with a rule in English, put and check tell how it was read: in canonical sentences, with
+written in YAML, in JSON or in English. Of one in English, or with a rule in English, put and check show how it was read: in canonical sentences, with
 the next three times of its rule.`
 
 func aboutPolicies(use, short string, count int, do func(ctx context.Context, from []string) error) *cobra.Command {
@@ -26,7 +26,7 @@ func aboutPolicies(use, short string, count int, do func(ctx context.Context, fr
 	}
 }
 
-// eachPolicy is a command that does something with each policy that its argument names, the first of which has number 0.
+// eachPolicy makes a command that does something with each policy that its argument names.
 func (a *app) eachPolicy(use, short string, do func(i int, source definitions.Source) error) *cobra.Command {
 	return aboutPolicies(use, short, 1, func(ctx context.Context, from []string) error {
 		sources, err := a.inputs().Policies(ctx, from[0])
@@ -121,7 +121,7 @@ func (a *app) printPolicy(r operate.PolicyResult) error {
 		fmt.Fprintln(a.stderr, "warning: "+warning)
 	}
 	if r.ReadAs != nil {
-		a.tellReadAs(r.Position, r.ReadAs)
+		a.printReadAs(r.Position, r.ReadAs)
 	}
 	if a.json() {
 		return print.JSONLine(a.stdout, r)

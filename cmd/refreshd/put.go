@@ -35,7 +35,7 @@ hold as it is written (0x1F, +5, .5) is refused, and so is a field that stands t
 
 What model get -o json and model ls -o json show is saved again too, edited or not: of its fields only those of the
 definition count. A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
-nothing. At the end it says how many models it has saved; with --verbose it names each. Of rules in English it tells
+nothing. At the end it says how many models it has saved; with --verbose it names each. Of rules in English it shows
 once how each was read: in a canonical sentence, with its next three times.
 
 The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`
@@ -53,7 +53,7 @@ func (a *app) put(ctx context.Context, o operate.Operator, path, format string, 
 	defer in.Close()
 	tally, err := o.Save(ctx, func(take func(definitions.Model) error) error {
 		return definitions.ReadModels(name, a.showProgress(in), format, take)
-	}, a.tellOutcomes(verbose))
+	}, a.printOutcomes(verbose))
 	for _, warning := range tally.Warnings {
 		text := "warning: " + warning.Text
 		if warning.Models > 1 {
@@ -71,17 +71,17 @@ func (a *app) put(ctx context.Context, o operate.Operator, path, format string, 
 	return reported(tally.Refused())
 }
 
-// tellOutcomes returns what tells what became of commands. Unless it is verbose, a table only has what was refused.
-func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
+// printOutcomes returns a function that prints the outcome of commands; unless verbose, a table has only the refused ones.
+func (a *app) printOutcomes(verbose bool) func([]operate.Outcome) error {
 	return func(outcomes []operate.Outcome) error {
 		var lines strings.Builder
 		for _, o := range outcomes {
 			if o.Error != "" {
 				o.Error = hint.Add(o.Error, o.Refused, hint.CommandLine)
-				a.complainOf(o.UID, o.Error)
+				a.printProblem(o.UID, o.Error)
 			}
 			if o.ReadAs != nil {
-				a.tellReadAs(o.Position, o.ReadAs)
+				a.printReadAs(o.Position, o.ReadAs)
 			}
 			if a.json() {
 				if err := print.JSONLine(&lines, o); err != nil {
@@ -96,7 +96,7 @@ func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
 	}
 }
 
-func (a *app) tellReadAs(position string, read fmt.Stringer) {
+func (a *app) printReadAs(position string, read fmt.Stringer) {
 	fmt.Fprintln(a.stderr, "read as: "+plain(position+": "+read.String()))
 }
 
@@ -117,13 +117,13 @@ func lsCommand(a *app) *cobra.Command {
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(model.SelectStatuses, ", "))
 	command.Flags().StringVar(&r.Prefix, "prefix", "", "only models whose uid begins with `TEXT`, as -l uid=TEXT*")
-	command.Flags().IntVar(&r.Limit, "limit", 0, "at most `N` models (default all); what to say for the next page is told on stderr")
-	command.Flags().StringVar(&r.After, "after", "", "the page behind the one that has told this `CURSOR`")
+	command.Flags().IntVar(&r.Limit, "limit", 0, "at most `N` models (default all); stderr has the cursor of the next page")
+	command.Flags().StringVar(&r.After, "after", "", "the page behind the one with this `CURSOR`")
 	command.Flags().StringVar(&r.Sort, "sort", "", "`ORDER`: due, those that wait by their next start, or failing, those that fail by since when (default none)")
 	return command
 }
 
-// lsRow has fixed widths, because the rows are printed as they are found.
+// lsRow has fixed widths, because rows are printed as they are found.
 const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
 
 func (a *app) printModels(found []operate.ListedModel) error {
@@ -148,7 +148,7 @@ func (a *app) printModels(found []operate.ListedModel) error {
 
 var oneFile = exactly(1, "one file, or - for standard input")
 
-// exactly wants so many arguments, and says what they are.
+// exactly requires a number of arguments; what describes them.
 func exactly(count int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != count {
@@ -174,12 +174,11 @@ func (a *app) openInput(path string) (name string, in io.ReadCloser, err error) 
 	return path, in, err
 }
 
-// inputs are where policies and models are read from that are only looked at, or are yet to be stored.
 func (a *app) inputs() operate.Inputs {
-	return operate.Inputs{Open: a.openInput, Connect: a.withOperator, Known: a.redis != "", Note: a.complain}
+	return operate.Inputs{Open: a.openInput, Connect: a.withOperator, Known: a.redis != "", Note: a.report}
 }
 
-// progressOn returns what draws a bar on the terminal, of which size is all; nil: stderr is no terminal, or beside is one that is full of results.
+// progressOn returns a bar on the terminal; nil: stderr is no terminal, or results go to the same one.
 func (a *app) progressOn(beside io.Writer, size int64, options ...progressbar.Option) *progressbar.ProgressBar {
 	errors, is := a.stderr.(*os.File)
 	if !is || !isTerminal(errors) || isTerminal(beside) {
@@ -189,7 +188,7 @@ func (a *app) progressOn(beside io.Writer, size int64, options ...progressbar.Op
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())...)
 }
 
-// showProgress returns what reads the same, and shows on the terminal how far it has come.
+// showProgress returns a reader that draws the progress of in.
 func (a *app) showProgress(in io.Reader) io.Reader {
 	size := int64(-1)
 	if file, is := in.(*os.File); is {

@@ -166,7 +166,7 @@ func TestAnEditOfWhatIsShownIsSavedAndAHandWrittenDocumentMayNotSayWhatIsOnlySho
 	expectContains(t, c.fail(exitFailed, "model", "put", "-"), "policy_definition.timeout: expected a duration")
 	want := ""
 	c.in = ""
-	for i, field := range definitions.Shown {
+	for i, field := range definitions.StateFields {
 		c.in += "---\nuid: a\n" + field + ": x\n"
 		want += fmt.Sprintf("refreshd: standard input line %d: %s: expected one of uid\n", 3*i+3, field)
 	}
@@ -176,13 +176,13 @@ func TestAnEditOfWhatIsShownIsSavedAndAHandWrittenDocumentMayNotSayWhatIsOnlySho
 
 func TestPutKnowsEachFieldThatGetAndListShow(t *testing.T) {
 	shown := append(fieldsOf(reflect.TypeFor[operate.SoleModel]()), fieldsOf(reflect.TypeFor[operate.ListedModel]())...)
-	for _, field := range definitions.Shown {
+	for _, field := range definitions.StateFields {
 		failIf(t, !slices.Contains(shown, field), "expected %s among what is shown, found it only among what put ignores", field)
 	}
 	for _, field := range shown {
 		_, err := model.ParseDefinition(map[string]any{"uid": "a", field: nil})
 		defines := err == nil || field == "uid"
-		failIf(t, defines == slices.Contains(definitions.Shown, field), "%s: expected a field of the definition, or one that put ignores", field)
+		failIf(t, defines == slices.Contains(definitions.StateFields, field), "%s: expected a field of the definition, or one that put ignores", field)
 	}
 }
 

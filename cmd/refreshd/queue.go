@@ -36,7 +36,7 @@ the work of one queue, and the name of the queue needs no braces. On one Redis p
 All commands and daemons find the parts by the name of the queue. To look at one part alone: --queue '{bigtables:3}'.`, store.MaxParts),
 		RunE: func(command *cobra.Command, _ []string) error {
 			err := a.withClients(func(clients *redis.Clients) error {
-				return operate.CreateQueue(command.Context(), clients, a.storeConfig(), parts)
+				return operate.CreateQueue(command.Context(), clients, a.configOf(a.store.Queue), parts)
 			})
 			if err != nil {
 				return err
@@ -70,12 +70,12 @@ Daemons read this when they begin, and attempts that are handed out are written 
 given a heartbeat within the last minute, or any attempt is queued or running: stop the daemons, the dispatcher first. Payloads that
 are stored already are not looked at: see that none uses the new names.
 
-Daemons also read when they begin how many models one cause of failures may stop before the operators are told of it; that may be set
-at any time.
+Daemons also read when they begin how many models may fail with one fingerprint before the operators are notified; that may be set at
+any time.
 
 Results may always call them uid and attempt_uid, or big_table_uid and refresh_attempt_uid, too.`
 	flags := command.Flags()
-	flags.IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
+	flags.IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "notify the operators of a fingerprint with which more than `N` models fail; 0: never")
 	flags.StringVar(&r.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")
 	flags.StringVar(&r.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
 	flags.StringVar(&r.Payload, "payload", "", "`PLACE` of the payload: top or nested")
@@ -95,12 +95,12 @@ func (a *app) showQueue(o operate.Operator) error {
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s\nmodel: %s, attempt: %s, payload: %s\n", s.Queue, text, s.ModelName, s.AttemptName, s.Payload)
 	if err == nil && s.NewErrorAbove != (store.Config{}).WithDefaults().NewErrorAbove {
-		_, err = fmt.Fprintf(a.stdout, "new causes of failures: told above %d models; 0: never\n", s.NewErrorAbove)
+		_, err = fmt.Fprintf(a.stdout, "new fingerprints: operators are notified above %d models; 0: never\n", s.NewErrorAbove)
 	}
 	return err
 }
 
-// queueNames is the pflag.Value of --queue: one name, or several with commas between them. To give it again adds to them.
+// queueNames is the flag --queue: one name, or several with commas between them. Giving it again adds to them.
 type queueNames struct {
 	names []string // never empty
 	given bool     // they are no default any more
@@ -130,7 +130,6 @@ func (a *app) useQueues() error {
 	return nil
 }
 
-// requireOneQueue refuses several queues where a command is about one.
 func (a *app) requireOneQueue() error {
 	if a.queues.several() {
 		return usagef("--queue: expected one queue, as only daemons and up serve several, found %s", &a.queues)
@@ -138,15 +137,8 @@ func (a *app) requireOneQueue() error {
 	return nil
 }
 
-// configOf is what the flags say about one of the queues.
-func (a *app) configOf(queue string) store.Config {
-	config := a.storeConfig()
-	config.Queue = queue
-	return config
-}
-
-// eachQueue runs do on each queue as soon as Redis answers for it, side by side, until ctx ends or do ends with an error. A queue that cannot
-// be opened is tried again and again, and keeps none of the others waiting.
+// eachQueue calls do with each queue as soon as Redis answers, side by side, until ctx ends or do fails. It retries a queue that cannot be opened,
+// without delaying the others.
 func (a *app) eachQueue(ctx context.Context, part string, clients *redis.Clients, flags *loopFlags, do func(context.Context, *store.Queue) error) error {
 	running, ctx := errgroup.WithContext(ctx)
 	for _, name := range a.queues.names {
@@ -170,7 +162,7 @@ func (a *app) eachQueue(ctx context.Context, part string, clients *redis.Clients
 	return running.Wait()
 }
 
-// loopName is what the health checks call a loop: with several queues each has one of its own.
+// loopName names a loop for the health checks: with several queues each has its own.
 func (a *app) loopName(loop, queue string) string {
 	if a.queues.several() {
 		loop += " " + queue
@@ -178,7 +170,6 @@ func (a *app) loopName(loop, queue string) string {
 	return loop
 }
 
-// logOf is the log of what serves a queue.
 func (a *app) logOf(queue string) *zerolog.Logger {
 	if !a.queues.several() {
 		return &a.log

@@ -168,7 +168,7 @@ func TestAShellIsOfferedTheValuesThatThereAre(t *testing.T) {
 			"model put x --format ":        "auto yaml json jsonl",
 			"stats --log-level ":           "trace debug info warn error",
 			"stats -o ":                    "table json",
-			"simulate -o ":                 "table json mermaid svg",
+			"simulate -o ":                 "table json svg",
 			"model get tbl":                "tbl_1 tbl_2",
 			"model get tbl_1 ":             "",
 			"model run tbl_1 ":             "banner tbl_2",

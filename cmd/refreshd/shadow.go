@@ -22,7 +22,7 @@ func shadowCommand(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use: "shadow LOG|- [-f DIR]", Short: "Compare when an old system refreshed its models with when we would have",
 		Args: exactly(1, "one log of the old system, or - for standard input"),
-		Long: `Read when an old system refreshed its models and how that ended, decide for the same models with our own code on a clock that jumps, and tell where
+		Long: `Read when an old system refreshed its models and how that ended, decide for the same models with our own code on a clock that jumps, and show where
 the two disagree. Nothing is pushed, and nothing is written to Redis; with -f Redis is not even asked.
 
 The models are those of the files of -f, with the policies there, or else those of the queue. The log is one of these:
@@ -49,7 +49,7 @@ A run belongs to the nearest start of ours. Our attempt then ends as the run did
   unreadable       a line that is no run
 
 Workers are taken to begin at once, and jitter, limits, circuits and holds count for nothing. Of a model without a schedule only retries are
-compared: when it is to start follows from saves, which no log tells.
+compared: its starts follow from saves, which no log has.
 
 Exit codes: 0 old and new agree; 1 failed, or the log holds no run; 2 wrong usage; 3 something differs.`,
 		Example: `  refreshd shadow cron.csv -f models.yaml --timezone Europe/Berlin --columns uid=table_id,at=started,ended=finished,outcome=status
@@ -60,11 +60,11 @@ Exit codes: 0 old and new agree; 1 failed, or the log holds no run; 2 wrong usag
 			}
 			in := a.inputs()
 			in.Connect = a.withStored
-			tell := a.tellDifference
+			show := a.printDifference
 			if !each {
-				tell = nil
+				show = nil
 			}
-			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, tell, a.complain)
+			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, show, a.report)
 			if err != nil {
 				return err
 			}
@@ -76,11 +76,11 @@ Exit codes: 0 old and new agree; 1 failed, or the log holds no run; 2 wrong usag
 	flags.StringVar(&r.Format, "format", shadow.FormatAuto, "`FORMAT` of the log: "+strings.Join(shadow.Formats, ", "))
 	flags.StringVar(&r.Columns, "columns", "", "`MAP` of uid, at, ended, outcome and error to columns of the log, as in uid=table_id,at=started")
 	flags.StringVar(&r.Outcomes, "outcomes", "", "`MAP` of further words to success, failure and lost, as in 1=success,0=failure")
-	flags.StringVar(&r.Timezone, "timezone", "UTC", "`ZONE` of times without an offset, and of what is told")
+	flags.StringVar(&r.Timezone, "timezone", "UTC", "`ZONE` of times without an offset, and of the output")
 	flags.StringVar(&r.Within, "within", "1m", "`DURATION` that two starts may be apart and still agree")
 	flags.StringVar(&r.From, "from", "", "`TIME` from which is compared (default the first run)")
 	flags.StringVar(&r.Until, "until", "", "`TIME` until which is compared (default the last run)")
-	flags.BoolVar(&each, "each", false, "tell each difference too, in the order in which they are found")
+	flags.BoolVar(&each, "each", false, "print each difference too, in the order in which they are found")
 	return command
 }
 
@@ -92,15 +92,14 @@ var meanings = map[shadow.Kind]string{
 	shadow.TooLong: "it ran for longer than its timeout", shadow.Unknown: "no such model is defined", shadow.Unreadable: "the line is no run",
 }
 
-func (a *app) tellDifference(d shadow.Difference, zone *time.Location) {
+func (a *app) printDifference(d shadow.Difference, zone *time.Location) {
 	if a.json() {
-		_ = print.JSONLine(a.stdout, operate.NewDifference(d)) // a command that cannot print has nobody to tell
+		_ = print.JSONLine(a.stdout, operate.NewDifference(d)) // a command that cannot print has no other way to report it
 		return
 	}
 	fmt.Fprintln(a.stdout, plain(string(d.Kind)+" "+differenceText(d, zone)))
 }
 
-// differenceText tells a difference but for its kind.
 func differenceText(d shadow.Difference, zone *time.Location) string {
 	var parts []string
 	if d.UID != "" {
@@ -124,10 +123,9 @@ func differenceText(d shadow.Difference, zone *time.Location) string {
 	return strings.Join(parts, " ")
 }
 
-// mostShadowed is how many models a table shows.
 const mostShadowed = 20
 
-// showShadow prints what came of a comparison, and ends with errDiffers if anything differs.
+// showShadow prints a comparison, and returns errDiffers if anything differs.
 func (a *app) showShadow(s *operate.Shadow) (err error) {
 	if !a.json() {
 		err = a.tableShadow(s)
@@ -165,9 +163,9 @@ func (a *app) tableShadow(s *operate.Shadow) error {
 		return nil
 	}
 	fmt.Fprintln(a.stdout)
-	err := table(a, []any{"KIND", "COUNT", "MODELS", "MEANS", "FURTHEST, OR FIRST"}, func(sum *shadow.Sum) []any {
+	err := table(a, []any{"KIND", "COUNT", "MODELS", "MEANS", "FURTHEST, OR FIRST"}, func(sum *shadow.KindTotals) []any {
 		return []any{sum.Kind, sum.Count, sum.Models, meanings[sum.Kind], differenceText(sum.Most, s.Zone)}
-	})(s.Sums, nil)
+	})(s.Totals, nil)
 	if err != nil || len(s.Differing) == 0 {
 		return err
 	}

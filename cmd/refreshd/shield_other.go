@@ -2,5 +2,5 @@
 
 package main
 
-// shield does nothing: who may read the environment of a process is up to the system.
+// shield does nothing: the system decides who may read the environment of a process.
 func shield() error { return nil }

@@ -67,7 +67,6 @@ With --metrics nothing runs. The guards of the policy judge numbers of past refr
 	return command
 }
 
-// printJudged prints which refreshes of a series are doubted, and how many those are.
 func (a *app) printJudged(series []simulate.Refresh, err error) error {
 	doubted := slices.DeleteFunc(slices.Clone(series), func(r simulate.Refresh) bool { return r.Suspect == "" })
 	rate := float64(len(doubted)) / float64(max(1, len(series)))
@@ -120,7 +119,7 @@ understood. -o json prints an array of times in UTC.`,
 	return group("schedule", "Look at schedules", next)
 }
 
-// printOccurrences prints the rule and its occurrences as the clocks of their zone show them.
+// printOccurrences prints a rule and its occurrences in their zone.
 func (a *app) printOccurrences(found *operate.Occurrences) error {
 	label := "rule:"
 	for line := range strings.SplitSeq(strings.TrimSpace(found.Rule), "\n") {

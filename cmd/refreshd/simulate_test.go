@@ -54,7 +54,7 @@ func TestASimulationNeedsNoRedis(t *testing.T) {
 func TestASimulationPrintsEveryFormat(t *testing.T) {
 	c := nowhere(t)
 	args := []string{"simulate", "--policy", file(t, "p.yaml", twiceDaily), "--outcomes", file(t, "o", "success 1m"), "-o"}
-	for format, want := range map[string]string{"table": "twice-daily (Europe/Berlin)", "json": `"summary"`, "mermaid": "gantt\n", "svg": "<svg "} {
+	for format, want := range map[string]string{"table": "twice-daily (Europe/Berlin)", "json": `"summary"`, "svg": "<svg "} {
 		expectContains(t, c.do(append(args, format)...), want)
 	}
 }

@@ -25,7 +25,7 @@ func statsCommand(a *app) *cobra.Command {
 		})
 }
 
-// printStats begins with what is stopped or wrong.
+// printStats begins with the findings.
 func (a *app) printStats(v *operate.Stats) error {
 	if len(v.Findings) == 0 {
 		fmt.Fprintln(a.stdout, alerts.None)
@@ -38,7 +38,7 @@ func (a *app) printStats(v *operate.Stats) error {
 }
 
 func statsPairs(v *operate.Stats) [][2]any {
-	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %s: refreshd failures", len(v.Errors), words.Count(int(v.Failing), "model is failing", "models are failing")))
+	fingerprints := mark(v.Failing > 0, fmt.Sprintf("%d, with which %s: refreshd failures", len(v.Errors), words.Count(int(v.Failing), "model is failing", "models are failing")))
 	pairs := [][2]any{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
 		{"due", fmt.Sprint(v.Due, "  to be started now")}, {"urgent", fmt.Sprint(v.Urgent, "  of them, asked for at once and started first")}, {"waiting", fmt.Sprint(v.Waiting, "  for their time")},
@@ -47,7 +47,7 @@ func statsPairs(v *operate.Stats) [][2]any {
 		{"output", fmt.Sprint(v.Output, "  messages of workers that no poller has taken")},
 		{"control", fmt.Sprint(v.Control, "  messages of applications that no poller has taken")},
 		{"claimed", fmt.Sprint(v.Claimed, "  messages in the hands of pollers")},
-		{"causes", causes},
+		{"fingerprints", fingerprints},
 		{"rejected", fmt.Sprint(v.Rejected, "  unusable messages kept")},
 		{"journal", fmt.Sprint(v.Journal, "  transitions kept")}, {"outbox", fmt.Sprint(v.Outbox, "  notifications to deliver")},
 		{"dispatchers", processText(v.Processes.Dispatchers, v.Parts)}, {"pollers", processText(v.Processes.Pollers, v.Parts)},
@@ -64,7 +64,6 @@ func statsPairs(v *operate.Stats) [][2]any {
 	return pairs
 }
 
-// maxNames bounds how many processes of a role are named.
 const maxNames = 4
 
 func processText(members []operate.Process, parts int) string {
@@ -96,14 +95,14 @@ func processText(members []operate.Process, parts int) string {
 
 func freshnessCommand(a *app) *cobra.Command {
 	var r operate.FreshnessRequest
-	command := a.onStored("freshness", "Tell how many models are as fresh as their policies promise, and which are stale for longest", cobra.NoArgs,
+	command := a.onStored("freshness", "Show how many models are as fresh as their policies promise, and which are stale for longest", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return result(a, a.printFreshness)(o.Freshness(ctx, r))
 		}, r.Validate)
-	command.Long = `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
+	command.Long = `Show how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
 Indexes answer that at once; --selector and --histogram look at each model that they concern.
 
---at tells how it was, as dispatchers have noted it: once in each minute of the last hour, each hour of the last 8 days, and each day of
+--at shows how it was, as dispatchers have noted it: once in each minute of the last hour, each hour of the last 8 days, and each day of
 the last 90.`
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.At, "at", "", "how it was at `TIME` (RFC 3339), as it was noted last before")

@@ -25,20 +25,20 @@ func suspectCommand(a *app) *cobra.Command {
 		a.judge("reject UID...|-l SELECTOR", "Take held successes for failures", model.CommandReject))
 }
 
-// judge is a command that decides about the models named on the command line, or about all held ones that a selector picks.
+// judge makes a command that judges the named models, or all held ones that a selector picks.
 func (a *app) judge(use, short string, verdict model.CommandType) *cobra.Command {
-	var many many
-	judge := a.onStored(use, short, many.args, func(ctx context.Context, o operate.Operator, uids []string) error {
-		if many.chosen() {
-			held, err := operate.Suspects(ctx, o, many.Selector)
+	var selection bulkSelection
+	judge := a.onStored(use, short, selection.args, func(ctx context.Context, o operate.Operator, uids []string) error {
+		if selection.chosen() {
+			held, err := operate.Suspects(ctx, o, selection.Selector)
 			if err != nil {
 				return err
 			}
 			uids = redis.Map(held, func(one operate.Suspect) string { return one.UID })
 		}
-		tally, err := o.Steer(ctx, model.Command{Type: verdict}, uids, a.tellOutcomes(true))
+		tally, err := o.ExecuteEach(ctx, model.Command{Type: verdict}, uids, a.printOutcomes(true))
 		return cmp.Or(err, reported(tally.Refused()))
 	})
-	many.bind(a, judge.Flags())
+	selection.bind(a, judge.Flags())
 	return judge
 }

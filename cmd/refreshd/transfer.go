@@ -23,7 +23,7 @@ func exportCommand(a *app) *cobra.Command {
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			setGCPercent(walkPercent)
 			whole := true
-			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.complainOf("", text) }
+			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.printProblem("", text) }
 			err := export.Write(ctx, a.stdout)
 			return cmp.Or(err, reported(!whole))
 		}, func() (err error) {
@@ -66,7 +66,7 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 	}
 	defer in.Close()
 	i.Refused = func(line transfer.Refusal) {
-		a.complainOf(line.UID, line.Error)
+		a.printProblem(line.UID, line.Error)
 		if a.json() {
 			_ = print.JSONLine(a.stdout, line) // the summary meets the same error
 		}
@@ -75,7 +75,7 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 	err = i.Read(ctx, name, a.showProgress(in))
 	rate := float64(i.Models.All()) / max(time.Since(began), time.Millisecond).Seconds()
 	refused := 0
-	var told []string
+	var counts []string
 	for _, of := range []struct {
 		count     transfer.Count
 		one, many string
@@ -83,14 +83,14 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 	}{{i.Models, "model", "models", true}, {i.Policies, "policy", "policies", true}, {i.Calendars, "calendar", "calendars", false}, {i.Limits, "limit", "limits", false}} {
 		c := of.count
 		if refused += c.Refused; of.always || c.All() > 0 {
-			told = append(told, fmt.Sprintf("%s: %d created, %d replaced, %d unchanged, %d refused", words.Count(c.All(), of.one, of.many), c.Created, c.Replaced, c.Unchanged, c.Refused))
+			counts = append(counts, fmt.Sprintf("%s: %d created, %d replaced, %d unchanged, %d refused", words.Count(c.All(), of.one, of.many), c.Created, c.Replaced, c.Unchanged, c.Refused))
 		}
 	}
 	var printed error
 	if a.json() {
 		printed = print.JSONLine(a.stdout, importView{i, rate})
 	} else {
-		_, printed = fmt.Fprintf(a.stdout, "%s; %.0f models/s\n", strings.Join(told, "; "), rate)
+		_, printed = fmt.Fprintf(a.stdout, "%s; %.0f models/s\n", strings.Join(counts, "; "), rate)
 	}
 	return cmp.Or(err, printed, reported(refused > 0))
 }

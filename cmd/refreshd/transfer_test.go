@@ -73,7 +73,7 @@ func TestOfManyBadLinesTheFirstOfEachKindAreToldAndTheOthersCounted(t *testing.T
 	} {
 		code, _, stderr := c.run(args...)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		failIf(t, code != exitFailed || len(lines) != 2*(maxComplaints+1), "%s: expected code 1 and 22 lines, found %d and\n%.3000s", name, code, stderr)
+		failIf(t, code != exitFailed || len(lines) != 2*(maxProblems+1), "%s: expected code 1 and 22 lines, found %d and\n%.3000s", name, code, stderr)
 		expectContains(t, stderr, "bad.jsonl line 10: ", "bad.jsonl line 2001: ", "\nrefreshd: and 1990 more: expected a JSON object", "\nrefreshd: and 20 more: ")
 	}
 }
@@ -82,9 +82,9 @@ func TestHoweverManyKindsOfProblemsThereAreFewLinesTellOfThem(t *testing.T) {
 	var stderr strings.Builder
 	a := &app{stderr: &stderr, problems: map[string]int{}}
 	for i := range 5000 {
-		a.complainOf("", "problem "+strings.Repeat("y", i%110)+strings.Repeat("z", i/110))
+		a.printProblem("", "problem "+strings.Repeat("y", i%110)+strings.Repeat("z", i/110))
 	}
-	a.complainOfRest()
+	a.printProblemCounts()
 	failIf(t, strings.Count(stderr.String(), "\n") > 1100, "expected few lines, found\n%.3000s", stderr.String())
 	expectContains(t, stderr.String(), " more: other problems\n")
 }

@@ -99,10 +99,10 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 			return err
 		}
 		if flags.models != "" {
-			// One that is refused has been named, and keeps none of the others from running.
+			// A refused model was reported, and does not stop the others.
 			by, err := a.wantedBy()
 			if err == nil {
-				err = a.put(operate.WithRetry(ctx, operate.Patience, &a.log, ""), operate.Operator{Queue: queue, By: by}, flags.models, definitions.FormatAuto, false)
+				err = a.put(operate.WithRetry(ctx, operate.RetryFor, &a.log, ""), operate.Operator{Queue: queue, By: by}, flags.models, definitions.FormatAuto, false)
 			}
 			if err != nil && !errors.Is(err, errReported) {
 				return err
@@ -112,7 +112,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	})
 }
 
-// hint tells how to look into the embedded Redis, and where the dashboard is.
+// hint prints how to look into the embedded Redis, and the address of the dashboard.
 func (a *app) hint(address, browser string, keys store.Keys) error {
 	port := address[strings.LastIndex(address, ":")+1:]
 	if a.json() {
@@ -134,14 +134,14 @@ type daemons struct {
 	app        *app
 	queue      *store.Queue
 	dispatcher daemon
-	worker     daemon // nil: those of other processes work
+	worker     daemon // nil: other processes work
 	dashboard  daemon // nil: none
-	notifier   daemon // nil: nobody is told
+	notifier   daemon
 	pollers    parts[*poller.Poller]
 	flags      *upFlags
 }
 
-// prepareDaemons checks the flags of all daemons, and returns what builds them.
+// prepareDaemons checks the flags of all daemons, and returns a function that builds them.
 func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string) (func(*store.Queue) (*daemons, error), error) {
 	if flags.poller.Owner == "" {
 		flags.poller.Owner = store.NewOwner(time.Now)
@@ -156,7 +156,7 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 			return nil, err
 		}
 	}
-	// Behind the notifier, whose secrets no program of the worker may find.
+	// After the notifier, because programs of the worker must not find its secrets.
 	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
 		if worker, err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
 			return nil, err
@@ -174,12 +174,10 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 	}, err
 }
 
-// none is prepared where a daemon is not asked for.
 func none(*store.Queue) (daemon, error) { return nil, nil }
 
-// run runs all daemons until ctx ends, and stops them in three steps. The dispatcher ends first, so that nothing is started that nobody takes,
-// then the worker, and the poller goes on meanwhile: a worker that has to stop hands its attempts back as messages, and whoever applies them
-// must still be there, or these models would wait for their deadlines.
+// run runs all daemons until ctx ends, and stops them in three steps. The dispatcher ends first, so that nothing starts without a worker, then the
+// worker. The poller still applies the attempts that the worker hands back; otherwise these would wait for their deadlines.
 func (d *daemons) run(ctx context.Context) error {
 	begin := func(ctx context.Context, name string, loop daemon, grace time.Duration) <-chan error {
 		ended := make(chan error, 1)
@@ -191,9 +189,9 @@ func (d *daemons) run(ctx context.Context) error {
 		return ended
 	}
 	after, grace := context.WithoutCancel(ctx), d.flags.loop.grace
-	telling, stopTelling := context.WithCancel(after)
-	defer stopTelling()
-	told := begin(telling, "notifier", d.notifier, grace)
+	notifying, stopNotifying := context.WithCancel(after)
+	defer stopNotifying()
+	notified := begin(notifying, "notifier", d.notifier, grace)
 	polling, stopPolling := context.WithCancel(after)
 	defer stopPolling()
 	polled := begin(polling, "poller", d.pollers, grace)
@@ -206,14 +204,14 @@ func (d *daemons) run(ctx context.Context) error {
 	err = errors.Join(err, <-worked)
 	stopPolling()
 	err = errors.Join(err, <-polled, <-served, d.drain(ctx))
-	stopTelling()
-	return errors.Join(err, <-told)
+	stopNotifying()
+	return errors.Join(err, <-notified)
 }
 
-// drainTime bounds how long up applies at its end what workers, also those of other processes, say meanwhile.
+// drainTime bounds the last messages that up applies at its end, also those of other workers.
 const drainTime = 5 * time.Second
 
-// drain applies what was said while the pollers stopped, in all parts side by side. What is left stands in Redis for the next ones.
+// drain applies what arrived while the pollers stopped, in all parts side by side. The rest stays in Redis.
 func (d *daemons) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()

@@ -18,7 +18,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"poller --batch 0":      `--batch: expected 1 to 1000, of a poller 2 to 1000, found "0"`, "poller --batch 5000": "batch: expected 2 to 1000, found 5000",
 		"stats --message-cap 0": `--message-cap: expected 4096 to 67108864, found "0"`,
 		"stats -o xml":          `--output: expected one of table, json, found "xml"`, "model ls -o svg": `--output: expected one of table, json, found "svg"`,
-		"simulate -o xml" + of:      `--output: expected one of table, json, mermaid, svg, found "xml"`,
+		"simulate -o xml" + of:      `--output: expected one of table, json, svg, found "xml"`,
 		"stats --log-level warning": `--log-level: expected one of trace, debug, info, warn, error, found "warning"`,
 		"stats --redis http://x":    "http", "stats --queue a·b": "queue: expected 1-64 letters", "stats --config /no/such/file": "--config: open /no/such/file",
 
@@ -27,7 +27,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"model put": "expected one file, or - for standard input, found 0", "model put - --format xml": `--format: expected one of auto, yaml, json, jsonl, found "xml"`,
 		"model import": "expected one file, or - for standard input, found 0", "model export -l status=busy": "status: expected one of",
 		"model ls --status busy": `--status: expected one of`, "model ls --sort size": "--sort: expected one of due, failing", "model ls -l tenant": `terms such as "tenant=t1"`,
-		"model ls --after x": "--after: expected a cursor as ls has told it", "model ls --sort due --after eyJ1Ijoi": "--after: expected a cursor as ls has told it",
+		"model ls --after x": "--after: expected a cursor as ls has printed it", "model ls --sort due --after eyJ1Ijoi": "--after: expected a cursor as ls has printed it",
 		"model ls --sort due --after eyJ1aWQiOiJhIn0": "--after: expected the cursor of a list in the same order",
 		"model run a -l tenant=t1":                    "expected uids or a selector, found both", "model run a --rate 1/s": "--rate: expected -l with it, found uids",
 
@@ -53,7 +53,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"forecast --for 59s":                              "--for: expected 1m to 31d", "forecast --drain 0/m": "--drain: expected a rate such as 600/m or 10/s",
 		"forecast --by size": "--by: expected host", "forecast --spread x": "--spread: expected a duration",
 		"level --within 25h": "--within: expected 2s to 24h", "level --plan --apply": "expected one of --plan, --apply, --clear",
-		"failures --by size": "--by: expected error, policy, host, label:NAME or a key", "failures --past --by host": "--past: expected neither --by nor --selector",
+		"failures --by size": "--by: expected fingerprint, policy, host, label:NAME or a key", "failures --past --by host": "--past: expected neither --by nor --selector",
 		"failures -l tenant": `terms such as "tenant=t1"`, "release ": "id: expected 1-200 letters",
 		"rejected requeue": "expected the ID of a rejected message, or several, or --all, found neither", "rejected drop --all x": "found both",
 		"undelivered drop": "expected the ID of an undelivered message, or several, or --all, found neither",
@@ -131,7 +131,7 @@ func TestWhatAQueueHasNotOrDoesNotAllowIsRefused(t *testing.T) {
 	})
 	c.refuses(exitFailed, map[string]string{
 		"bulk show x":   "expected the id of a bulk that is not over, or was within a day, found none of that name",
-		"bulk cancel x": "found none of that name", "failures show 0123456789ab": "expected a signature by which models are failing",
+		"bulk cancel x": "found none of that name", "failures show 0123456789ab": "expected a fingerprint with which models are failing",
 		"explain b": "b: expected the uid of a stored model, found none of that name", "release x": "expected the id of a hold, found none of that name",
 		"release": "expected a hold, found none", "limit rm host=a": "expected a limit that was set, found none of that name",
 		"circuit close host=a": "expected the key of an open circuit", "calendar rm x": "expected the name of a calendar, found none of that name",

@@ -21,7 +21,7 @@ import (
 type versionView struct {
 	Version string       `json:"version"`
 	Go      string       `json:"go"`
-	Commit  string       `json:"commit"`  // empty: the build was not told
+	Commit  string       `json:"commit"`  // empty: unknown
 	Changed bool         `json:"changed"` // since the commit
 	Zones   zones.Origin `json:"zone_data"`
 }
@@ -33,22 +33,21 @@ func versionCommand(a *app) *cobra.Command {
 			v := readVersion()
 			return a.print(v, [][2]any{
 				{"refreshd", v.Version}, {"go", v.Go},
-				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not tell")},
+				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not say")},
 				{"changed", mark(v.Changed, "since the commit")}, {"zones", v.Zones.String()},
 			})
 		},
 	}
 }
 
-// short is the commit for people, as long as Go writes it into a version; programs get all of it.
+// short is the commit as people see it; programs get all of it.
 func (v versionView) short() string { return v.Commit[:min(12, len(v.Commit))] }
 
-// line is all of it for a person, in one line.
 func (v versionView) line() string {
 	return v.Version + ", " + v.Go + ", commit " + cmp.Or(v.short(), "unknown") + mark(v.Changed, ", changed since")
 }
 
-// release is what a build calls the version: -ldflags "-X main.release=v1.2.3". Empty: what Go has found out about the checkout.
+// release is the version of a build: -ldflags "-X main.release=v1.2.3". Empty: what Go knows of the checkout.
 var release string
 
 func readVersion() versionView {
@@ -74,13 +73,12 @@ func versionOf(info *debug.BuildInfo, release string) versionView {
 	return v
 }
 
-// Somebody waits with the finger on a key: what is not there soon is not offered, nor is more than fits a screen.
+// A shell offers few values, and soon: somebody waits with the finger on a key.
 const mostOffered = 50
 
 var completeWithin = 500 * time.Millisecond // tests wait for longer
 
-// offerValues lets shells complete the values of a command and of those below it: of flags that know a few, and the uids and policies that are
-// stored.
+// offerValues lets shells complete the values of a command and of those below it.
 func (a *app) offerValues(command *cobra.Command) {
 	known := func(values []string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
@@ -119,10 +117,10 @@ func (a *app) offerValues(command *cobra.Command) {
 	}
 }
 
-// finder finds names that begin as somebody has begun to type.
+// finder finds names that begin with a text.
 type finder func(ctx context.Context, o operate.Operator, begun string) ([]string, error)
 
-// offer completes by what is stored. If Redis is away nothing is said: the line of the shell is no place for errors.
+// offer completes from what is stored. It reports no errors: the line of the shell is no place for them.
 func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(command *cobra.Command, given []string, begun string) (found []string, _ cobra.ShellCompDirective) {
 		if a.settle(command) != nil {

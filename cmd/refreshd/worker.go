@@ -21,7 +21,7 @@ import (
 	"github.com/refreshd/refreshd/worker/handlers"
 )
 
-// workerFlags are the settings that only a worker has. Exactly one of exec, http and fetch is given.
+// workerFlags are the settings of a worker. Exactly one of exec, http and fetch is given.
 type workerFlags struct {
 	exec, http, fetch string // a program to run, a URL to post to, a directory to download into
 
@@ -55,15 +55,13 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.pool.StatusEvery), "status-every", "shortest time between two statuses of one attempt (default 250ms)")
 	flags.Var((*duration)(&f.pool.SignsEvery), "signs-every", "announce signs of life for silent_after, and give one at most so often: with --exec for output, with --fetch for what comes (default none)")
 	flags.Var(count[int]{&f.pool.PushBatch, "1 to 10000"}, "push-batch", "messages to push at once (default 500)")
-	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
+	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop (default 5s)")
 	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 3s)")
 	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 1s)")
 }
 
-// workerGrace is --grace for the config of a worker, in which 0 means the default, and not none.
-func (f *loopFlags) workerGrace() time.Duration {
-	return cmp.Or(f.grace, -1)
-}
+// workerGrace converts --grace: in the config of a worker 0 is the default.
+func (f *loopFlags) workerGrace() time.Duration { return cmp.Or(f.grace, -1) }
 
 func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFlags, args []string) (prepared, error) {
 	handlers := make(map[string]worker.Handler, len(a.queues.names))
@@ -111,8 +109,8 @@ func (p *workerPool) Run(ctx context.Context) error {
 	return p.Pool.Run(ctx)
 }
 
-// handler is what exactly one of --exec, --http and --fetch asks for. Each of several queues has a directory of its own to fetch into, as
-// they may call their models alike. Programs do not find the variables that are secrets.
+// handler returns the handler of --exec, --http or --fetch, of which one must be given. Each of several queues fetches into a directory of its own,
+// as their uids may be equal. Programs do not find secret variables.
 func (f *workerFlags) handler(queue string, several bool, secrets, args []string) (worker.Handler, error) {
 	var given []string
 	for _, flag := range [][2]string{{"--exec", f.exec}, {"--http", f.http}, {"--fetch", f.fetch}} {
@@ -154,7 +152,7 @@ func (f *workerFlags) handler(queue string, several bool, secrets, args []string
 	return handlers.Fetch(dir, options)
 }
 
-// readHeader reads lines "NAME: VALUE". What is refused is not told: headers hold secrets.
+// readHeader reads lines "NAME: VALUE". Errors do not repeat them: headers hold secrets.
 func readHeader(flag string, lines []string) (http.Header, error) {
 	header := http.Header{}
 	for i, line := range lines {
@@ -200,7 +198,6 @@ func poolRow(p **operate.WorkerPool) []any {
 	return []any{(*p).Name, (*p).State(), (*p).Taken, (*p).Since, (*p).LastSignAt, (*p).OrderBy}
 }
 
-// orderCommand asks workers for something.
 func (a *app) orderCommand(verb, use, short, long string) *cobra.Command {
 	command := a.operates(use, short, cobra.ExactArgs(1), func(ctx context.Context, o operate.Operator, names []string) error {
 		return table(a, poolHeader, poolRow)(operate.OrderPools(ctx, o, verb, names[0]))

@@ -1,4 +1,4 @@
-// Command packages writes the clients of a release as pip, npm and composer install them. It needs none of the three, whose versions would write
+// Command packages writes the clients of a release as pip, npm and composer install them. It needs none of the three: their versions would write
 // other bytes.
 package main
 
@@ -58,7 +58,6 @@ func (r *release) read(path string) []byte {
 	return text
 }
 
-// files reads files of a client, and the licence.
 func (r *release) files(client string, names ...string) []file {
 	files := []file{{"LICENSE", r.read("LICENSE")}}
 	for _, name := range names {
@@ -90,7 +89,7 @@ func (r *release) python() {
 
 var setting = regexp.MustCompile(`(?m)^(name|description|requires-python|dependencies) = \[?"(.*?)"\]?$`)
 
-// metadata is what pip reads about the package; a test compares it with what setuptools makes of the same project.
+// metadata is the description of the package for pip. A test compares it with the output of setuptools.
 func metadata(version, project string, readme []byte) []byte {
 	said := map[string]string{}
 	for _, line := range setting.FindAllStringSubmatch(project, -1) {

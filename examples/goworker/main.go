@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// run works until ctx ends, and returns when the work in hand is finished or handed back.
+// run works until ctx ends. It finishes the work in hand or hands it back.
 func run(ctx context.Context) error {
 	address := cmp.Or(os.Getenv("REDIS_URL"), "redis://127.0.0.1:6379")
 	pool, err := worker.Open(ctx, address, os.Getenv("REFRESHD_QUEUE"), refresh, worker.Config{Concurrency: 8})
@@ -36,7 +36,7 @@ func run(ctx context.Context) error {
 	return pool.Run(ctx)
 }
 
-// refresh does one attempt. Its context ends when the work no longer counts.
+// refresh does one attempt. Its context ends when the attempt no longer counts.
 func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	var payload struct {
 		InputURL string `json:"input_url"`
@@ -47,8 +47,8 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	if payload.InputURL == "" {
 		return worker.NotRetryable(worker.UserFriendly(errors.New("no input_url"), "Please set the address of the picture."))
 	}
-	// The pool looks at the fence about once a second (HGET <queue>:model:<uid> attempt_uid) and reads the deadline again, which moves once
-	// `started` is applied. It ends ctx when the one is another or the other has passed: then it is time to stop, and nothing more is written.
+	// The pool checks the fence about once a second (HGET <queue>:model:<uid> attempt_uid), and the deadline, which moves once `started` is applied.
+	// It ends ctx when another attempt has begun or the deadline has passed: stop then, and write nothing more.
 	for part := range parts {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -63,5 +63,5 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	return ctx.Err()
 }
 
-// parts are those in which the work is done, so that it can stop between two of them.
+// parts divide the work, so that it can stop between two of them.
 const parts = 4

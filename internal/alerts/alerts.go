@@ -1,5 +1,5 @@
-// Package alerts tells what of a queue is stopped or wrong, as sentences of which each has a command and a page that show more. The command
-// line and the dashboard begin with them.
+// Package alerts finds what is stopped or wrong in a queue. Each finding is a sentence with a command and a page that show more. The command line
+// and the dashboard begin with them.
 package alerts
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
+// Queue is a queue at a glance. Reading it costs the same with any number of models.
 type Queue struct {
 	report.Stats
 
 	Holds    []flow.HoldSum
 	Circuits []flow.KeyCircuit // that are open
 	Missing  []Missing
-	Zones    []string // what is planned by different zone data
+	Zones    []string // planned by different zone data
 	Parts    int
 }
 
@@ -51,8 +51,8 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	parts := map[model.Role][]model.Missing{}
 	err = queue.Each(func(part *store.Store) error {
 		liveness, err := part.Report().Liveness(ctx)
-		for _, gone := range liveness.Dead() {
-			parts[gone.Role] = append(parts[gone.Role], gone)
+		for _, missing := range liveness.Dead() {
+			parts[missing.Role] = append(parts[missing.Role], missing)
 		}
 		doubts, failed := store.ZoneDoubts(ctx, part.Report(), zonedata.Here())
 		q.Zones = append(q.Zones, doubts...)
@@ -61,8 +61,8 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	slices.Sort(q.Zones)
 	q.Zones = slices.Compact(q.Zones)
 	for _, role := range model.Roles {
-		if gone := parts[role]; gone != nil {
-			q.Missing = append(q.Missing, Missing{gone[0], len(gone)})
+		if missing := parts[role]; missing != nil {
+			q.Missing = append(q.Missing, Missing{missing[0], len(missing)})
 		}
 	}
 	return q, err
@@ -70,40 +70,40 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 
 // Finding is one thing that is stopped or wrong.
 type Finding struct {
-	Code    string `json:"code"`    // short and stable
-	Text    string `json:"text"`    // what is the matter
-	Do      string `json:"do"`      // what to do next
+	Code    string `json:"code"` // short and stable
+	Text    string `json:"text"`
+	Do      string `json:"do"`
 	Command string `json:"command"` // that shows more of it
 
 	Page   string   `json:"-"` // of the dashboard that shows more, below the base of the queue
 	Fields []string `json:"-"` // of its address, in pairs of name and value
 }
 
-// None is what is said without findings.
+// None stands for no findings.
 const None = "Nothing is stopped."
 
 const (
-	// lateness is after how long a model that is due is told: a dispatcher that lives has started it before, unless it had no room.
+	// lateness is how long a model may be due without a finding: a living dispatcher starts it before, unless it has no room.
 	lateness = time.Minute
-	// mostOfAKind is how many holds and circuits are told one by one.
+	// mostOfAKind bounds the holds and circuits that have a finding each.
 	mostOfAKind = 5
 )
 
-// Findings decides what is told of a queue, the most important first. Nothing of it grows by itself: it changes only if something happens.
+// Findings lists what is stopped or wrong, the most important first. It changes only if something happens.
 func (q *Queue) Findings() []Finding {
 	found := []Finding{} // null never
-	for _, gone := range q.Missing {
-		text, do := fmt.Sprintf("No %s is running", gone.Role), "Start one: until then no attempt starts."
-		switch gone.Role {
+	for _, missing := range q.Missing {
+		text, do := fmt.Sprintf("No %s is running", missing.Role), "Start one: until then no attempt starts."
+		switch missing.Role {
 		case model.RolePoller:
 			do = "Start one: until then no result counts."
 		case model.RoleWorker:
 			text, do = "Attempts wait, and no worker takes any", "Start a worker: until then nothing is refreshed."
 		}
-		if gone.Parts < q.Parts {
-			text += fmt.Sprintf(", in %d of %d parts", gone.Parts, q.Parts)
+		if missing.Parts < q.Parts {
+			text += fmt.Sprintf(", in %d of %d parts", missing.Parts, q.Parts)
 		}
-		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Do: do, Command: "refreshd doctor"})
+		found = append(found, Finding{Code: string(missing.Role) + "-missing", Text: text + ".", Do: do, Command: "refreshd doctor"})
 	}
 	for _, doubt := range q.Zones {
 		found = append(found, Finding{Code: "zone-data", Text: "There are " + doubt + ".", Do: "Run the same release everywhere.", Command: "refreshd doctor"})
@@ -141,7 +141,7 @@ func (q *Queue) Findings() []Finding {
 	return found
 }
 
-// bounded keeps the first of many findings of one code, and counts the rest.
+// bounded keeps the first findings of a code, and counts the rest.
 func bounded(found []Finding, code, one, many string) []Finding {
 	count, last := 0, Finding{}
 	found = slices.DeleteFunc(found, func(f Finding) bool {

@@ -19,7 +19,7 @@ type Definition struct {
 	Payload  any               `json:"payload,omitempty"` // the text, where it is no JSON
 }
 
-// NewDefinition is that of a model, with the name of its policy.
+// NewDefinition returns the definition of a model, with the name of its policy.
 func NewDefinition(m *model.Model) Definition {
 	d := Definition{m.UID, m.Rule, m.Timezone, m.Dtstart, nil, m.Labels, nil}
 	if m.PolicyName != "" {
@@ -39,7 +39,7 @@ func definitionText(m *model.Model) []byte {
 	if policy.IsInline(m.PolicyName) {
 		d.Policy = m.Policy.Explicit()
 	}
-	text, _ := json.Marshal(d) // what was read can be written
+	text, _ := json.Marshal(d) // it was decoded from JSON
 	return text
 }
 
@@ -48,8 +48,7 @@ func WriteModel(to io.Writer, m *model.Model) error {
 	return writeYAML(to, definitionText(m), 2)
 }
 
-// CompareModels lists the fields in which a definition differs from what is stored, field by field also in labels, in a payload and in a policy that a
-// model has alone.
+// CompareModels lists the fields in which a definition differs from the stored one, also below labels, the payload and an inline policy.
 func CompareModels(before, after *model.Model) (changes []Difference) {
 	var both [2]map[string]any
 	for i, m := range []*model.Model{before, after} {

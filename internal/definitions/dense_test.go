@@ -44,7 +44,7 @@ func TestAFileOfManyDocumentsIsReadHoweverManyValuesTheyHaveTogether(t *testing.
 		"flow.yaml":      "[" + strings.Repeat("{uid: a, payload: {x: [1, 2]}},\n", many) + "{uid: a}]",
 		"list.json":      "[" + strings.Repeat(`{"uid":"a","payload":{"x":[1,2]}},`, many) + `{"uid":"a"}]`,
 	} {
-		if line := dense([]byte(text)); line != 0 {
+		if line := overfullLine([]byte(text)); line != 0 {
 			t.Errorf("%s: expected all of it read, found line %d refused", name, line)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Directory is what a directory of documents holds.
+// Directory is the content of a directory of documents.
 type Directory struct {
 	Policies []Source // each name once, not completed yet
 	Models   []Model  // each uid once
@@ -41,16 +41,15 @@ func (d *Directory) WholePolicies(usual policy.Policy) (model.Policies, error) {
 
 var suffixes = append([]string{".yaml", ".yml", ".json"}, lineSuffixes...)
 
-// ReadDirectory reads a file, or all files of a directory and of those below it whose names end in .yaml, .yml, .json, .jsonl or .ndjson; a name
-// that begins with a dot is passed over. A document with a uid is a model, any other one a policy; `kind` may say which. What is no such
-// document, or names a model or policy that another one has, is refused. An error is one of the files: each must be a regular one of at
-// most 64 MiB, and a link must not lead out of the directory.
+// ReadDirectory reads a file, or all files of a directory tree whose names end in .yaml, .yml, .json, .jsonl or .ndjson, without those that begin
+// with a dot. A document with a uid is a model, any other one a policy; `kind` may say which. It refuses other documents, and a second model or
+// policy of the same name. Files must be regular, at most 64 MiB, and no link may lead out of the directory.
 func ReadDirectory(path string) (d Directory, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return d, err
 	}
-	places := make(map[string]string) // of what was read already
+	places := make(map[string]string)
 	if !info.IsDir() {
 		err = d.readFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), path, places)
 		return d, err
@@ -110,14 +109,14 @@ func (d *Directory) readFile(tree fs.FS, name, path string, places map[string]st
 	})
 	for _, doc := range docs {
 		if fields, is := doc.Value.(map[string]any); is && fields["uid"] == nil {
-			doc.uproot()
+			doc.dropRoot()
 		}
 		d.add(doc, places)
 	}
 	return err
 }
 
-// CheckFile refuses what is no regular file before it is opened: a pipe would wait for somebody who writes, and a device may have no end.
+// CheckFile refuses a file that is not regular before it is opened: a pipe would wait for a writer, and a device may have no end.
 func CheckFile(path string, info fs.FileInfo) error {
 	switch {
 	case info.Mode().IsRegular():
@@ -128,7 +127,7 @@ func CheckFile(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s: expected a regular file, found a pipe or a device", path)
 }
 
-// add takes a document in, or refuses it. places are those of what was taken in before.
+// add adds a document, or refuses it. places holds the position of each name.
 func (d *Directory) add(doc Document, places map[string]string) {
 	name, take, err := d.take(doc)
 	if before := places[name]; err == nil && before != "" {
@@ -148,9 +147,9 @@ const (
 	kindPolicy = "policy"
 )
 
-// take returns what the document is called, its kind first, and what takes it in.
+// take returns the name of a document, its kind first, and a function that adds it.
 func (d *Directory) take(doc Document) (name string, take func(), err error) {
-	if err := foreign(doc, "a model, which has a uid, or a policy"); err != nil {
+	if err := checkFields(doc, "a model, which has a uid, or a policy"); err != nil {
 		return "", nil, err
 	}
 	fields := doc.Value.(map[string]any) // a definition is an object
@@ -158,8 +157,8 @@ func (d *Directory) take(doc Document) (name string, take func(), err error) {
 	if _, is := fields["uid"]; is {
 		kind = kindModel
 	}
-	if told := fields["kind"]; told != nil && told != kind {
-		return "", nil, document.Refuse("kind", kind+", as the other fields say", document.Found(told))
+	if named := fields["kind"]; named != nil && named != kind {
+		return "", nil, document.Refuse("kind", kind+", as the other fields say", document.Found(named))
 	}
 	delete(fields, "kind")
 	if kind == kindModel {

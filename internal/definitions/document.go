@@ -1,5 +1,4 @@
-// Package definitions reads models and policies as people write them: in YAML, JSON, JSON lines or English. It knows the line of
-// each field, so that an error can say where to look.
+// Package definitions reads models and policies in YAML, JSON, JSON lines or English. Errors name the line of their field.
 package definitions
 
 import (
@@ -25,12 +24,12 @@ type Document struct {
 	Value    any   // as model.ParseDefinition and policy.Parse take it
 	Err      error // why it cannot be decoded; nil: it can
 	English  bool  // all of it was written in English
-	SaysMail bool  // a sentence says that somebody gets e-mail
-	// Position says where a field stands, as in "tables.yaml line 7"; "": the document itself.
+	SaysMail bool  // a sentence mentions e-mail
+	// Position returns the place of a field, as in "tables.yaml line 7"; "": that of the document.
 	Position func(field string) string
 }
 
-// InWords reports whether a policy or model, or the policy of a model, has its rule in English or cron: its author is told how it was read.
+// InWords reports whether the rule of a model or policy is written in English or cron: then the author sees how it was read.
 func (d Document) InWords() bool {
 	value := d.Value
 	if written, is := value.(json.RawMessage); is && (bytes.Contains(written, []byte("rrule")) || bytes.IndexByte(written, '\\') >= 0) {
@@ -56,7 +55,7 @@ type fields struct {
 	lines map[string]int // path of a field to its line; only of YAML
 }
 
-// position goes by the line of a field if that is known, or else by that of its parent, or of the document.
+// position returns the line of a field, or else of its parent, or of the document.
 func (f *fields) position(field string) string {
 	for path := field; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".[ "))] {
 		if line, known := f.lines[path]; known {
@@ -80,7 +79,7 @@ const (
 
 var errTooLarge = fmt.Errorf("expected a document of at most %d MiB and %d values, found a larger one", maxDocument>>20, maxYAMLValues)
 
-// readAll reads a file of at most so many bytes, without the mark before UTF-8.
+// readAll reads a file of bounded size, without its byte order mark.
 func readAll(name string, in io.Reader, most int) ([]byte, error) {
 	buffered := bufio.NewReader(in)
 	skipMark(buffered)
@@ -94,7 +93,7 @@ func readAll(name string, in io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// readDocuments reads JSON or YAML, as the name of the file says. Text of another name is YAML, which reads JSON too.
+// readDocuments reads JSON if the name ends in .json, and otherwise YAML, which includes JSON.
 func readDocuments(name string, text []byte, rootOf func(*yaml.Node) string) ([]Document, error) {
 	if strings.EqualFold(filepath.Ext(name), ".json") {
 		return readJSON(name, text)
@@ -104,8 +103,9 @@ func readDocuments(name string, text []byte, rootOf func(*yaml.Node) string) ([]
 
 var modelFields = []string{"uid", "payload", "refresh", "policy", "labels"}
 
-// foreign returns why a document cannot be read, or has no field of a definition. Then nothing of it is repeated: it may be a file of passwords.
-func foreign(doc Document, want string) error {
+// checkFields refuses a document that cannot be read, or has no field of a definition. It repeats nothing of the text, which may be a file of
+// passwords.
+func checkFields(doc Document, want string) error {
 	if doc.Err != nil && doc.Value == nil {
 		return doc.Err
 	}
@@ -130,13 +130,13 @@ func ReadOne(name string, in io.Reader) (Document, error) {
 	return docs[0], nil
 }
 
-// readAllGood reads the documents of a file, of which none may be refused.
+// readAllGood reads the documents of a file, and refuses it if one is wrong.
 func readAllGood(name string, in io.Reader) ([]Document, error) {
 	text, err := readAll(name, in, maxDocument)
 	if err != nil {
 		return nil, err
 	}
-	docs, err := readDocuments(name, text, rooted(""))
+	docs, err := readDocuments(name, text, fixedRoot(""))
 	for _, doc := range docs {
 		if doc.Err != nil {
 			return nil, doc.At(doc.Err)

@@ -33,7 +33,7 @@ func readJSON(name string, text []byte) ([]Document, error) {
 			_ = json.Unmarshal(value, &values) // it was just decoded
 		}
 		for _, value := range values {
-			// Between two values stand only spaces and commas, so that the next cannot be mistaken for a part of another.
+			// Only spaces and commas stand between two values, so the next one is found at its own place.
 			begin := cursor.at + max(0, bytes.Index(text[cursor.at:], value))
 			line := cursor.move(begin)
 			cursor.move(begin + len(value))
@@ -55,11 +55,10 @@ func (c *cursor) move(to int) int {
 	return c.line
 }
 
-// decodeJSON decodes one value that is known to be JSON, or a line that may not be, see document.Decode. Its errors repeat nothing of the text, which may
-// be no definition.
+// decodeJSON decodes a value, or a line that may be no JSON. Errors repeat nothing of the text, which may be no definition.
 func decodeJSON(at *fields, text []byte, raw ...string) Document {
 	doc := Document{Position: at.position}
-	if len(text) > maxDocument || dense(text) > 0 {
+	if len(text) > maxDocument || overfullLine(text) > 0 {
 		doc.Err = errTooLarge
 		return doc
 	}
@@ -84,8 +83,8 @@ func decodeJSON(at *fields, text []byte, raw ...string) Document {
 	return doc
 }
 
-// ReadLines reads JSON lines and hands them to take, in their order; a line that is no object harms only itself. What stays raw, see document.Decode,
-// is valid until take returns.
+// ReadLines calls take with each JSON line, in order. A wrong line does not stop the others. Raw fields are valid until take returns, see
+// document.Decode.
 func ReadLines(name string, in io.Reader, take func(Document) error, raw ...string) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, sniffed), maxDocument)

@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// LintPolicy warns of what is seldom meant in a policy, which was read from a document.
+// LintPolicy warns of what is seldom meant in a policy.
 func LintPolicy(doc Document, p policy.Policy, now time.Time) (warnings []policy.Warning) {
 	fields, ok := doc.Value.(map[string]any)
 	if ok && fields["timeout"] == nil {
@@ -33,7 +33,7 @@ func LintPolicy(doc Document, p policy.Policy, now time.Time) (warnings []policy
 	return append(warnings, m.Lint(p.Dtstart != "", now)...)
 }
 
-// ModelLinter warns of what is seldom meant in models. It looks once at each schedule and policy: a million models share few.
+// ModelLinter warns of what is seldom meant in models. It checks each schedule and policy once: a million models share few.
 type ModelLinter struct {
 	known map[linted][]policy.Warning
 }
@@ -43,10 +43,10 @@ type linted struct {
 	anchored               bool
 }
 
-// maxLinted bounds what is remembered, and with it the time that is spent on models that are all different.
+// maxLinted bounds the memory and time that models without common rules cost.
 const maxLinted = 1000
 
-// Lint returns the warnings about a saved model, which are not to be changed; anchored says that its author named a dtstart.
+// Lint returns the warnings about a saved model; the caller must not change them. anchored: its author named a dtstart.
 func (l *ModelLinter) Lint(m *model.Model, anchored bool, now time.Time) []policy.Warning {
 	definition := linted{m.Rule, m.Timezone, m.PolicyName, anchored}
 	warnings, known := l.known[definition]

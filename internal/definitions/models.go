@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// The formats of files with models. FormatAuto goes by the name of the file, or else by how it begins.
+// The formats of files with models. FormatAuto detects the format by the name of the file, or by its beginning.
 const (
 	FormatAuto  = "auto"
 	formatYAML  = "yaml"
@@ -27,13 +27,13 @@ var Formats = []string{FormatAuto, formatYAML, formatJSON, formatLines}
 
 // Model is one model of a file.
 type Model struct {
-	Document   // its Err may also say why the model is refused, without its position; nil: it is well defined
+	Document   // Err also holds why the model is refused; nil: it is well defined
 	Definition model.Definition
 }
 
 func parseModel(doc Document) Model {
 	m := Model{Document: doc}
-	if m.Err = foreign(doc, "a model, which has a uid"); m.Err == nil {
+	if m.Err = checkFields(doc, "a model, which has a uid"); m.Err == nil {
 		m.Value, m.Err = definitionOf(doc.Value)
 	}
 	if m.Err == nil {
@@ -42,8 +42,8 @@ func parseModel(doc Document) Model {
 	return m
 }
 
-// ReadModels reads models, or what `refreshd model get -o json` has shown of them, and hands them to take, in their order; one that is refused is handed on with its error. An error of
-// ReadModels itself is one of take, or a file that cannot be read on. Of YAML and JSON nothing is handed on before all is read.
+// ReadModels calls take with each model, in order, or with what `refreshd model get -o json` prints of it. A refused model has an Err. An error of
+// ReadModels is one of take, or says that the file cannot be read. YAML and JSON are read to their end before the first call.
 func ReadModels(name string, in io.Reader, format string, take func(Model) error) error {
 	buffered := bufio.NewReaderSize(in, sniffed)
 	skipMark(buffered)
@@ -59,7 +59,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 	}
 	var docs []Document
 	if format == formatYAML {
-		docs, err = readYAML(name, text, rooted(""))
+		docs, err = readYAML(name, text, fixedRoot(""))
 	} else {
 		docs, err = readJSON(name, text)
 	}
@@ -74,7 +74,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 	return nil
 }
 
-// sniffed is how much of a file may be needed to see what it holds, in bytes.
+// sniffed bounds the beginning that guessFormat reads, in bytes.
 const sniffed = 64 * 1024
 
 func guessFormat(name string, in *bufio.Reader) string {
@@ -86,7 +86,7 @@ func guessFormat(name string, in *bufio.Reader) string {
 	case ".jsonl", ".ndjson":
 		return formatLines
 	}
-	// A short file ends before the buffer is full; what there is says enough.
+	// A short file ends before the buffer is full.
 	start, _ := in.Peek(sniffed)
 	start = bytes.TrimLeft(start, " \t\r\n")
 	line, _, _ := bytes.Cut(start, []byte("\n"))
@@ -103,9 +103,9 @@ func guessFormat(name string, in *bufio.Reader) string {
 	}
 }
 
-// Shown are the fields that `refreshd model get -o json`, or ls, shows beside the definition of a model. A document written by hand has none of
+// StateFields are the fields that `refreshd model get -o json`, or ls, shows beside the definition of a model. A document written by hand has none of
 // them: they are refused there, as every unknown field is.
-var Shown = []string{
+var StateFields = []string{
 	"status", "refresh_at", "refresh_why", "refresh_for", "not_before", "planned_at",
 	"attempt_uid", "attempt_no", "started_at", "deadline_at", "processing_at", "worker", "again", "outdated",
 	"refresh_disabled_until_update", "refresh_disabled_user_friendly_reason", "refresh_disabled_by", "refresh_disabled_who",
@@ -114,22 +114,22 @@ var Shown = []string{
 	"phase", "parked_by", "parked_since", "reserved", "counted_by", inForce, "rev", "fault", "rejected", "missing",
 }
 
-// inForce is the field that shows the policy of a model, where policy is but its name.
+// inForce shows the policy of a model where the field policy is only its name.
 const inForce = "policy_definition"
 
-// signature are fields that are in what is shown of a model, all of them, and nowhere else.
-var signature = []string{"status", "rev", inForce}
+// distinctive are fields of every shown model, and of nothing else.
+var distinctive = []string{"status", "rev", inForce}
 
-// definitionOf returns the definition alone of what is shown of a model, so that it can be saved again; any other value stays as it is.
+// definitionOf returns the definition in a shown model, so that it can be saved again; other values stay as they are.
 func definitionOf(value any) (any, error) {
 	fields, _ := value.(map[string]any)
-	for _, name := range signature {
+	for _, name := range distinctive {
 		if _, found := fields[name]; !found {
 			return value, nil
 		}
 	}
 	definition := maps.Clone(fields)
-	for _, name := range Shown {
+	for _, name := range StateFields {
 		delete(definition, name)
 	}
 	if name, _ := fields["policy"].(string); policy.IsInline(name) { // the name lives no longer than its last model

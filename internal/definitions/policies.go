@@ -14,7 +14,7 @@ import (
 
 const policyRoot = "policy"
 
-// looksLikeFields matches the first line of a policy in YAML, or of a list of them: the name of a field, which has no spaces.
+// looksLikeFields matches the first line of a policy in YAML, or of a list of them: a field name has no spaces.
 var looksLikeFields = regexp.MustCompile(`^(-[ \t]+)?["']?[A-Za-z_]+["']?[ \t]*:([ \t]|$)`)
 
 // ReadPolicies reads the policies of a file: in JSON, in YAML with many documents, or one in English. They are decoded, but not
@@ -41,12 +41,12 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	case first[0] != '{' && first[0] != '[' && !looksLikeFields.MatchString(first):
 		return readEnglish(name, string(text))
 	}
-	docs, err := readDocuments(name, text, rooted(policyRoot))
+	docs, err := readDocuments(name, text, fixedRoot(policyRoot))
 	for i := range docs {
 		if docs[i].Err != nil {
 			return nil, fmt.Errorf("%s: %w", docs[i].Position(""), docs[i].Err)
 		}
-		docs[i].uproot()
+		docs[i].dropRoot()
 		fields, _ := docs[i].Value.(map[string]any)
 		if text, is := fields["expr"].(string); is && len(fields) == 1 { // a policy in English
 			value, lines, err := english.Parse(text)
@@ -59,8 +59,8 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	return docs, err
 }
 
-// uproot lets the fields of a policy be called as in the policy alone.
-func (d *Document) uproot() {
+// dropRoot names the fields of a policy as in the policy alone.
+func (d *Document) dropRoot() {
 	position := d.Position
 	d.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }
 }

@@ -21,7 +21,7 @@ import (
 // WriteYAML prints the canonical form of a policy with its fields in their order.
 func WriteYAML(to io.Writer, p policy.Policy) error { return writeYAML(to, canonicalJSON(p), 1) }
 
-// writeYAML prints JSON, which is YAML: objects down to a depth lose their braces.
+// writeYAML prints JSON as YAML: objects down to a depth lose their braces.
 func writeYAML(to io.Writer, text []byte, depth int) error {
 	var escaped bytes.Buffer // YAML does not allow some characters, and takes others for the end of a line
 	for _, r := range string(text) {
@@ -44,11 +44,11 @@ func writeYAML(to io.Writer, text []byte, depth int) error {
 	return encoder.Close()
 }
 
-// blockStyle gives the fields down to a depth lines of their own and leaves what stands in them on one.
+// blockStyle gives the fields down to a depth their own lines.
 func blockStyle(node *yaml.Node, depth int) {
 	odd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) } // which the encoder may write so that it is not read back
 	if node.Kind == yaml.ScalarNode && !strings.ContainsFunc(node.Value, odd) {
-		node.Style &^= yaml.DoubleQuotedStyle // the encoder quotes what needs it
+		node.Style &^= yaml.DoubleQuotedStyle // the encoder adds the quotes that are needed
 	}
 	if node.Kind == yaml.DocumentNode || depth > 0 && node.Kind == yaml.MappingNode && len(node.Content) > 0 {
 		node.Style = 0

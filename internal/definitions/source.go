@@ -13,27 +13,27 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Source is one policy as somebody wrote it: in a file, on standard input, or in Redis.
+// Source is a policy from a file, standard input or Redis.
 type Source struct {
 	Document
 	Policy policy.Policy // whole
 	Stored bool          // it came from Redis
 
-	Draft policy.Draft // what was written, if it came from elsewhere
+	Draft policy.Draft // of a policy that is not stored
 }
 
-// Taken lists the fields of which the policy has something from the policy `default`.
+// Taken lists the fields that come at least partly from the policy `default`.
 func (s *Source) Taken() []string {
 	if s.Stored || s.Draft.Name() == policy.DefaultName {
 		return nil
 	}
-	var stored map[string]any         // the fields that say something
+	var stored map[string]any         // without empty fields
 	text, _ := json.Marshal(s.Policy) // a policy always marshals
 	_ = json.Unmarshal(text, &stored)
 	return slices.DeleteFunc(s.Draft.Missing(), func(field string) bool { return stored[field] == nil })
 }
 
-// ReadAs tells how a policy was read that was written in English, or its rule; nil: it was not.
+// ReadAs returns how a policy or rule in English was read; nil: it was not in English.
 func (s *Source) ReadAs(now time.Time) *schedule.Understood {
 	if !s.English && !s.InWords() {
 		return nil
@@ -107,8 +107,8 @@ type Subject struct {
 
 const unnamed = "simulated"
 
-// ReadSubject reads what is to be simulated: a document with uid, payload or policy is a model, any other a policy. from is what it is called if it
-// has no name; stored: it is a policy that is stored under that. find reads a policy by its name, usual the one that completes others.
+// ReadSubject reads what to simulate: a document with uid, payload or policy is a model, any other a policy. from is its name if it has none, or the
+// name of a stored policy. find reads a policy by name, usual is the one that completes others.
 func ReadSubject(doc Document, from string, stored bool, usual func() policy.Policy, find func(name string) (policy.Policy, error)) (Subject, error) {
 	s := Subject{Document: doc, Name: from}
 	fields, _ := s.Value.(map[string]any)

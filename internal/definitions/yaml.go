@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// maxYAMLValues bounds the values of one document. Aliases count each time they are used, so that a few lines cannot become gigabytes.
+	// maxYAMLValues bounds the values of a document. Each use of an alias counts, so a few lines cannot become gigabytes.
 	maxYAMLValues = 100_000
-	// maxYAMLGrowth bounds the values of a file, for each byte of it: many documents may share few anchors, but not all of them a large one.
+	// maxYAMLGrowth bounds the values for each byte of a file: many documents may share small anchors, but not a large one.
 	maxYAMLGrowth = 10
 	// maxYAMLDepth also ends an alias that contains itself.
 	maxYAMLDepth = 100
-	// maxYAMLPath bounds the path of a field, in bytes; what lies deeper goes by the position of its parent. Without it, a few
-	// long names and many values would fill the memory.
+	// maxYAMLPath bounds the path of a field, in bytes; deeper fields have the position of their parent. Otherwise a few long names and many values
+	// would fill the memory.
 	maxYAMLPath = 200
 )
 
-// readYAML reads many documents, each an object or a list of them. Empty documents are skipped. rootOf is the path of each object; it tells
-// payloads from policies.
+// readYAML reads documents, each an object or a list of objects. rootOf returns the path of an object, which tells payloads from policies.
 func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []Document, err error) {
-	if line := dense(text); line > 0 {
+	if line := overfullLine(text); line > 0 {
 		return nil, fmt.Errorf("%s line %d: %w", name, line, errTooLarge)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -39,7 +38,7 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
 			return docs, nil
 		} else if err != nil {
-			// The parser cannot find its way into the next document, so the whole file is refused.
+			// The parser cannot continue behind an error, so the whole file is refused.
 			problem := namedAnchor.ReplaceAllLiteralString(strings.TrimPrefix(err.Error(), "yaml: "), "anchor") // the text may be no definition
 			return nil, fmt.Errorf("%s %s", name, problem)
 		}
@@ -64,12 +63,12 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 
 var namedAnchor = regexp.MustCompile(`anchor '[^']*'`)
 
-func rooted(root string) func(*yaml.Node) string { return func(*yaml.Node) string { return root } }
+func fixedRoot(root string) func(*yaml.Node) string { return func(*yaml.Node) string { return root } }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
-// yamlScan turns nodes into plain values, and notes the line of each field. Outside of a payload every scalar stays the text
-// that its author wrote: to YAML an unquoted dtstart is a timestamp, and some uids are numbers.
+// yamlScan turns nodes into plain values, and notes the line of each field. Outside of a payload every scalar stays text: YAML would turn an
+// unquoted dtstart into a timestamp and some uids into numbers.
 type yamlScan struct {
 	lines map[string]int
 	left  int // values
@@ -107,8 +106,7 @@ func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
 	}
 }
 
-// mapping reads the fields of node that are not in fields yet. Merged mappings come last: what stands in the mapping itself
-// goes before what it merges, and the first merged before the next.
+// mapping reads the fields of node that are not in fields yet. The mapping goes before those that it merges, and these in their order.
 func (s *yamlScan) mapping(node *yaml.Node, path string, depth int, fields map[string]any) error {
 	own := make(map[string]bool, len(node.Content)/2)
 	var merged []*yaml.Node
@@ -167,7 +165,7 @@ func (s *yamlScan) merge(values []*yaml.Node, path string, depth int, fields map
 	return nil
 }
 
-// note keeps the first line that a field was seen on: that of an override, not of what it overrides.
+// note keeps the first line of a field: the override, not the original.
 func (s *yamlScan) note(path string, line int) {
 	if _, known := s.lines[path]; !known {
 		s.lines[path] = line
@@ -188,14 +186,13 @@ func below(path, part string) string {
 	return path + part
 }
 
-// within reports whether a path is that of a field of the document, or lies below it.
 func within(path, field string) bool {
 	rest, found := strings.CutPrefix(path, field)
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// written matches what YAML 1.2 reads as a number; to YAML 1.1 also 01234, 0b11 and 1_000 are numbers. A number of decimal digits that begins with a
-// zero is none to its author either: it is the code of a place, a country or a file.
+// written matches numbers of YAML 1.2. YAML 1.1 also reads 01234, 0b11 and 1_000 as numbers, but digits after a leading zero are rather the code of
+// a place or a file.
 var written = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+|[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 
 func scalar(node *yaml.Node, path string) (any, error) {
@@ -224,7 +221,7 @@ func scalar(node *yaml.Node, path string) (any, error) {
 	}
 }
 
-// number keeps the digits that were written, where JSON has the same form, and refuses what would not be read back as it was written.
+// number keeps the digits as written if JSON has the same form, and refuses other numbers.
 func number(node *yaml.Node, path string) (any, error) {
 	if json.Valid([]byte(node.Value)) {
 		return json.Number(node.Value), nil
@@ -243,5 +240,28 @@ func number(node *yaml.Node, path string) (any, error) {
 	return nil, document.Refuse(path, want, found)
 }
 
-// exactDigits are as many as a float64 holds exactly.
+// exactDigits are the digits that a float64 holds exactly.
 const exactDigits = 15
+
+// overfullLine returns the line of the first document with more separators than a document may have values; 0: none. Such a document would take a hundred
+// times its size. Each document of a list, and each object, is counted by itself.
+func overfullLine(text []byte) (line int) {
+	separators, begins, at := 0, 1, 0
+	for written := range bytes.Lines(text) {
+		at++
+		item := bytes.TrimSpace(written)
+		if len(item) > 0 && item[0] == '-' && (len(item) == 1 || item[1] == '-' || bytes.IndexByte(item, ':') > 0) {
+			separators, begins = 0, at
+		}
+		for object := range bytes.SplitAfterSeq(written, []byte("{")) {
+			if separators += bytes.Count(object, []byte(",")); separators > maxYAMLValues {
+				return begins
+			}
+			if bytes.HasSuffix(object, []byte("{")) {
+				separators = 0
+			}
+		}
+		separators++
+	}
+	return 0
+}

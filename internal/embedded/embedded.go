@@ -1,7 +1,5 @@
-// Package embedded runs a Redis inside this process, so that refreshd can be tried on a machine that has none.
-//
-// It is for demonstrations and development: it keeps everything in memory, forgets it at the end, and anybody who can
-// connect can stop it. Therefore it listens on the loopback interface only.
+// Package embedded runs a Redis inside this process, for demonstrations and development. It keeps everything in memory, and anybody who can connect
+// can stop it; so it listens on the loopback interface only.
 package embedded
 
 import (
@@ -106,8 +104,7 @@ func InBubble() (*miniredis.Miniredis, *redis.Client) {
 	})
 }
 
-// buffered is a connection that keeps what is written until the server reads it. A pipe keeps nothing: server and client would wait for each
-// other in the middle of a long pipeline, whose first replies nobody reads while the last commands are still written.
+// buffered keeps what is written until the server reads it. With an unbuffered pipe, client and server would wait for each other in a long pipeline.
 type buffered struct {
 	net.Conn
 	written chan []byte
@@ -125,7 +122,7 @@ func (b *buffered) Write(bytes []byte) (int, error) {
 	}
 }
 
-// SetWriteDeadline does nothing: nobody waits.
+// SetWriteDeadline does nothing, as a write never waits.
 func (*buffered) SetWriteDeadline(time.Time) error { return nil }
 
 // SetDeadline is one for reading.

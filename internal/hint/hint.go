@@ -1,5 +1,4 @@
-// Package hint says what somebody may do about a refusal, in the words of the ui that shows it: the command to type, the button to press, the
-// field of the message to send, or the argument to pass.
+// Package hint says what to do about a refusal, in the words of the user interface: a command, a button, a field of a message, or an argument.
 package hint
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// UI is what shows a refusal.
+// UI is a user interface that shows refusals.
 type UI int
 
 // The user interfaces.
@@ -23,7 +22,7 @@ const (
 	UIs     // how many there are
 )
 
-// Hint is what may be done about a refusal.
+// Hint is what to do about a refusal.
 type Hint int
 
 // The hints.
@@ -31,7 +30,7 @@ const (
 	ReplaceAttempt Hint = iota
 	EnableByRun
 	FindModel
-	ConfirmMany
+	ConfirmBulk
 	WatchBulk
 	CancelBulk
 	EndHold
@@ -44,7 +43,7 @@ const (
 	Hints // how many there are
 )
 
-// texts tells each hint in the words of each ui. <name> is what the refusal is about. Empty: the ui cannot meet this refusal.
+// texts are the hints by user interface. <name> is the subject of the refusal. Empty: this interface never shows it.
 var texts = [Hints][UIs]string{
 	ReplaceAttempt: {
 		"To replace it: refreshd model run <name> --force", `To replace it, open "Supersede…" and press "Run now, superseding what runs".`,
@@ -55,7 +54,7 @@ var texts = [Hints][UIs]string{
 		`To enable and run it, send "force": true.`, "To enable and run it, pass force to Run.",
 	},
 	FindModel:        {CommandLine: "To see all models: refreshd model ls", Dashboard: `The page "Models" shows all models.`, Client: "To save it, call Put."},
-	ConfirmMany:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first."},
+	ConfirmBulk:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first."},
 	WatchBulk:        {CommandLine: "The bulk goes on: refreshd bulk show <name> tells how far it is. To end it: refreshd bulk cancel <name>"},
 	CancelBulk:       {CommandLine: "It may have begun. To end it: refreshd bulk cancel <name>", Dashboard: `It may have begun. To end it, press "Cancel" on the page "Steering".`},
 	EndHold:          {CommandLine: "It may have begun in some parts. To end it: refreshd release <name>", Dashboard: `It may have begun in some parts. To end it, press "Release" on the page "Steering".`},
@@ -67,21 +66,21 @@ var texts = [Hints][UIs]string{
 	ShowFailures:     {CommandLine: `To see them, run "refreshd failures show <name>".`, Dashboard: `The page "Failures" shows them.`},
 }
 
-// Error is a refusal about which something may be done. Its text says what is the matter; a ui adds the hint, see Add.
+// Error is a refusal with a hint, see Add.
 type Error struct {
 	error
 	Hint Hint
-	Name string // of what it is about
+	Name string // of its subject
 }
 
 func (e *Error) Unwrap() error { return e.error }
 
-// For gives a refusal its hint. name is that of the model, hold, bulk or policy that it is about.
+// For gives a refusal its hint. name is that of the model, hold, bulk or policy.
 func For(err error, hint Hint, name string) error {
 	return &Error{err, hint, document.OneLine(name)}
 }
 
-// Text returns a hint for what has a name, in the words of a ui.
+// Text returns a hint with a name, in the words of a user interface.
 func Text(hint Hint, ui UI, name string) string {
 	return strings.ReplaceAll(texts[hint][ui], "<name>", name)
 }
@@ -95,7 +94,7 @@ func Add(text string, err error, ui UI) string {
 	return text
 }
 
-// worded is an error whose text is that of a ui.
+// worded replaces the text of an error.
 type worded struct {
 	error
 	text string
@@ -104,7 +103,7 @@ type worded struct {
 func (t worded) Error() string { return t.text }
 func (t worded) Unwrap() error { return t.error }
 
-// In returns an error whose text is in the words of a ui.
+// In returns an error with its hint in the text.
 func In(err error, ui UI) error { return worded{err, Add(err.Error(), err, ui)} }
 
 // RunRefused is why a run of a model had the outcome Busy or Stopped.

@@ -1,4 +1,4 @@
-// Package logbook writes into the log what becomes of models: a line for each transition, with the whole attempt.
+// Package logbook logs what happens to models: a line for each transition, with the whole attempt.
 package logbook
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Logbook is the part of a log that is about models. One goroutine only.
+// Logbook logs transitions, from one goroutine only.
 //
-// What a person should look at has a level of its own: a final failure, a lost attempt and a rejected message are warnings, a recovery is
-// info. A flood of these is sampled, anew each minute; what is left out then is told at debug level like all other transitions.
+// What a person should see has its own level: a final failure, a lost attempt and a rejected message are warnings, a recovery is info. These are
+// sampled, anew each minute; the others are logged at debug level, like all other transitions.
 type Logbook struct {
 	part  string // of the program, which begins each message
 	log   *zerolog.Logger
 	like  backoff.Sampler
 	since time.Time // when the sampling began
 
-	faults backoff.Sampler // of what many rounds may meet alike
+	faults backoff.Sampler // sampled by text
 }
 
 // New returns the logbook of a part of the program.
 func New(part string, log *zerolog.Logger) *Logbook { return &Logbook{part: part, log: log} }
 
-// Applied tells of a transition that was committed at now. While its level is off it costs next to nothing.
+// Applied logs a transition that was committed at now. While its level is off it costs next to nothing.
 func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 	decision := t.Decision()
 	if decision.Event == model.EventStatus || decision.Event == model.EventMend {
@@ -47,11 +47,11 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 		level, message = zerolog.InfoLevel, "recovered"
 	}
 	if level != zerolog.DebugLevel {
-		kind, told := message, false
+		kind, sampled := message, false
 		if decision.Ended != nil {
 			kind += decision.Ended.ErrorType + decision.Ended.Reason
 		}
-		if count, told = b.sample(kind, now); !told {
+		if count, sampled = b.sample(kind, now); !sampled {
 			level = zerolog.DebugLevel
 		}
 	}
@@ -66,24 +66,24 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 	line.Msg(b.part + ": " + message)
 }
 
-// Fault begins a line about what many models or rounds may meet alike, sampled by a text; nil, which is never written: it was told of late.
+// Fault begins a line about something that many models or rounds may meet, sampled by a text; nil, which is never written: it was logged lately.
 func (b *Logbook) Fault(level zerolog.Level, text string, now time.Time) *zerolog.Event {
-	count, tell := b.faults.Sample(text, now)
-	if !tell {
+	count, sampled := b.faults.Sample(text, now)
+	if !sampled {
 		return nil
 	}
 	return b.log.WithLevel(level).Int("like_this", count)
 }
 
-// WrongType tells of a key of the wrong type, sampled; an empty text is none.
+// WrongType logs a key of the wrong type, sampled; an empty text is none.
 func (b *Logbook) WrongType(wrong string, now time.Time) {
 	if wrong != "" {
 		b.Fault(zerolog.ErrorLevel, wrong, now).Str("misfit", wrong).Msg(b.part + ": a key is of another type")
 	}
 }
 
-// IgnoreMisfit tells of an error about a key of another type, and returns any other: the round goes on without what needed that key.
-func (b *Logbook) IgnoreMisfit(err error, now time.Time) error {
+// IgnoreWrongType logs an error about a key of the wrong type, and returns any other: the round goes on without that key.
+func (b *Logbook) IgnoreWrongType(err error, now time.Time) error {
 	wrong, is := redis.WrongType(err)
 	if is {
 		b.WrongType(wrong, now)
@@ -92,8 +92,8 @@ func (b *Logbook) IgnoreMisfit(err error, now time.Time) error {
 	return err
 }
 
-// sample counts a line. The count begins anew each minute, so that what happens now and then is told however long it goes on.
-func (b *Logbook) sample(kind string, now time.Time) (count int, tell bool) {
+// sample counts a line, anew each minute, so that rare events are always logged.
+func (b *Logbook) sample(kind string, now time.Time) (count int, sampled bool) {
 	if !backoff.Recent(b.since, now, time.Minute) {
 		b.like, b.since = backoff.Sampler{}, now
 	}
@@ -104,14 +104,14 @@ func (b *Logbook) sample(kind string, now time.Time) (count int, tell bool) {
 type Rejection struct {
 	UID, AttemptUID string
 	Command         bool   // it came from an application, not from a worker
-	Counter, Reason string // where it is counted, and what is wrong with it
+	Counter, Reason string // the counter, and the reason
 }
 
-// Rejected tells of a message that was kept in <queue>:rejected at now.
+// Rejected logs a message that was kept in <queue>:rejected at now.
 func (b *Logbook) Rejected(r Rejection, now time.Time) {
-	kind, _, _ := strings.Cut(r.Reason, ", found ") // what was found differs from message to message
-	count, tell := b.sample(r.Counter+kind, now)
-	if !tell {
+	kind, _, _ := strings.Cut(r.Reason, ", found ") // the found text differs from message to message
+	count, sampled := b.sample(r.Counter+kind, now)
+	if !sampled {
 		return
 	}
 	line, source, follows := fields{b.log.Warn()}, "output", "; its attempt goes on"
@@ -124,7 +124,7 @@ func (b *Logbook) Rejected(r Rejection, now time.Time) {
 		Msg(b.part + ": message rejected, kept in the list rejected" + follows)
 }
 
-// fields is a line of the log that leaves out what is not set.
+// fields is a line of the log without unset fields.
 type fields struct{ *zerolog.Event }
 
 func (f fields) text(name, value string) {
@@ -141,7 +141,7 @@ func (f fields) flag(name string, set bool) {
 	}
 }
 
-// transition turns a transition that was committed at now into fields: the model, its attempt as a whole, and what follows.
+// transition logs a transition: the model, its attempt, and what follows.
 func transition(line fields, t *store.Transition, now time.Time) {
 	d := t.Decision()
 	line.Str("uid", t.UID()).Str("event", string(d.Event))

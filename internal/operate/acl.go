@@ -11,8 +11,8 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// RedisUsers are users of Redis for roles in a queue, which has several parts or one; without roles, for all. password is the rule for the password
-// in a file. What the file holds is never told.
+// RedisUsers returns the users of Redis for roles in a queue; no roles: all. several: the queue has several parts. password is the rule of the
+// password in a file, whose text is never printed.
 func RedisUsers(queue string, roles []string, several bool, passwordFile string) (users []acl.User, password string, err error) {
 	keys, err := store.NewKeys(queue)
 	if err != nil {

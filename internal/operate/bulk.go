@@ -40,18 +40,18 @@ type Bulk struct {
 	State    flow.BulkState   `json:"state"`
 	Since    time.Time        `json:"since"`
 	EndedAt  time.Time        `json:"ended_at"`
-	Size     int64            `json:"size"`   // about how many models it meets; 0: nobody knows
+	Size     int64            `json:"size"`   // about how many models there are; 0: unknown
 	Seen     int64            `json:"seen"`   // models that were looked at
 	Picked   int64            `json:"picked"` // those of them that the selector picks
-	Done     int64            `json:"done"`   // those of them that were changed
+	Done     int64            `json:"done"`   // changed models
 	Refused  int64            `json:"refused"`
-	// Others counts those that were not changed, by the reason: refused ones, and those of which nothing had to be changed.
+	// Others counts unchanged models by reason: refused, or nothing to change.
 	Others  map[model.Outcome]int64 `json:"others"`
 	Problem string                  `json:"problem"`
 	After   []string                `json:"after"` // daemons for whose end it waits
 }
 
-// String tells a bulk in a line.
+// String describes a bulk in a line.
 func (b *Bulk) String() string {
 	text := fmt.Sprintf("%s %s: %s seen, %d picked, %d done", b.ID, b.State, words.Count(int(b.Seen), "model", "models"), b.Picked, b.Done)
 	for _, outcome := range slices.Sorted(maps.Keys(b.Others)) {
@@ -97,7 +97,7 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 }
 
 func confirm(because string) error {
-	return hint.For(refuse("selector", "that somebody confirms it, as "+because, "nobody"), hint.ConfirmMany, "")
+	return hint.For(refuse("selector", "that somebody confirms it, as "+because, "nobody"), hint.ConfirmBulk, "")
 }
 
 // Bulk reads a bulk that goes on, or was over within a day.
@@ -106,13 +106,13 @@ func (o Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
 	return newBulk(bulk), requireNamed(is, err, id, "the id of a bulk that is not over, or was within a day")
 }
 
-// Bulks lists the bulks that were over within a day, and then those that go on.
+// Bulks lists the bulks that ended within a day, and then the others.
 func (o Operator) Bulks(ctx context.Context) ([]Bulk, error) {
 	found, err := flow.OfQueue(o.Queue).Bulks(ctx)
 	return redis.Map(found, newBulk), err
 }
 
-// CancelBulk ends a bulk. What it has done stays done.
+// CancelBulk ends a bulk. Its changes stay.
 func (o Operator) CancelBulk(ctx context.Context, id string) (Bulk, error) {
 	cancelled, err := flow.OfQueue(o.Queue).CancelBulk(ctx, id)
 	if err != nil {
@@ -125,16 +125,15 @@ func (o Operator) CancelBulk(ctx context.Context, id string) (Bulk, error) {
 	return bulk, err
 }
 
-// pollEvery is how often it is asked how far a bulk is.
 const pollEvery = 200 * time.Millisecond
 
 // AwaitBulk shows how far a bulk is until it is over, and complains of each part of the queue in which no poller lives, so that it waits. If it is
 // interrupted, the bulk goes on.
-func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), complain func(string)) (b Bulk, err error) {
+func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), warn func(string)) (b Bulk, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
 		signs, err := part.Report().Liveness(ctx)
 		if last, known := signs.Last[model.RolePoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
-			complain(part.Keys.Queue + ": no poller is running; the bulk waits until one starts")
+			warn(part.Keys.Queue + ": no poller is running; the bulk waits until one starts")
 		}
 		return err
 	})
@@ -161,7 +160,7 @@ func (b *Bulk) Cancelled() bool { return b.State == flow.BulkCancelled }
 
 const maxExamples = 10
 
-// Selected tells which models a selector picks now.
+// Selected are the models that a selector picks now.
 type Selected struct {
 	Selector string   `json:"selector"`
 	Models   int      `json:"models"`
@@ -174,7 +173,7 @@ func (s *Selected) String() string {
 	return map[bool]string{true: "at most "}[s.Most] + words.Count(s.Models, "model", "models")
 }
 
-// Select counts the models that a selector picks. With brief it looks at few models: where the selector may pick more, it says how many these are.
+// Select counts the models that a selector picks. With brief it reads few models: if the selector may pick more, it returns their number as a bound.
 func (o Operator) Select(ctx context.Context, selector string, brief bool) (found Selected, err error) {
 	picks, err := model.ParseSelector(selector)
 	if err != nil {

@@ -23,7 +23,7 @@ type Circuit struct {
 	*OpenParts
 }
 
-// QueueCircuit is what the circuit of a queue has beside those of other keys.
+// QueueCircuit are the further fields of the circuit of a queue.
 type QueueCircuit struct {
 	On        bool          `json:"on"`
 	Share     float64       `json:"share"`
@@ -33,7 +33,7 @@ type QueueCircuit struct {
 	Failures  int64         `json:"failures"`
 }
 
-// OpenParts tells in how many parts of several a circuit is open.
+// OpenParts counts the parts of a queue in which a circuit is open.
 type OpenParts struct {
 	Parts     int `json:"parts"`
 	OpenParts int `json:"open_parts"`
@@ -97,13 +97,13 @@ func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (a
 	return after, err
 }
 
-// CloseCircuit closes the circuit of a key. The one of the queue forgets what it has counted, even if it is closed.
+// CloseCircuit closes the circuit of a key. The one of the queue resets its counts, even if it is closed.
 func (o Operator) CloseCircuit(ctx context.Context, key string) error {
 	closed, err := flow.OfQueue(o.Queue).CloseCircuit(ctx, key, o.By)
 	return requireNamed(closed || key == model.QueueCircuitKey, err, key, "the key of an open circuit")
 }
 
-// CircuitSettings change when the circuit of the queue opens. What is empty stays as it is.
+// CircuitSettings change when the circuit of the queue opens. Empty fields stay as they are.
 type CircuitSettings struct {
 	On, Off       bool
 	Share, Window string
@@ -142,7 +142,7 @@ func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings)
 	return flow.OfQueue(o.Queue).SetQueueCircuit(ctx, circuit, o.By)
 }
 
-// LimitRequest is a limit as somebody asks for it.
+// LimitRequest asks for a limit.
 type LimitRequest struct {
 	Key     string // or a template of keys
 	Running string // attempts at a time; empty: any number
@@ -151,7 +151,7 @@ type LimitRequest struct {
 	Ending  Ending
 }
 
-// SetLimit bounds what runs of a key, or of all keys of a template.
+// SetLimit limits a key, or all keys of a template.
 func (o Operator) SetLimit(ctx context.Context, r LimitRequest) (err error) {
 	limit := model.Limit{Name: r.Key, Reason: r.Reason, By: o.By}
 	if r.Running != "" {
@@ -180,13 +180,13 @@ func (o Operator) RemoveLimit(ctx context.Context, key string) error {
 	return requireNamed(removed, err, key, "a limit that was set")
 }
 
-// OpenLimit opens a key of limits that an answer with a retry_after has closed: what waits for it starts as its limits allow.
+// OpenLimit opens a key of limits that an answer with a retry_after has closed.
 func (o Operator) OpenLimit(ctx context.Context, key string) error {
 	opened, err := flow.OfQueue(o.Queue).OpenLimit(ctx, key)
 	return requireNamed(opened, err, key, "a key that an answer has closed")
 }
 
-// Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.
+// Limits lists these keys and those with a limit of an operator; without keys, all that are in use.
 func (o Operator) Limits(ctx context.Context, keys ...string) ([]flow.LimitUse, error) {
 	return flow.OfQueue(o.Queue).LimitUses(ctx, keys...)
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Request is one command for one model, and what became of it.
+// Request is one command for one model, and its outcome.
 type Request struct {
 	Command model.Command
-	// Position says where in a file the command stands, down to a field of it; nil: it stands on the command line.
+	// Position returns the place of the command in a file, or of a field of it; nil: the command line.
 	Position func(field string) string
-	// Was is the digest of the definition that the request replaces, see DefinitionDigest; empty: whatever is stored.
-	Was     string
-	inWords bool   // the rule of a put was written in English
-	Result  string // one of the results
-	// Refused says why nothing happened; nil: it was done, or there was nothing to do.
+	// PriorDigest is the digest of the definition that the request replaces, see DefinitionDigest; empty: whatever is stored.
+	PriorDigest string
+	inWords     bool   // the rule of a put was written in English
+	Result      string // one of the results
+	// Refused says why nothing happened; nil: it was done, or nothing had to be done.
 	Refused error
 	Next    time.Time    // the refresh_at that follows
-	Saved   *model.Model // what a put made of the model; nil: nothing
+	Saved   *model.Model // the model after a put; nil: unchanged
 	savedAt time.Time
 }
 
@@ -49,7 +49,6 @@ var resultOf = map[model.CommandType]string{
 // BatchSize is how many commands are decided and applied at once.
 const BatchSize = 500
 
-// refuse ends a request with a reason: nothing happened.
 func (r *Request) refuse(err error) { r.Result, r.Refused = ResultRefused, err }
 
 func (r *Request) problem() string {
@@ -59,10 +58,9 @@ func (r *Request) problem() string {
 	return definitions.Document{Position: r.Position}.At(r.Refused).Error()
 }
 
-// sideBySide is how many parts of a queue are asked at a time.
 const sideBySide = 4
 
-// Execute carries out requests, those of each part together and at most BatchSize of them, and some parts at a time.
+// Execute carries out requests, some parts at a time, and in batches of at most BatchSize.
 func Execute(ctx context.Context, queue *store.Queue, requests []*Request) error {
 	if err := queue.RequireWhole(); err != nil && slices.ContainsFunc(requests, func(r *Request) bool { return r.Command.Type != model.CommandRemove }) {
 		return err // a remove mends: the model may be in a part that is not its home
@@ -76,7 +74,7 @@ func Execute(ctx context.Context, queue *store.Queue, requests []*Request) error
 	return parts.Wait()
 }
 
-// execute carries out requests that are not refused, at most BatchSize of them, see store.Execute.
+// execute carries out the requests of one part that are not refused, see store.Execute.
 func execute(ctx context.Context, on store.Executor, requests []*Request) error {
 	requests = slices.DeleteFunc(slices.Clone(requests), func(r *Request) bool { return r.Refused != nil })
 	commands := redis.Map(requests, func(r *Request) *model.Command { return &r.Command })
@@ -91,11 +89,11 @@ func execute(ctx context.Context, on store.Executor, requests []*Request) error 
 	return err
 }
 
-// decide returns the transition that would carry out the request; nil: there is nothing to do.
+// decide returns the transition of the request; nil: there is nothing to do.
 func (r *Request) decide(snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 	record := snapshot.Records[r.Command.UID]
 	existed := record.Exists
-	if r.Was != "" && r.Was != DefinitionDigest(record) {
+	if r.PriorDigest != "" && r.PriorDigest != DefinitionDigest(record) {
 		return nil, errDefinitionChanged
 	}
 	decision, outcome, err := record.Execute(&r.Command, snapshot.Policies, existed, now)

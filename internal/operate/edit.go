@@ -14,17 +14,17 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Edit is a policy or the definition of a model as somebody types it: in YAML or JSON, a policy also in English.
+// Edit is a policy or a definition of a model that somebody types: in YAML or JSON, a policy also in English.
 type Edit struct {
-	Name string // of the stored policy, or the uid of the model, that it replaces; empty: it is new, and its text names it
-	Text string
-	Was  string // the digest of what it replaces, see store.Digest and DefinitionDigest
+	Name        string // of the stored policy, or the uid of the model, that it replaces; empty: it is new, and its text names it
+	Text        string
+	PriorDigest string // the digest of the replaced text, see store.Digest and DefinitionDigest
 }
 
-// yourText is how positions call a text that somebody has typed.
+// yourText is the file name in positions of a typed text.
 const yourText = "your text"
 
-// validateName compares the name in a text, at a field, with the one under which it is stored.
+// validateName compares the name in a text with that of the stored one.
 func (e Edit) validateName(at definitions.Document, field, name string, stored bool) error {
 	switch {
 	case e.Name == "" && stored:
@@ -36,7 +36,7 @@ func (e Edit) validateName(at definitions.Document, field, name string, stored b
 	}
 }
 
-// policy reads the text as a policy. What is wrong with it is a Refusal.
+// policy reads the text as a policy. A wrong text is a Refusal.
 func (e Edit) policy(ctx context.Context, o Operator) (source definitions.Source, err error) {
 	var unread error // Redis was not read
 	in := Inputs{
@@ -64,17 +64,18 @@ func (e Edit) policy(ctx context.Context, o Operator) (source definitions.Source
 	return sources[0], cmp.Or(err, e.validateName(sources[0].Document, "name", said, stored))
 }
 
-// PutEdited stores a policy in place of what it replaces: if that has changed since, it returns store.ErrPolicyChanged. With plan it only tells what
-// that would change.
+// PutEdited stores a policy in place of another: if that has changed since, it returns store.ErrPolicyChanged. With plan it only returns the effect.
 func PutEdited(ctx context.Context, o Operator, e Edit, plan bool) (PolicyResult, error) {
 	source, err := e.policy(ctx, o)
 	if err != nil {
 		return PolicyResult{}, err
 	}
-	return o.putPolicy(ctx, source, plan, mostAsked, func(ctx context.Context, p policy.Policy) error { return o.Queue.Fleet().ReplacePolicy(ctx, p, e.Was) })
+	return o.putPolicy(ctx, source, plan, mostAsked, func(ctx context.Context, p policy.Policy) error {
+		return o.Queue.Fleet().ReplacePolicy(ctx, p, e.PriorDigest)
+	})
 }
 
-// DefinitionDigest is a digest of the definition of a model, or of the fact that none is stored. It says whether somebody has changed it since.
+// DefinitionDigest identifies the definition of a model, also a missing one, so that an edit notices a change in between.
 func DefinitionDigest(r *store.Record) string {
 	text, _ := json.Marshal([]any{r.Exists, r.Payload, r.Rule, r.Timezone, r.Dtstart, r.PolicyName, r.Labels}) // texts only
 	return store.Digest(string(text))
@@ -82,8 +83,8 @@ func DefinitionDigest(r *store.Record) string {
 
 var errDefinitionChanged = document.Refuse("", "the definition as it was when you began", "that it was changed since")
 
-// PutEditedModel saves the definition of a model in place of what it replaces, and returns the model as it was. What is wrong with it is a Refusal.
-// With plan it only decides what that would do.
+// PutEditedModel saves a definition in place of another, and returns the model as it was before. A wrong text is a Refusal. With plan it only
+// decides.
 func PutEditedModel(ctx context.Context, o Operator, e Edit, plan bool) (r *Request, before store.Record, err error) {
 	doc, err := definitions.ReadOne(yourText, strings.NewReader(e.Text))
 	if err != nil {
@@ -111,7 +112,7 @@ func PutEditedModel(ctx context.Context, o Operator, e Edit, plan bool) (r *Requ
 	if plan {
 		_, r.Refused = r.decide(snapshot, now)
 	} else {
-		r.Was = cmp.Or(e.Was, "nothing")
+		r.PriorDigest = cmp.Or(e.PriorDigest, "nothing")
 		err = Execute(ctx, o.Queue, []*Request{r})
 	}
 	if err == nil && r.Refused != nil {

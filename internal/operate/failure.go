@@ -16,15 +16,18 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// FailuresRequest says which failing models are told of, and how they are sorted.
+// ByFingerprint groups failing models by the fingerprint of their last failure. The command line also accepts its old word, `error`.
+const ByFingerprint = "fingerprint"
+
+// FailuresRequest selects and groups failing models.
 type FailuresRequest struct {
 	Selector string
-	By       string // error, policy, host, label:NAME or a key
-	Past     bool   // groups of which no model fails any more
+	By       string // ByFingerprint, policy, host, label:NAME or a key
+	Past     bool   // fingerprints with which no model fails any more
 
 	picks model.Selector
 	key   policy.Key
-	byKey bool // otherwise by the group of their failure
+	byKey bool // otherwise by fingerprint
 }
 
 // Validate refuses what is wrong for any queue.
@@ -37,9 +40,9 @@ func (r *FailuresRequest) Validate() (err error) {
 	case strings.HasPrefix(r.By, "{"):
 		template = r.By
 	}
-	if r.byKey = r.By != model.SelectError; r.byKey {
+	if r.byKey = r.By != ByFingerprint && r.By != model.SelectError; r.byKey {
 		if r.key, err = policy.ParseKey(template); err != nil {
-			return refuse("by", "error, policy, host, label:NAME or a key such as {host(feed_url)}", document.Found(r.By))
+			return refuse("by", "fingerprint, policy, host, label:NAME or a key such as {host(feed_url)}", document.Found(r.By))
 		}
 	}
 	if r.picks, err = model.ParseSelector(r.Selector); err != nil {
@@ -51,27 +54,27 @@ func (r *FailuresRequest) Validate() (err error) {
 	return nil
 }
 
-// Failures is a group of failing models.
+// Failures is a group of failing models that have something in common.
 type Failures struct {
-	By string `json:"by"` // what is the same of them: host=example.com; empty: none has it
+	By string `json:"by"` // such as host=example.com; empty: the models without one
 	report.FailureGroup
 
-	errors map[string]int64 // how many of them fail by each error; nil: all by one
+	fingerprints map[string]int64 // models by the ID of their fingerprint; nil: all have the same
 }
 
-// Cause is what most of the models have in common.
-func (f *Failures) Cause() string {
-	if f.errors == nil {
+// Summary describes the fingerprint of most models.
+func (f *Failures) Summary() string {
+	if f.fingerprints == nil {
 		return cmp.Or(f.Reason, f.Text)
 	}
-	return fmt.Sprintf("%d by %s: %s", f.errors[f.ID], f.ID, f.Text)
+	return fmt.Sprintf("%d by %s: %s", f.fingerprints[f.ID], f.ID, f.Text)
 }
 
 func newFailures(one report.FailureGroup) Failures {
 	return Failures{By: model.SelectError + "=" + one.ID, FailureGroup: one}
 }
 
-// Failures tells why models are failing, the largest group first.
+// Failures groups the failing models, the largest group first.
 func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -97,8 +100,8 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 	for i := range groups {
 		most := int64(0)
 		for _, one := range known {
-			if f := &groups[i]; f.errors[one.ID] > most {
-				most = f.errors[one.ID]
+			if f := &groups[i]; f.fingerprints[one.ID] > most {
+				most = f.fingerprints[one.ID]
 				f.ID, f.Text, f.Reason, f.ErrorType, f.LastAt = one.ID, one.Text, one.Reason, one.ErrorType, one.LastAt
 			}
 		}
@@ -116,11 +119,11 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 		return part.Report().EachPicked(ctx, failing, func(m *store.Record) error {
 			by := keyOf(&m.Model)
 			if groups[by] == nil {
-				groups[by] = &Failures{By: by, errors: map[string]int64{}, FailureGroup: report.FailureGroup{FirstAt: m.FailingSince}}
+				groups[by] = &Failures{By: by, fingerprints: map[string]int64{}, FailureGroup: report.FailureGroup{FirstAt: m.FailingSince}}
 			}
 			group := groups[by]
 			group.Models++
-			group.errors[m.FingerprintID]++
+			group.fingerprints[m.FingerprintID]++
 			if m.FailingSince.Before(group.FirstAt) {
 				group.FirstAt = m.FailingSince
 			}
@@ -139,21 +142,21 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 	return all, err
 }
 
-// FailureDetails are all that is known of a group of failures.
+// FailureDetails describe a fingerprint.
 type FailureDetails struct {
 	Failures
-	Count    int64    `json:"failures"` // how many there were
-	Began    int64    `json:"began"`    // how often a model began to fail by it
-	Ended    int64    `json:"ended"`    // how often one ceased to
+	Count    int64    `json:"failures"`
+	Began    int64    `json:"began"`    // times that a model began to fail with it
+	Ended    int64    `json:"ended"`    // times that a model stopped failing with it
 	Examples []string `json:"examples"` // at most ten uids
 }
 
-// SelectFailing is the selector of the models that are failing by an error.
+// SelectFailing returns the selector of the models that fail with a fingerprint.
 func SelectFailing(id string) (string, error) {
 	return model.SelectError + "=" + id, refused(fingerprint.ValidateID(id))
 }
 
-// Failure tells all that is known of a group of failures.
+// Failure reads a fingerprint by its ID.
 func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err error) {
 	selector, err := SelectFailing(id)
 	if err != nil {
@@ -166,7 +169,7 @@ func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err
 		}
 		return []report.FailureGroup{one}, err
 	})
-	if err := requireNamed(len(groups) > 0, err, id, "a signature by which models are failing, or were within a day"); err != nil {
+	if err := requireNamed(len(groups) > 0, err, id, "a fingerprint with which models are failing, or were within a day"); err != nil {
 		return d, err
 	}
 	one := groups[0]

@@ -71,10 +71,10 @@ func TestEachVerbReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"failures":         func(q *store.Queue) error { return only(o(q).Failures(ctx, FailuresRequest{By: "error"})) },
 		"failures by host": func(q *store.Queue) error { return only(o(q).Failures(ctx, FailuresRequest{By: "host"})) },
 		"forecast": func(q *store.Queue) error {
-			return only(o(q).Forecast(ctx, ForecastRequest{FleetRequest: FleetRequest{For: "1h"}, By: "host"}))
+			return only(o(q).Forecast(ctx, ForecastRequest{InputRequest: InputRequest{For: "1h"}, By: "host"}))
 		},
 		"level": func(q *store.Queue) error {
-			return only(o(q).Level(ctx, LevelRequest{FleetRequest: FleetRequest{For: "1h"}, Within: "10m"}))
+			return only(o(q).Level(ctx, LevelRequest{InputRequest: InputRequest{For: "1h"}, Within: "10m"}))
 		},
 		"freshness":         func(q *store.Queue) error { return only(o(q).Freshness(ctx, FreshnessRequest{})) },
 		"freshness of some": func(q *store.Queue) error { return only(o(q).Freshness(ctx, FreshnessRequest{Histogram: true})) },
@@ -101,7 +101,7 @@ func TestEachVerbReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 			return o(q).SetQueue(ctx, SettingsRequest{ModelName: "banner", NewErrorAbove: new(5), Force: true})
 		},
 		"steer": func(q *store.Queue) error {
-			return only(o(q).Steer(ctx, model.Command{Type: model.CommandDisable}, []string{uid}, func([]Outcome) error { return nil }))
+			return only(o(q).ExecuteEach(ctx, model.Command{Type: model.CommandDisable}, []string{uid}, func([]Outcome) error { return nil }))
 		},
 		"waiting":   func(q *store.Queue) error { return only(o(q).Waiting(ctx, []string{fixture.Homed(2)})) },
 		"stats":     func(q *store.Queue) error { return only(o(q).Stats(ctx)) },
@@ -139,7 +139,7 @@ func TestWhatIsToldOfAQueueIsOfAllItsParts(t *testing.T) {
 	told["replans"] = len(check.Got(o.Stats(ctx))(t).Replanning)
 	told["failing"] = int(check.Got(o.Failures(ctx, FailuresRequest{By: "error"}))(t)[0].Models)
 	told["in hand"] = check.Got(PlanSlots(ctx, queue, "1h"))(t).Running
-	request := ForecastRequest{FleetRequest: FleetRequest{For: "1h"}}
+	request := ForecastRequest{InputRequest: InputRequest{For: "1h"}}
 	forecast := check.Got(o.Forecast(ctx, request))(t)
 	told["forecast"] = forecast.Models
 	check.Equal(t, map[string]int{

@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// FreshnessRequest says of which models and when freshness is told.
+// FreshnessRequest selects models and a time.
 type FreshnessRequest struct {
 	Selector, At string // empty: all models, now
 	Histogram    bool
@@ -38,10 +38,10 @@ func (r *FreshnessRequest) Validate() (err error) {
 	return nil
 }
 
-// maxWorst bounds how many stale models are named.
+// maxWorst bounds the stale models that are listed.
 const maxWorst = 10
 
-// survey is what is found out about the freshness of the models of a queue.
+// survey collects the freshness of models.
 type survey struct {
 	*FreshnessRequest
 	now    time.Time
@@ -50,7 +50,7 @@ type survey struct {
 	ages   []AgeBucket
 }
 
-// Freshness tells how many models are as fresh as their policies promise, and which are stale for longest.
+// Freshness counts the models that are as fresh as their policies promise, and lists those that are stale for longest.
 func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness, error) {
 	if err := r.Validate(); err != nil {
 		return Freshness{}, err
@@ -107,7 +107,7 @@ func (s *survey) walk(ctx context.Context, part *store.Store) error {
 	})
 }
 
-// note keeps a model that is stale for longer than others.
+// note keeps the models that are stale for longest.
 func (s *survey) note(uid string, since time.Time) {
 	if since.IsZero() {
 		return
@@ -117,7 +117,7 @@ func (s *survey) note(uid string, since time.Time) {
 	s.worst = s.worst[:min(len(s.worst), maxWorst)]
 }
 
-// explain says why the worst ones are stale, and leaves out those that are gone.
+// explain adds why the worst models are stale, and leaves out removed ones.
 func (s *survey) explain(ctx context.Context, queue *store.Queue) error {
 	noted := s.worst
 	s.worst = nil
@@ -144,7 +144,7 @@ func (s *survey) explain(ctx context.Context, queue *store.Queue) error {
 	return nil
 }
 
-// pastFreshness is what dispatchers noted last by then.
+// pastFreshness is the last note of a dispatcher before a time.
 func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Freshness, error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err == nil && r.past.After(now) {
@@ -168,7 +168,7 @@ func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Fresh
 	})}, nil
 }
 
-// FreshnessShare says how many models keep what their policies promise.
+// FreshnessShare counts models by how they keep the promise of their policies.
 type FreshnessShare struct {
 	Watched int64 `json:"watched"` // models of which a policy promises some freshness
 	Fresh   int64 `json:"fresh"`
@@ -187,7 +187,7 @@ func newFreshnessShare(c report.FreshnessCounts) FreshnessShare {
 	return s
 }
 
-// String tells it in a line; empty: no model is watched.
+// String describes it in a line; empty: no model is watched.
 func (s FreshnessShare) String() string {
 	if s.ShareFresh == nil {
 		return ""
@@ -203,7 +203,7 @@ type AgeBucket struct {
 	length time.Duration
 }
 
-// newHistogram are empty buckets: lengths, what is older, and what never succeeded.
+// newHistogram returns empty buckets: lengths, older, and never.
 func newHistogram() []AgeBucket {
 	var buckets []AgeBucket
 	for _, hours := range []time.Duration{1, 6, 24, 48, 7 * 24, 28 * 24} {
@@ -232,7 +232,7 @@ type Stale struct {
 	Why           string    `json:"why"` // what it does now, and why it was disabled or failed last
 }
 
-// Freshness is what is told of freshness.
+// Freshness is the freshness of the models at one time.
 type Freshness struct {
 	At       time.Time `json:"at"`
 	Selector string    `json:"selector"`

@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// HoldRequest is a hold as somebody asks for it.
+// HoldRequest asks for a hold.
 type HoldRequest struct {
 	ID       string // empty: a new one
 	Selector string // empty: the whole queue
@@ -27,7 +27,7 @@ type HoldRequest struct {
 	Cancel   bool // also take back the attempts that are queued or running
 }
 
-// Hold keeps models from starting. bulk is the one that takes back their attempts; empty: nobody asked for it.
+// Hold keeps models from starting. bulk takes back their attempts; empty: not asked for.
 func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ flow.HoldSum, bulk string, err error) {
 	hold := model.Hold{ID: cmp.Or(r.ID, flow.NewHoldID()), Reason: r.Reason, By: o.By}
 	if r.Reason == "" {
@@ -76,11 +76,11 @@ func (o Operator) Holds(ctx context.Context) ([]flow.HoldSum, error) {
 	return flow.OfQueue(o.Queue).Holds(ctx)
 }
 
-// ReleaseRequest says which hold ends: one by its id, or the one of the whole queue, or the only one.
+// ReleaseRequest names the hold to end: by its ID, or the only one, or that of the whole queue.
 type ReleaseRequest struct {
 	ID     string
-	Only   bool   // nobody names one
-	Within string // over which its starts are spread; empty: as the hold says
+	Only   bool   // no ID is given
+	Within string // of the starts at its end; empty: as the hold says
 
 	spread time.Duration
 }

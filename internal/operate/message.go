@@ -25,35 +25,47 @@ func (m Messages) Validate(kind string) error {
 	return nil
 }
 
-// Changed is what became of messages.
+// Changed is the outcome for messages.
 type Changed struct {
 	Done    int
-	Refused []error // the others: each says why
+	Refused []error // why the others were refused
 }
 
-// change does something with the named ones of the messages that each part of the queue keeps.
-func change[T any](
-	o Operator, m Messages, kind string, read func(*store.Store) ([]T, error), id func(*T) string, do func(*store.Store, []T, *Changed) (int, error),
+// kept are messages of one kind that are kept until a person decides.
+type kept[T any] struct {
+	kind string // as in "a rejected"
+	read func(outbox.Outbox, context.Context) ([]T, error)
+	id   func(*T) string
+}
+
+var (
+	keptRejected    = kept[store.Rejected]{"a rejected", outbox.Outbox.Rejected, (*store.Rejected).ID}
+	keptUndelivered = kept[outbox.Undelivered]{"an undelivered", outbox.Outbox.Undelivered, (*outbox.Undelivered).ID}
+)
+
+// change does something with the named messages of each part.
+func (k kept[T]) change(
+	ctx context.Context, o Operator, m Messages, do func(outbox.Outbox, context.Context, []T) (int, error),
 ) (changed Changed, err error) {
-	if err := cmp.Or(m.Validate(kind), o.Queue.RequireWhole()); err != nil {
+	if err := cmp.Or(m.Validate(k.kind), o.Queue.RequireWhole()); err != nil {
 		return changed, err
 	}
 	missing := slices.Clone(m.IDs)
 	err = o.Queue.Each(func(part *store.Store) error {
-		kept, err := read(part)
+		all, err := k.read(outbox.Of(part), ctx)
 		if err != nil {
 			return err
 		}
-		count, err := do(part, slices.DeleteFunc(kept, func(one T) bool {
-			own := id(&one)
+		count, err := do(outbox.Of(part), ctx, slices.DeleteFunc(all, func(one T) bool {
+			own := k.id(&one)
 			missing = slices.DeleteFunc(missing, func(other string) bool { return other == own })
 			return !m.All && !slices.Contains(m.IDs, own)
-		}), &changed)
+		}))
 		changed.Done += count
 		return err
 	})
 	for _, id := range missing {
-		changed.Refused = append(changed.Refused, fmt.Errorf("%s: expected the ID of %s message, found none of that ID", id, kind))
+		changed.Refused = append(changed.Refused, fmt.Errorf("%s: expected the ID of %s message, found none of that ID", id, k.kind))
 	}
 	return changed, err
 }
@@ -83,28 +95,23 @@ func (o Operator) Rejected(ctx context.Context, uid string) (all []Rejected, err
 
 // RequeueRejected moves rejected messages back to the lists that they came from. One that is not kept whole stays.
 func (o Operator) RequeueRejected(ctx context.Context, m Messages) (Changed, error) {
-	return o.changeRejected(ctx, m, func(part *store.Store, entries []store.Rejected, changed *Changed) (int, error) {
-		entries = slices.DeleteFunc(entries, func(r store.Rejected) bool {
+	var cut []error
+	changed, err := keptRejected.change(ctx, o, m, func(box outbox.Outbox, ctx context.Context, entries []store.Rejected) (int, error) {
+		return box.RequeueRejected(ctx, slices.DeleteFunc(entries, func(r store.Rejected) bool {
 			_, err := r.Message()
 			if err != nil {
-				changed.Refused = append(changed.Refused, fmt.Errorf("%s: %w", r.ID(), err))
+				cut = append(cut, fmt.Errorf("%s: %w", r.ID(), err))
 			}
 			return err != nil
-		})
-		return outbox.Of(part).RequeueRejected(ctx, entries)
+		}))
 	})
+	changed.Refused = append(cut, changed.Refused...)
+	return changed, err
 }
 
 // DropRejected forgets rejected messages.
 func (o Operator) DropRejected(ctx context.Context, m Messages) (Changed, error) {
-	return o.changeRejected(ctx, m, func(part *store.Store, entries []store.Rejected, _ *Changed) (int, error) {
-		return outbox.Of(part).DropRejected(ctx, entries)
-	})
-}
-
-func (o Operator) changeRejected(ctx context.Context, m Messages, do func(*store.Store, []store.Rejected, *Changed) (int, error)) (Changed, error) {
-	read := func(part *store.Store) ([]store.Rejected, error) { return outbox.Of(part).Rejected(ctx) }
-	return change(o, m, "a rejected", read, (*store.Rejected).ID, do)
+	return keptRejected.change(ctx, o, m, outbox.Outbox.DropRejected)
 }
 
 // Undelivered is a message of the notifier that could not be delivered.
@@ -131,19 +138,12 @@ func (o Operator) Undelivered(ctx context.Context) (all []Undelivered, err error
 	return all, err
 }
 
-// RequeueUndelivered tells the recipients again.
+// RequeueUndelivered sends messages to their recipients again.
 func (o Operator) RequeueUndelivered(ctx context.Context, m Messages) (Changed, error) {
-	return o.changeUndelivered(ctx, m, outbox.Outbox.RequeueUndelivered)
+	return keptUndelivered.change(ctx, o, m, outbox.Outbox.RequeueUndelivered)
 }
 
 // DropUndelivered forgets messages that could not be delivered.
 func (o Operator) DropUndelivered(ctx context.Context, m Messages) (Changed, error) {
-	return o.changeUndelivered(ctx, m, outbox.Outbox.DropUndelivered)
-}
-
-func (o Operator) changeUndelivered(ctx context.Context, m Messages, do func(outbox.Outbox, context.Context, []outbox.Undelivered) (int, error)) (Changed, error) {
-	read := func(part *store.Store) ([]outbox.Undelivered, error) { return outbox.Of(part).Undelivered(ctx) }
-	return change(o, m, "an undelivered", read, (*outbox.Undelivered).ID, func(part *store.Store, named []outbox.Undelivered, _ *Changed) (int, error) {
-		return do(outbox.Of(part), ctx, named)
-	})
+	return keptUndelivered.change(ctx, o, m, outbox.Outbox.DropUndelivered)
 }

@@ -28,8 +28,8 @@ type Model struct {
 	model.State
 	RefreshFor string        `json:"refresh_for"` // what the next attempt, or the one that runs, is for
 	PlannedAt  time.Time     `json:"planned_at"`
-	Phase      string        `json:"phase"`      // as it stands in the hash; empty: none
-	Reserved   []string      `json:"reserved"`   // keys of which refresh_at is a slot
+	Phase      string        `json:"phase"`      // empty: none
+	Reserved   []string      `json:"reserved"`   // keys with a reserved slot at refresh_at
 	CountedBy  []string      `json:"counted_by"` // limits and circuit that count the attempt
 	DisabledBy model.Stopper `json:"refresh_disabled_by"`
 	GivesUpAt  time.Time     `json:"gives_up_at"`
@@ -49,20 +49,20 @@ type Model struct {
 	// Rejected is the newest rejected message about the model; a list shows none.
 	Rejected *explain.Rejection `json:"rejected"`
 
-	Shown explain.Shown `json:"-"`
+	View explain.View `json:"-"`
 }
 
-// newModel has no plan and no payload if it is to be brief: they take long.
-func newModel(s explain.Shown, brief bool) Model {
+// newModel leaves out plan and payload if brief: they take long.
+func newModel(s explain.View, brief bool) Model {
 	r := s.Record
 	m := Model{
 		UID: r.UID, Status: s.Status, State: r.State, Reserved: strings.Fields(r.Reserved), CountedBy: strings.Fields(r.Counted),
 		DisabledBy: r.StoppedBy(), GivesUpAt: r.GivesUpAt(),
 		RetryStats: NewRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
 		Labels:     r.Labels, Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
-		Fault: r.Fault, Rejected: s.Rejection, Shown: s,
+		Fault: r.Fault, Rejected: s.Rejection, View: s,
 	}
-	m.Rev, _ = strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
+	m.Rev, _ = strconv.ParseInt(r.Rev(), 10, 64) // 0 is good enough for a rev that is no number
 	if !r.RefreshAt.IsZero() || r.Running() {
 		m.RefreshFor = cmp.Or(string(r.Trigger), "planned")
 	}
@@ -102,19 +102,19 @@ func ReadModel(ctx context.Context, queue *store.Queue, uid string) (SoleModel, 
 type ListedModel struct {
 	Model
 
-	Because    string `json:"because"`     // why it waits as it does, as explain says
+	Because    string `json:"because"`     // why it waits
 	LastReason string `json:"last_reason"` // why it is disabled, or why it failed last; empty: it neither fails nor is disabled
 }
 
-// ListRequest says which models are listed, and in what order.
+// ListRequest selects and orders models.
 type ListRequest struct {
 	Selector, Status, Prefix string // empty: all models
 	Sort                     string // due, failing, or empty: none
-	After                    string // the cursor that the page before has told; empty: the first page
+	After                    string // the cursor of the page before; empty: the first page
 	Limit                    int    // of models; 0: none
-	Brief                    bool   // without what only programs read: the plan and the payload
+	Brief                    bool   // without plan and payload
 
-	which   listing.Which
+	which   listing.Query
 	nothing bool // no uid can begin like that
 }
 
@@ -143,7 +143,7 @@ func (r *ListRequest) Validate() (err error) {
 		return refused(err)
 	}
 	r.which.Sort = r.Sort
-	r.which.From, err = listing.ReadPage(r.After, r.Sort)
+	r.which.From, err = listing.ParseCursor(r.After, r.Sort)
 	return refused(err)
 }
 
@@ -153,18 +153,18 @@ func (o Operator) List(ctx context.Context, r ListRequest, visit func([]ListedMo
 		return "", err
 	}
 	listed := 0
-	err = listing.Walk(ctx, o.Queue, r.which, func(found []listing.Listed, _ listing.Page) error {
+	err = listing.Walk(ctx, o.Queue, r.which, func(found []listing.Item, _ listing.Cursor) error {
 		if r.Limit > 0 {
 			found = found[:min(len(found), r.Limit-listed)]
 		}
-		models := redis.Map(found, func(one listing.Listed) ListedModel {
-			return ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
+		models := redis.Map(found, func(one listing.Item) ListedModel {
+			return ListedModel{newModel(one.View, r.Brief), one.Because, one.Reason}
 		})
 		if err := visit(models); err != nil {
 			return err
 		}
 		if listed += len(found); r.Limit > 0 && listed == r.Limit {
-			next = found[len(found)-1].Page.String()
+			next = found[len(found)-1].Cursor.String()
 			return errEnough
 		}
 		return nil
@@ -184,11 +184,11 @@ type Attempt struct {
 	JitterMS   int64  `json:"jitter_ms"`
 }
 
-// NewAttempts are attempts as a history tells them.
+// NewAttempts adds the lengths of attempts.
 func NewAttempts(past []model.Attempt) []Attempt {
 	return redis.Map(past, func(one model.Attempt) Attempt {
 		a := Attempt{Attempt: one, Times: max(1, one.Times), DurationMS: one.Duration.Milliseconds()}
-		if wait, work, told := one.Lengths(); told {
+		if wait, work, known := one.Lengths(); known {
 			a.WaitMS, a.WorkMS = new(wait.Milliseconds()), new(work.Milliseconds())
 		}
 		if one.Overlap != "" {
@@ -198,7 +198,7 @@ func NewAttempts(past []model.Attempt) []Attempt {
 	})
 }
 
-// Log is what an attempt of a model has said.
+// Log is the log of an attempt.
 type Log struct {
 	Attempt
 
@@ -217,12 +217,12 @@ func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (L
 	case number < 1 || number > len(past):
 		return Log{}, refuse("log", fmt.Sprintf("1 to %d, for the attempts that the history of %s has", len(past), uid), fmt.Sprint(number))
 	}
-	told := Log{Attempt: NewAttempts(past[number-1 : number])[0]}
-	log, err := report.Of(part).Log(ctx, told.AttemptUID)
+	found := Log{Attempt: NewAttempts(past[number-1 : number])[0]}
+	log, err := report.Of(part).Log(ctx, found.AttemptUID)
 	if log != nil {
-		told.Text = log.Text
+		found.Text = log.Text
 	}
-	return told, err
+	return found, err
 }
 
 // Explanation is a model explained.
@@ -234,7 +234,7 @@ type Explanation struct {
 	GivesUpAt  time.Time            `json:"gives_up_at"`
 	Missing    *explain.MissingRole `json:"missing"`
 	WaitsFor   model.Blocker        `json:"waits_for"` // of the next start, if nobody knows when that opens; empty: nothing
-	Telling    explain.Telling      `json:"telling"`
+	Summary    explain.Summary      `json:"telling"`
 	Story      []string             `json:"story"` // what is printed, without what may come next
 	Trace      []string             `json:"trace,omitempty"`
 	Next       Forecasts            `json:"next"`
@@ -243,7 +243,7 @@ type Explanation struct {
 	Follows []string `json:"-"` // Next, for people
 }
 
-// Forecasts are what may come of the next attempt. Null: that cannot happen.
+// Forecasts are the possible ends of the next attempt. Null: impossible.
 type Forecasts struct {
 	StartAt time.Time     `json:"start_at"` // of the next attempt; null: it runs already, none will, or nobody knows when
 	Success *model.Branch `json:"success"`
@@ -252,7 +252,7 @@ type Forecasts struct {
 	GiveUp  *model.Branch `json:"give_up"`
 }
 
-// Explain tells why a model that must be stored refreshes when it does; trace adds the rules that decided.
+// Explain explains why a model refreshes when it does; trace adds the rules that decided.
 func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (Explanation, error) {
 	e, err := explain.Read(ctx, queue.Of(uid), uid)
 	if err != nil {
@@ -265,18 +265,18 @@ func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (E
 		return &b
 	}
 	r, f := e.Record, &e.Forecast
-	told := Explanation{
-		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: e.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.Gate,
-		Telling: e.Tell(), Story: e.Story(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
+	found := Explanation{
+		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: e.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.WaitsFor,
+		Summary: e.Summarize(), Story: e.Story(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
 		Heading: e.Heading(), Follows: e.Next(),
 	}
 	if trace {
-		told.Trace = e.Trace()
+		found.Trace = e.Trace()
 	}
-	return told, nil
+	return found, nil
 }
 
-// maxNames bounds how many names that begin alike are looked for: more than a screen has.
+// maxNames bounds completions: more than a screen has.
 const maxNames = 60
 
 // UIDsLike are uids that begin with a text, in no order.

@@ -1,20 +1,26 @@
-// Package operate carries out what an operator asks of a queue. Each verb is written once: it reads texts as a person gave them, refuses with the
-// field that is wrong, and returns a result whose JSON tags say how programs see it. The command line and the dashboard call it.
+// Package operate carries out what an operator asks of a queue. Each verb is written once: it reads texts as typed, refuses with the name of the
+// wrong field, and returns a result with JSON tags. The command line and the dashboard call it.
 package operate
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Operator is somebody who asks something of a queue.
+// Operator asks something of a queue.
 type Operator struct {
 	Queue *store.Queue
-	By    string // who asks, for the journal; empty: nobody says
+	By    string // for the journal; empty: unknown
 }
 
 // Refusal is the error of a request that is wrong whatever the queue holds. Mostly it wraps a *document.Error, which names the field.
@@ -33,10 +39,10 @@ func refused(err error) error {
 	return Refusal{err}
 }
 
-// refusedAt makes a Refusal of an error at a field.
+// refusedAt refuses a field.
 func refusedAt(field string, err error) error { return refused(document.Place(err, field)) }
 
-// readLength reads the length of time of a field, from least to most, as want says to people.
+// readLength reads a duration from least to most; want describes the range.
 func readLength(field, text string, least, most time.Duration, want string) (time.Duration, error) {
 	length, err := document.ParseDuration(text)
 	if err == nil && (length < least || length > most) {
@@ -45,7 +51,7 @@ func readLength(field, text string, least, most time.Duration, want string) (tim
 	return length, refusedAt(field, err)
 }
 
-// requireNamed refuses a name that nothing has.
+// requireNamed refuses a name of nothing.
 func requireNamed(is bool, err error, name, want string) error {
 	if err == nil && !is {
 		err = fmt.Errorf("%s: expected %s, found none of that name", document.OneLine(name), want)
@@ -61,14 +67,14 @@ func ReadBy(text string) (string, error) {
 	return text, nil
 }
 
-// Ending says when something ends: at a time, after a length of time, or either. All empty: when somebody ends it.
+// Ending is when something ends: at a time, after a duration, or either. All empty: when somebody ends it.
 type Ending struct {
 	Until string // RFC 3339
 	For   string // a length of time
 	End   string // one or the other
 }
 
-// at is when what begins at now ends; zero: nobody says.
+// at returns the end of something that begins at now; zero: none.
 func (e Ending) at(now time.Time) (time.Time, error) {
 	if e.Until != "" && e.For != "" {
 		return time.Time{}, refuse("until", "it or `for`", "both")
@@ -92,4 +98,32 @@ func (e Ending) at(now time.Time) (time.Time, error) {
 		return at, refuse(field, want, document.Found(text))
 	}
 	return at.UTC().Truncate(time.Millisecond), nil
+}
+
+// RetryFor is how long calls are repeated while Redis does not answer: longer than a fail-over takes, or most loads of a snapshot.
+const RetryFor = 2 * time.Minute
+
+// WithRetry returns a context in which a call is repeated, for a time, if Redis does not answer, see redis.WithRetry. The error of the first call
+// that is given up ends with then; later calls are not repeated.
+func WithRetry(ctx context.Context, patience time.Duration, log *zerolog.Logger, then string) context.Context {
+	var gone atomic.Bool // later calls do not wait again
+	return redis.WithRetry(ctx, func(ctx context.Context) func(error) error {
+		left, stop := context.WithTimeout(ctx, patience)
+		retry := backoff.New(backoff.Config{Part: "redis", What: "a call", First: 100 * time.Millisecond, Max: 5 * time.Second, Log: log})
+		return func(err error) error {
+			if err != nil && gone.Load() {
+				stop()
+				return err
+			}
+			backoff.Rest(left, retry.After(err), nil)
+			if err != nil && left.Err() == nil {
+				return nil
+			}
+			if stop(); err != nil && ctx.Err() == nil {
+				gone.Store(true)
+				err = fmt.Errorf("%w; asked again for %s%s", err, document.FormatDuration(patience), then)
+			}
+			return err
+		}
+	})
 }

@@ -23,12 +23,12 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// PolicyResult is what became of a policy.
+// PolicyResult is the outcome for a policy.
 type PolicyResult struct {
 	Name      string               `json:"name"`
 	Result    string               `json:"result"`
-	Warnings  []string             `json:"warnings"`          // of what is seldom meant, each with its position
-	Plan      *Impact              `json:"plan"`              // null: nobody has asked for one
+	Warnings  []string             `json:"warnings"`          // each with its position
+	Plan      *Impact              `json:"plan"`              // null: not asked for
 	Completed []string             `json:"completed"`         // fields that the policy names nothing of, and has from the policy `default`
 	ReadAs    *schedule.Understood `json:"read_as,omitempty"` // how the policy, or its rule, was read that was written in English
 	Position  string               `json:"-"`                 // of the policy
@@ -36,7 +36,7 @@ type PolicyResult struct {
 	Differences []definitions.Difference `json:"-"` // from what is stored
 }
 
-// CheckPolicy tells what is seldom meant in a policy, and how it was read.
+// CheckPolicy returns the warnings about a policy, and how it was read.
 func CheckPolicy(s definitions.Source, now time.Time) PolicyResult {
 	r := PolicyResult{Name: s.Policy.Name, Result: "ok", Completed: s.Taken(), ReadAs: s.ReadAs(now), Position: s.Position("")}
 	for _, w := range definitions.LintPolicy(s.Document, s.Policy, now) {
@@ -45,9 +45,9 @@ func CheckPolicy(s definitions.Source, now time.Time) PolicyResult {
 	return r
 }
 
-// PutPolicies stores the policies of a file, or one that is stored already, and tells of each. With plan it only tells what that would change. Under
-// a name that is not empty it stores the only one.
-func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, tell func(PolicyResult) error) error {
+// PutPolicies stores the policies of a file, or a stored one, and calls each with the results. With plan it only returns their effects. A name that
+// is not empty renames the only one.
+func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, each func(PolicyResult) error) error {
 	sources, err := in.named(ctx, from, name)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, 
 		for _, source := range sources {
 			result, err := o.putPolicy(ctx, source, plan, 0, o.Queue.Fleet().PutPolicy)
 			if err == nil {
-				err = tell(result)
+				err = each(result)
 			}
 			if err != nil {
 				return err
@@ -66,7 +66,7 @@ func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, 
 	})
 }
 
-// named reads policies that are to be stored, of a file or stored under that name. Under a name that is not empty there is one.
+// named reads policies of a file, or a stored one. A name that is not empty renames the only one.
 func (in Inputs) named(ctx context.Context, from, name string) ([]definitions.Source, error) {
 	sources, err := in.drafts(ctx, from)
 	if err != nil {
@@ -87,7 +87,7 @@ func (in Inputs) named(ctx context.Context, from, name string) ([]definitions.So
 	return sources, definitions.Complete(sources, func() (policy.Policy, error) { return in.storedPolicy(ctx, policy.DefaultName) })
 }
 
-// putPolicy stores a policy by put, or with plan tells what that would change, see measureImpact.
+// putPolicy stores a policy by put, or with plan measures its effect, see measureImpact.
 func (o Operator) putPolicy(
 	ctx context.Context, source definitions.Source, plan bool, most int, put func(context.Context, policy.Policy) error,
 ) (result PolicyResult, err error) {
@@ -172,7 +172,7 @@ type PolicyChange struct {
 	Plan        *Impact                  `json:"plan"` // null: the first one is not stored
 }
 
-// ComparePolicies compares two policies, field by field. If the first one is stored it also tells what the second would change for its models.
+// ComparePolicies compares two policies, field by field. If the first one is stored, it also measures what the second would change for its models.
 func (in Inputs) ComparePolicies(ctx context.Context, before, after string) (change PolicyChange, err error) {
 	var both [2]definitions.Source
 	for i, from := range []string{before, after} {
@@ -195,14 +195,14 @@ func (in Inputs) ComparePolicies(ctx context.Context, before, after string) (cha
 	return change, err
 }
 
-// Impact is what a policy would change for the models that use it. Those that wait for a planned refresh are planned anew, if it plans
-// otherwise; for the others it takes effect at their next decision.
+// Impact is the effect of a policy on the models that use it. If it plans otherwise, models that wait for a planned refresh get a new plan; for the
+// others it takes effect at their next decision.
 type Impact struct {
 	Models    int `json:"models"`      // use the policy
 	Changed   int `json:"changed"`     // would decide otherwise than now: another planned refresh, deadline or retry
 	DueAtOnce int `json:"due_at_once"` // are due now, so that they start under it at once
 	Running   int `json:"running"`     // decide when their attempt ends
-	Disabled  int `json:"disabled"`    // decide nothing until somebody enables or updates them
+	Disabled  int `json:"disabled"`    // decide nothing until they are enabled or updated
 	Replanned int `json:"replanned"`   // would start at another time than they wait for, or wait for none any more
 	// FirstStarts are when the first of these would start, different instants, earliest first.
 	FirstStarts []string `json:"first_starts"`
@@ -211,10 +211,10 @@ type Impact struct {
 
 const maxFirstStarts = 3
 
-// Sentences tell it, with instants as clock writes them.
-func (i *Impact) Sentences(clock func(time.Time) string) (told []string) {
+// Sentences describes it, with times as clock writes them.
+func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
 	if i.looked > 0 {
-		told = []string{fmt.Sprintf("Only the first %d models of the queue were looked at.", i.looked)}
+		sentences = []string{fmt.Sprintf("Only the first %d models of the queue were looked at.", i.looked)}
 	}
 	anew := "None is planned anew."
 	if i.Replanned > 0 {
@@ -224,18 +224,18 @@ func (i *Impact) Sentences(clock func(time.Time) string) (told []string) {
 		})
 		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %d, first at %s", i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
 	}
-	return append(told, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),
+	return append(sentences, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),
 		fmt.Sprintf("Due at once: %d. Running: %d. Disabled: %d.", i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
 }
 
-// String tells it in a line.
+// String describes it in a line.
 func (i *Impact) String() string { return strings.Join(i.Sentences(model.FormatTime), " ") }
 
-// mostAsked is how many models a page asks at most, as each costs a call of Redis.
+// mostAsked bounds the models that a page reads, as each costs a call of Redis.
 const mostAsked = 400
 
-// measureImpact asks models that use the policy called name what they would do under another one: all, or those among the first of the queue, at most
-// so many; 0: no bound.
+// measureImpact decides for the models that use a policy what they would do under another one. It reads at most the first most models of the queue;
+// 0: all.
 func (o Operator) measureImpact(ctx context.Context, name string, policy policy.Policy, most int) (*Impact, error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err != nil {
@@ -253,7 +253,7 @@ func (o Operator) measureImpact(ctx context.Context, name string, policy policy.
 			total.DueAtOnce++
 		}
 		before, alike := forecastOfRun(&record.Model, now), record.Policy.PlansAlike(policy)
-		// What cannot be compiled for this model shows as a difference.
+		// A failure to compile for this model counts as a difference.
 		if err := record.Resolve(policy, schedules.Get); err != nil || forecastOfRun(&record.Model, now) != before {
 			total.Changed++
 		}
@@ -274,17 +274,17 @@ func (o Operator) measureImpact(ctx context.Context, name string, policy policy.
 	return total, err
 }
 
-// forecastOfRun is what would come of a model that is run by hand now. So every model can be asked, whatever it does.
+// forecastOfRun forecasts a run by hand, which any model can do in any state.
 func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 	asked := *m
 	run, _ := asked.Run(true, now) // forced: it cannot be refused
 	asked.State = run.Next
 	f := asked.Forecast(now)
-	f.Success.Ended, f.Failure.Ended, f.TimedOut.Ended = nil, nil, nil // the branches are compared, and say the same
+	f.Success.Ended, f.Failure.Ended, f.TimedOut.Ended = nil, nil, nil // the branches, which are compared, say the same
 	return f
 }
 
-// eachUser visits the models that use a policy; of more than most it looks at the first ones alone, and says at how many. 0: no bound.
+// eachUser visits the models that use a policy. It reads at most the first most models of the queue, 0: all, and returns a bound that it met.
 func (o Operator) eachUser(ctx context.Context, name string, most int, visit func(*store.Record)) (bounded int, err error) {
 	looked := 0
 	err = o.Queue.Each(func(part *store.Store) error {
@@ -310,14 +310,13 @@ func (o Operator) eachUser(ctx context.Context, name string, most int, visit fun
 type Inputs struct {
 	Open    func(path string) (name string, in io.ReadCloser, err error) // a file, or standard input (-); the name is for people
 	Connect func(ctx context.Context, do func(Operator) error) error
-	// Known: somebody has said which Redis the queue is in. Otherwise policies are completed with the built-in one.
+	// Known: the address of Redis is given. Otherwise policies are completed with the built-in one.
 	Known bool
-	// Note is told when policies are completed with the built-in one as the stored one cannot be read.
+	// Note is called when the stored default cannot be read, so that the built-in one completes policies.
 	Note func(text string)
 }
 
-// documents reads the policies of a file, or the stored policy of that name where there is no such file. They are decoded, but not yet known to be
-// policies.
+// documents reads the policies of a file, or a stored policy if there is no such file. They are decoded, but not checked.
 func (in Inputs) documents(ctx context.Context, from string) (name string, docs []definitions.Document, stored bool, err error) {
 	name, file, err := in.Open(from)
 	if errors.Is(err, os.ErrNotExist) && policy.ValidateName(from) == nil {
@@ -362,7 +361,7 @@ func (in Inputs) storedPolicy(ctx context.Context, name string) (p policy.Policy
 	return p, err
 }
 
-// drafts reads policies that are yet to be completed, unless they are stored.
+// drafts reads policies that are not completed yet, unless they are stored.
 func (in Inputs) drafts(ctx context.Context, from string) ([]definitions.Source, error) {
 	name, docs, stored, err := in.documents(ctx, from)
 	if err == nil && len(docs) == 0 {
@@ -386,7 +385,7 @@ func (in Inputs) Policies(ctx context.Context, from string) ([]definitions.Sourc
 	return sources, nil
 }
 
-// usual is what policies are completed with that are only looked at: the stored policy `default` if it can be read, or else the built-in one.
+// usual completes policies that are not stored: the stored policy `default` if it can be read, or else the built-in one.
 func (in Inputs) usual(ctx context.Context) policy.Policy {
 	if !in.Known {
 		return policy.Default()

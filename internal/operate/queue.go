@@ -22,11 +22,11 @@ type Settings struct {
 	ModelName   string `json:"model_name"`
 	AttemptName string `json:"attempt_name"`
 	Payload     string `json:"payload"` // top or nested
-	// NewErrorAbove is how many models one group of failures may stop before the operators are told; 0: they never are.
+	// NewErrorAbove is how many models may fail with one fingerprint before the operators are notified; 0: they never are.
 	NewErrorAbove int `json:"new_error_above"`
 }
 
-// Settings are those of the queue.
+// Settings returns those of the queue.
 func (o Operator) Settings() Settings {
 	wire := o.Queue.Wire.WithDefaults()
 	s := Settings{o.Queue.Name, len(o.Queue.Parts), wire.ModelName, wire.AttemptName, store.PayloadTop, o.Queue.NewErrorAbove()}
@@ -46,8 +46,8 @@ func CreateQueue(ctx context.Context, clients *redis.Clients, config store.Confi
 
 const maxOthers = 5
 
-// Unused says that nothing was ever stored in the queue, whose name may be mistyped, and which others there are; empty: something was, or nobody
-// may ask.
+// Unused warns that nothing was ever stored in the queue, whose name may be mistyped, and lists others; empty: something was, or Redis refused the
+// question.
 func Unused(ctx context.Context, o Operator) string {
 	if used, err := o.Queue.Report().Used(ctx); err != nil || used {
 		return ""
@@ -65,7 +65,7 @@ func Unused(ctx context.Context, o Operator) string {
 	return "queue " + o.Queue.Name + ": nothing was ever stored in it; " + text + strings.Join(others, ", ")
 }
 
-// SettingsRequest changes settings of a queue. What is empty stays as it is.
+// SettingsRequest changes settings of a queue. Empty fields stay as they are.
 type SettingsRequest struct {
 	ModelName, AttemptName, Payload string
 
@@ -73,7 +73,7 @@ type SettingsRequest struct {
 	Force         bool // also while the queue is used
 }
 
-// PayloadPlaces are the places where the payload may stand.
+// PayloadPlaces are the possible places of the payload.
 var PayloadPlaces = []string{store.PayloadTop, store.PayloadNested}
 
 // Validate refuses what is wrong for any queue.

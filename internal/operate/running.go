@@ -34,14 +34,14 @@ type WorkerPool struct {
 
 // RunningAttempt is an attempt that a worker has in hand.
 type RunningAttempt struct {
-	UID, Worker      string    // the worker as it has told its name; empty: it has not
+	UID, Worker      string    // empty: unknown
 	Since, ExpiresAt time.Time // since when it is worked on, or else started; when it fails if nothing is heard
 	HeardAt          time.Time // last sign of life; zero: the worker has announced none
 	Status           string
 	Progress         int
 }
 
-// State is what the pool does.
+// State is silent, stopping, quiet or working.
 func (p *WorkerPool) State() string {
 	switch {
 	case !p.Lives:
@@ -67,7 +67,7 @@ func (r *Running) MoreOthers() int64 {
 	return max(0, more)
 }
 
-// maxRunning is how many attempts are read of all pools in a part, and as many of other workers: there may be a million.
+// maxRunning bounds the attempts of all pools in a part, and those of other workers: there may be a million.
 const maxRunning = 300
 
 // ReadRunning reads who works for a queue, and some of the attempts. With the name of a host, a process or a pool it is about that alone.
@@ -94,14 +94,14 @@ func (a RunningAttempt) compare(b RunningAttempt) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.UID, b.UID))
 }
 
-// held is what worker pools have in hand in one part, as far as it was read.
+// held are attempts of worker pools in one part.
 type held struct {
 	by   map[string]*WorkerPool // by the uid of the attempt
 	uids []string               // of the models
 	cut  bool                   // there is more
 }
 
-// readPools reads the pools of a name, in the order of their names. each is told what they have in hand in each part.
+// readPools reads the pools of a name, sorted. It calls each with their attempts in each part.
 func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string, each func(*store.Store, *held) error) (err error) {
 	if r.Processes, err = ReadProcesses(ctx, queue); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string
 	})
 }
 
-// pool is the one of a process, which has a heartbeat in each part.
+// pool is that of a process, which sends a heartbeat to each part.
 func (r *Running) pool(p Process) *WorkerPool {
 	p.Name = store.PoolName(p.Name)
 	for _, pool := range r.Pools {
@@ -150,8 +150,8 @@ func (r *Running) pool(p Process) *WorkerPool {
 	return r.Pools[len(r.Pools)-1]
 }
 
-// readAttempts reads the attempts of pools in one part, and of others those that end first. These are only told apart from those of pools, which may
-// be at work under the same name, where all of the latter were read; and from queued ones as the input list is first in, first out.
+// readAttempts reads the attempts of pools in one part, and of other workers those that end first. It leaves these out unless all attempts of the
+// pools were read, because a pool may use the same name. Queued attempts are left out by their ticket: the input list is first in, first out.
 func (r *Running) readAttempts(ctx context.Context, part *store.Store, held *held, others bool) error {
 	uids, front := held.uids, []store.InputEntry(nil)
 	if others = others && !held.cut; others {
@@ -175,7 +175,7 @@ func (r *Running) readAttempts(ctx context.Context, part *store.Store, held *hel
 	}
 	queued := math.MaxInt // from this ticket on
 	for _, entry := range front {
-		if queued = 0; snapshot.Records[entry.UID].AttemptUID == entry.AttemptUID { // otherwise it is over, and does not tell
+		if queued = 0; snapshot.Records[entry.UID].AttemptUID == entry.AttemptUID { // otherwise the attempt is over
 			queued = snapshot.Records[entry.UID].Ticket
 		}
 	}
@@ -197,7 +197,7 @@ func (r *Running) readAttempts(ctx context.Context, part *store.Store, held *hel
 	return nil
 }
 
-// Calls reports whether a name, of a host, a process or a worker, is that of a worker; none calls all.
+// Calls reports whether the name of a host, a process or a pool fits a worker; an empty one fits all.
 func Calls(name, worker string) bool {
 	owner := store.ReadOwner(worker)
 	return name == "" || name == worker || name == store.PoolName(worker) || owner.Host != "" && (name == owner.Host || name == owner.Host+":"+owner.PID)

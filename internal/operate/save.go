@@ -18,21 +18,21 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Outcome is what became of one command.
+// Outcome is the outcome of one command.
 type Outcome struct {
 	UID       string    `json:"uid"`
 	Result    string    `json:"result"`
 	RefreshAt time.Time `json:"refresh_at"`
 	Error     string    `json:"error,omitempty"`
-	// Warnings are what is seldom meant, each told of the first model that it is about.
+	// Warnings are reported with the first model that they concern.
 	Warnings []string `json:"warnings,omitempty"`
-	// ReadAs is how a rule in English was read, told of the first model that has it.
+	// ReadAs is reported with the first model of a rule in English.
 	ReadAs   *schedule.Understood `json:"read_as,omitempty"`
 	Position string               `json:"-"` // of that model
 	Refused  error                `json:"-"` // what Error tells; nil: nothing was refused
 }
 
-// Tally sums up what became of commands.
+// Tally counts the outcomes of commands.
 type Tally struct {
 	Commands int
 	Results  map[string]int
@@ -42,17 +42,17 @@ type Tally struct {
 // Refused reports whether any command was refused.
 func (t *Tally) Refused() bool { return t.Results[ResultRefused] > 0 }
 
-// Warning is what is seldom meant, and of how many models it was so.
+// Warning is something seldom meant, and the number of models that it concerns.
 type Warning struct {
 	Text   string // with the position in the first of them
 	Models int
 }
 
-// reviewer looks at what was saved, and counts.
+// reviewer checks saved models, and counts.
 type reviewer struct {
 	Tally
 	linter definitions.ModelLinter
-	read   map[[2]string]bool     // rules and their zones of which their author was told
+	read   map[[2]string]bool     // reported rules and their zones
 	warned map[policy.Warning]int // places in Warnings
 }
 
@@ -60,7 +60,7 @@ func newReviewer() *reviewer {
 	return &reviewer{Tally: Tally{Results: map[string]int{}}, read: map[[2]string]bool{}, warned: map[policy.Warning]int{}}
 }
 
-// maxRead bounds how many different rules are told of: nobody reads more.
+// maxRead bounds the rules that are reported: nobody reads more.
 const maxRead = 100
 
 func (v *reviewer) review(requests []*Request) []Outcome {
@@ -90,7 +90,7 @@ func (v *reviewer) review(requests []*Request) []Outcome {
 	return outcomes
 }
 
-// readAs tells how the rule of a saved model was read, unless it was written as a rule, or another model has told of it.
+// readAs returns how the rule of a saved model was read, unless it is no English or was reported already.
 func (v *reviewer) readAs(r *Request) *schedule.Understood {
 	rule := [2]string{cmp.Or(r.Saved.Rule, r.Saved.Policy.Rule), r.Saved.Zone()}
 	if !r.inWords || v.read[rule] || len(v.read) == maxRead {
@@ -104,8 +104,8 @@ func (v *reviewer) readAs(r *Request) *schedule.Understood {
 	return &read
 }
 
-// Steer carries out the same for each of some models, and tells what became of each batch of them.
-func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, tell func([]Outcome) error) (Tally, error) {
+// ExecuteEach does the same to each model, and reports the outcomes of each batch.
+func (o Operator) ExecuteEach(ctx context.Context, same model.Command, uids []string, each func([]Outcome) error) (Tally, error) {
 	v := newReviewer()
 	same.By = o.By
 	for chunk := range slices.Chunk(uids, BatchSize) {
@@ -115,7 +115,7 @@ func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, 
 		})
 		err := redis.Wrap(Execute(ctx, o.Queue, batch), fmt.Sprintf("after %d models; go on from %s", v.Commands, chunk[0]))
 		if err == nil {
-			err = tell(v.review(batch))
+			err = each(v.review(batch))
 		}
 		if err != nil {
 			return v.Tally, err
@@ -124,11 +124,10 @@ func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, 
 	return v.Tally, nil
 }
 
-// maxWaiting is of how many models that were run it is told why they do not start.
+// maxWaiting bounds the models whose wait is explained after a run.
 const maxWaiting = 20
 
-// Waiting tells where the last of some models that were run stands in line, and which of them do not start, and why. One that stands nowhere was
-// refused, or is taken already.
+// Waiting explains why models that were run do not start, and the place of the last one in the queue. Refused or taken ones are left out.
 func (o Operator) Waiting(ctx context.Context, uids []string) (lines []string, err error) {
 	last := len(uids) - 1
 	for i, uid := range slices.Concat(uids[:max(0, min(last, maxWaiting))], uids[max(0, last):]) {
@@ -147,20 +146,20 @@ func (o Operator) Waiting(ctx context.Context, uids []string) (lines []string, e
 }
 
 const (
-	// maxBatch bounds what the batches of all parts hold together, at about the memory of four.
+	// maxBatch bounds a batch over all parts.
 	maxBatch = 4 * BatchSize
-	// inFlight is how many batches are carried out at a time: while Redis works on one, others are read, decided and told of.
+	// inFlight is how many batches are carried out at a time: while Redis works on one, others are read, decided and reported.
 	inFlight = 3
 )
 
-// Save saves the models that read hands over, some batches of them at a time, and tells what became of each batch, in their order.
-func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, tell func([]Outcome) error) (Tally, error) {
+// Save saves models, some batches at a time, and reports the outcomes of each batch in order.
+func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, each func([]Outcome) error) (Tally, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	v := newReviewer()
 	s := &saving{ctx: ctx, operator: o, counts: map[*store.Store]int{}, flights: make(chan *flight, inFlight-1)}
-	told := make(chan error, 1)
-	go func() { told <- s.tell(stop, v, tell) }()
+	reported := make(chan error, 1)
+	go func() { reported <- s.reportBatches(stop, v, each) }()
 	err := read(func(m definitions.Model) error {
 		r := &Request{
 			Command:  model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: o.By},
@@ -176,7 +175,7 @@ func (o Operator) Save(ctx context.Context, read func(take func(definitions.Mode
 		s.send()
 	}
 	close(s.flights)
-	failed := <-told
+	failed := <-reported
 	return v.Tally, cmp.Or(failed, err)
 }
 
@@ -186,7 +185,7 @@ type saving struct {
 	batch    []*Request           // that is being filled
 	counts   map[*store.Store]int // how many of it each part gets
 	last     []*flight            // that were begun last
-	flights  chan *flight         // that are to be told of
+	flights  chan *flight         // to be reported
 }
 
 type flight struct {
@@ -196,7 +195,7 @@ type flight struct {
 	err   error
 }
 
-// add fills the batch, and begins with it when a part has got enough for a commit.
+// add fills the batch, and sends it when a part has enough for a commit.
 func (s *saving) add(r *Request) {
 	part := s.operator.Queue.Of(r.Command.UID)
 	s.batch = append(s.batch, r)
@@ -205,7 +204,7 @@ func (s *saving) add(r *Request) {
 	}
 }
 
-// send begins with the batch, but not before those have ended that have a model of it too: what is saved last must be saved last.
+// send starts the batch. It first waits for batches that save the same models, because the last save must win.
 func (s *saving) send() {
 	f := &flight{batch: s.batch, uids: make(map[string]bool, len(s.batch)), ended: make(chan struct{})}
 	for _, request := range f.batch {
@@ -225,8 +224,8 @@ func (s *saving) send() {
 	s.batch, s.last = nil, append(s.last, f)[max(0, len(s.last)+1-2*inFlight):]
 }
 
-// tell tells of each batch when it has ended, up to the first that has failed, which stops the others.
-func (s *saving) tell(stop func(), v *reviewer, tell func([]Outcome) error) (failed error) {
+// reportBatches reports each batch when it has ended. The first failure stops the others.
+func (s *saving) reportBatches(stop func(), v *reviewer, each func([]Outcome) error) (failed error) {
 	for f := range s.flights {
 		<-f.ended
 		switch {
@@ -234,7 +233,7 @@ func (s *saving) tell(stop func(), v *reviewer, tell func([]Outcome) error) (fai
 		case f.err != nil:
 			failed = fmt.Errorf("after %d documents: %w", v.Commands, f.err)
 		default:
-			failed = tell(v.review(f.batch))
+			failed = each(v.review(f.batch))
 		}
 		if failed != nil {
 			stop()

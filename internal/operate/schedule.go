@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// OccurrencesRequest says which occurrences of which rule are told.
+// OccurrencesRequest asks for the next occurrences of a rule.
 type OccurrencesRequest struct {
 	Rule     string // RRULE lines, cron or English
 	Timezone string // empty: UTC
@@ -18,14 +18,14 @@ type OccurrencesRequest struct {
 	Count    int
 }
 
-// Occurrences are those of a rule that were asked for.
+// Occurrences are those of a rule.
 type Occurrences struct {
 	Rule     string
 	Sentence string   // empty: English has no words for the rule
-	Remarks  []string // what of it can be meant otherwise
+	Remarks  []string // other meanings of the rule
 	Times    []time.Time
 	Notes    []string // of each, where clocks that are changed move it; empty: none does
-	Clocks   string   // what becomes of the rule when clocks are changed next; empty: nothing
+	Clocks   string   // the effect of the next change of clocks; empty: none
 	Ended    bool     // there are fewer than asked for
 }
 
@@ -76,5 +76,5 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	return found, nil
 }
 
-// refusedRule calls the field of a refused rule as it is asked for.
+// refusedRule refuses a rule under the name of its field here.
 func refusedRule(err error) error { return refused(document.Rename(err, "rrule", "rule")) }

@@ -21,14 +21,14 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// ShadowRequest says what is compared with the log of an old system.
+// ShadowRequest says how to compare models with the log of an old system.
 type ShadowRequest struct {
-	Models   string // directory or file with the models and their policies; empty: those of the queue
+	Models   string // directory or file with models and policies; empty: those of the queue
 	Format   string // of the log
 	Columns  string // of the log, and
 	Outcomes string // its words
 	Timezone string // of times without an offset
-	Within   string // what two starts may be apart and still agree
+	Within   string // tolerance between two starts that agree
 	From     string // time; empty: the first run
 	Until    string // time; empty: the last run
 
@@ -36,7 +36,7 @@ type ShadowRequest struct {
 	options shadow.Options
 }
 
-// Validate refuses what is wrong for any queue and any log. queue is the one whose lists redis-cli monitor tells of.
+// Validate refuses what is wrong for any log. queue names the lists in the output of redis-cli monitor.
 func (r *ShadowRequest) Validate(queue string) error {
 	keys, err := store.NewKeys(queue)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *ShadowRequest) time(text string) (time.Time, error) {
 	return simulate.ParseTime(text, r.log.Zone)
 }
 
-// Shadow is what came of a comparison.
+// Shadow is the result of a comparison.
 type Shadow struct {
 	*shadow.Report
 
@@ -92,19 +92,19 @@ func NewDifference(d shadow.Difference) Difference {
 	return Difference{"difference", d, d.By.Seconds()}
 }
 
-// Lines are what came of a comparison as programs see it: each model that differs, and at last the sum.
+// Lines are the result for programs: each model that differs, and a summary.
 func (s *Shadow) Lines() (lines []any) {
 	for _, m := range s.Differing {
 		lines = append(lines, struct {
 			Kind string `json:"kind"`
-			shadow.ModelSum
+			shadow.ModelTotals
 		}{"model", m})
 	}
 	type kind struct {
-		shadow.Sum
+		shadow.KindTotals
 		Furthest Difference `json:"furthest"`
 	}
-	kinds := redis.Map(s.Sums, func(sum shadow.Sum) kind { return kind{sum, NewDifference(sum.Most)} })
+	kinds := redis.Map(s.Totals, func(sum shadow.KindTotals) kind { return kind{sum, NewDifference(sum.Most)} })
 	return append(lines, struct {
 		Kind string `json:"kind"`
 		*shadow.Report
@@ -113,13 +113,13 @@ func (s *Shadow) Lines() (lines []any) {
 	}{"summary", s.Report, len(s.Differing), kinds})
 }
 
-// Shadow compares a log with what we would have done, on a clock that begins at now. each is told of each difference; nil: nobody asks. Documents
-// that are refused are told, and nothing is compared.
+// Shadow compares a log with our decisions, on a clock that begins at now. It calls each with every difference, unless it is nil. If documents are
+// refused, it reports them and compares nothing.
 func (in Inputs) Shadow(
 	ctx context.Context, r ShadowRequest, now time.Time, from string, wrap func(io.Reader) io.Reader, each func(shadow.Difference, *time.Location), refused func(string),
 ) (Shadow, error) {
 	if each != nil {
-		r.options.Tell = func(d shadow.Difference) { each(d, r.log.Zone) }
+		r.options.Found = func(d shadow.Difference) { each(d, r.log.Zone) }
 	}
 	comparison, err := shadow.New(r.options), error(nil)
 	if r.Models != "" {
@@ -182,5 +182,5 @@ func define(comparison *shadow.Comparison, from string, now time.Time, refused f
 	return nil
 }
 
-// ErrRefused ends what was refused in parts, each of which has been told.
-var ErrRefused = errors.New("failed, as told above")
+// ErrRefused ends a command that has already reported its refusals.
+var ErrRefused = errors.New("failed, as reported above")

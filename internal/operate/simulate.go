@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// SimulateRequest are the settings of a simulation. Empty and 0: nobody says.
+// SimulateRequest are the settings of a simulation. Empty and 0: not given.
 type SimulateRequest struct {
 	Policy, Against string // file, - or name of a stored policy
 	Start           string // time; default now
@@ -33,16 +33,15 @@ type SimulateRequest struct {
 
 func (r *SimulateRequest) byChance() bool { return r.Seed+r.Fail+r.Lost+r.Duration != "" }
 
-// Limits of a simulation, and what they are if nobody says.
+// The limits and defaults of a simulation.
 const (
 	usualLimit   = 1000
-	failingLimit = 50 // where all attempts fail: enough to see what it comes to
+	failingLimit = 50 // if all attempts fail
 	maxAttempts  = 100_000
 	maxDays      = 3660
 	usualDays    = 30
 )
 
-// validate refuses what is wrong whatever is simulated.
 func (r *SimulateRequest) validate() (err error) {
 	given := []string{r.Policy, r.Against, r.Outcomes, r.Metrics}
 	inputs := len(slices.DeleteFunc(given, func(from string) bool { return from != "-" }))
@@ -72,7 +71,7 @@ func (r *SimulateRequest) validate() (err error) {
 	if c.Lost, err = simulate.ParseShare(cmp.Or(r.Lost, "1%")); err != nil {
 		return refusedAt("lost", err)
 	}
-	switch { // what nobody says gives way
+	switch { // a default makes room for a given share
 	case r.Lost == "":
 		c.Lost = min(c.Lost, 1-c.Fail)
 	case r.Fail == "":
@@ -85,7 +84,7 @@ func (r *SimulateRequest) validate() (err error) {
 	return refusedAt("duration", err)
 }
 
-// Simulate draws what one or two policies or models would do on a virtual clock, from now on if nobody says.
+// Simulate runs one or two policies or models on a virtual clock, by default from now on.
 func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time) ([]chart.Chart, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
@@ -130,7 +129,6 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 	return charts, nil
 }
 
-// subject reads one policy or model.
 func (in Inputs) subject(ctx context.Context, from string) (subject definitions.Subject, err error) {
 	name, docs, stored, err := in.documents(ctx, from)
 	if err == nil && len(docs) != 1 {
@@ -143,7 +141,7 @@ func (in Inputs) subject(ctx context.Context, from string) (subject definitions.
 		func(name string) (policy.Policy, error) { return in.storedPolicy(ctx, name) })
 }
 
-// Judge tells which refreshes of a recorded series the guards of a policy doubt.
+// Judge returns which refreshes of a recorded series the guards of a policy doubt.
 func (in Inputs) Judge(ctx context.Context, r SimulateRequest) ([]simulate.Refresh, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
@@ -200,7 +198,7 @@ func (r *SimulateRequest) plan(zone *time.Location, now time.Time) (plan simulat
 	return plan, nil
 }
 
-// outcomes makes the outcomes of one run, the same ones for each.
+// outcomes returns a function that makes the same outcomes for each run.
 func (in Inputs) outcomes(r *SimulateRequest) (func() simulate.Outcomes, error) {
 	switch {
 	case r.Outcomes != "":

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Slots tells how many slots of workers a queue needs until an instant.
+// Slots is how many slots of workers a queue needs until a time.
 type Slots struct {
 	Queue   string    `json:"queue"`
 	From    time.Time `json:"from"`
@@ -46,7 +46,6 @@ func PlanSlots(ctx context.Context, queue *store.Queue, horizon string) (Slots, 
 	return found, nil
 }
 
-// planned are the attempts of a period.
 type planned struct {
 	walker   *forecast.Walker
 	now      time.Time
@@ -59,7 +58,7 @@ type plannedAttempt struct {
 	took time.Duration // 0: not known
 }
 
-// read collects the attempts of a part, from the indexes in which all models stand that run or are due by then.
+// read collects the attempts of a part from the indexes of models that run or are due by then.
 func (p *planned) read(ctx context.Context, part *store.Store, to time.Time) error {
 	keys := part.Keys
 	for _, index := range []struct {
@@ -109,7 +108,7 @@ func (p *planned) add(ctx context.Context, part *store.Store, uids []string) err
 	return err
 }
 
-// left is how long an attempt in flight goes on. If it should have ended by now, it waited for a worker, and needs the whole time.
+// left is the rest of a running attempt. One that should have ended waited for a worker, and needs its whole time.
 func left(m *model.Model, took time.Duration, now time.Time) time.Duration {
 	if rest := m.StartedAt.Add(took).Sub(now); rest > 0 {
 		return rest
@@ -117,7 +116,7 @@ func left(m *model.Model, took time.Duration, now time.Time) time.Duration {
 	return took
 }
 
-// slots takes the mean of the known lengths where none is known, and plans a slot for whatever starts.
+// slots uses the mean length for attempts of unknown length, and at least one slot.
 func (p *planned) slots(to time.Time) int {
 	if len(p.attempts) == 0 {
 		return 0

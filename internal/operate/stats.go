@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/zones"
 )
 
-// Stats are what a queue holds now, who serves it, and what it has counted.
+// Stats are what a queue holds, who serves it, and its counters.
 type Stats struct {
 	// Findings are what is stopped or wrong, the most important first.
 	Findings []alerts.Finding `json:"findings"`
@@ -24,9 +24,8 @@ type Stats struct {
 	Queue string `json:"queue"`
 	Parts int    `json:"parts,omitempty"` // of a queue that has several
 	report.Stats
-	// Freshness is how many models keep what their policies promise.
 	Freshness FreshnessShare `json:"freshness"`
-	// Replanning are the policies whose models are being planned anew, as they have changed.
+	// Replanning are changed policies whose models get a new plan.
 	Replanning []Replan `json:"replanning"`
 
 	Processes Processes `json:"living"`
@@ -54,7 +53,7 @@ func NewRetryStats(total, successful, cycles int64) RetryStats {
 	return stats
 }
 
-// Summary tells them in a line; empty: no cycle needed a retry.
+// Summary describes them in a line; empty: no cycle needed a retry.
 func (s RetryStats) Summary() string {
 	if s.RetrySuccessRate == nil {
 		return ""
@@ -62,7 +61,7 @@ func (s RetryStats) Summary() string {
 	return fmt.Sprintf("%d, %d of %d cycles that needed one were saved (%.0f%%)", s.TotalRetries, s.SuccessfulRetries, s.RetriedCycles, *s.RetrySuccessRate*100)
 }
 
-// Stats reads what the queue holds now.
+// Stats reads the statistics of the queue.
 func (o Operator) Stats(ctx context.Context) (Stats, error) {
 	s, err := alerts.Read(ctx, o.Queue)
 	if err != nil {
@@ -90,7 +89,7 @@ type Replan struct {
 	Changed int64     `json:"changed"` // those of them that start at another time now
 }
 
-// String tells it in a line.
+// String describes it in a line.
 func (v Replan) String() string {
 	return fmt.Sprintf("%s: %s seen, %d changed, since %s", v.Policy, words.Count(int(v.Seen), "model", "models"), v.Changed, model.FormatTime(v.Since))
 }
@@ -119,7 +118,7 @@ func (o Operator) replans(ctx context.Context) (views []Replan, err error) {
 	return views, err
 }
 
-// Processes are who serves a queue. Workers are our pools: those of other programs send no heartbeat.
+// Processes serve a queue. Workers are our pools: other programs send no heartbeat.
 type Processes struct {
 	Dispatchers []Process `json:"dispatchers"`
 	Pollers     []Process `json:"pollers"`
@@ -132,7 +131,7 @@ type Process struct {
 	Part       string    `json:"part,omitempty"` // of a queue that has several
 	LastSignAt time.Time `json:"last_sign_at"`
 	AgeMS      int64     `json:"age_ms"` // of that sign
-	// ZoneData is that of a dispatcher or poller that has told it.
+	// ZoneData is that of a dispatcher or poller; nil: unknown.
 	ZoneData *zones.Origin `json:"zone_data,omitempty"`
 	Lives    bool          `json:"lives"` // false: it has been silent for longer than any settings allow, and is not forgotten yet
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Suspect is a model that waits until somebody accepts or rejects its last success.
+// Suspect is a model whose last success waits for a verdict.
 type Suspect struct {
 	UID        string             `json:"uid"`
 	Since      time.Time          `json:"since"`
@@ -21,7 +21,7 @@ type Suspect struct {
 	Labels     map[string]string  `json:"labels"`
 }
 
-// maxSuspects is how many of a part are listed: nobody looks at more one by one.
+// maxSuspects bounds the list of a part: nobody looks at more one by one.
 const maxSuspects = 10_000
 
 // Suspects lists the held models that a selector picks, longest held first.

@@ -1,5 +1,5 @@
-// Package bench measures a queue on a real Redis: how many cycles a second it can do, what a cycle costs, and how late it is. A cycle is
-// one attempt from its start over a worker, which only pops and pushes, to the model that waits for its schedule again.
+// Package bench measures a queue on a real Redis: how many cycles a second it can do, what a cycle costs, and how late it is. A cycle is one
+// attempt, from its start to the model that waits for its schedule again. Its workers only pop and push.
 package bench
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Plan says what to measure.
 type Plan struct {
-	// Models is how many models stand in the queue, at least 1.
+	// Models in the queue, at least 1.
 	Models int
 	// Duration is for how long all models are made due and refreshed again; at least one pass is finished.
 	Duration time.Duration
@@ -28,10 +28,10 @@ type Plan struct {
 	Start func() (Stop, error)
 }
 
-// Stop ends the daemons and tells for how long they kept processors busy.
+// Stop ends the daemons and returns their CPU time.
 type Stop func() (busy time.Duration, err error)
 
-// Report is what was measured. A cost is nil where Redis does not tell.
+// Report is a measurement. A cost is nil if Redis does not report it.
 type Report struct {
 	Models          int      `json:"models"`
 	Cycles          int      `json:"cycles"`
@@ -44,7 +44,7 @@ type Report struct {
 	RedisVersion    string   `json:"redis_version"`
 }
 
-// Spread tells of many lengths of time the median, the 99th percentile and the longest, in milliseconds.
+// Spread summarizes durations, in milliseconds.
 type Spread struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
@@ -63,7 +63,7 @@ func NewSpread(all []time.Duration) *Spread {
 	return &Spread{ms(0.50), ms(0.99), ms(1)}
 }
 
-// Bench is one queue under measurement. Nothing else may use it, nor the Redis, if the costs are to say anything.
+// Bench measures one queue. Nothing else may use the Redis meanwhile.
 type Bench struct {
 	Store *store.Store
 	Redis redis.UniversalClient
@@ -76,7 +76,7 @@ func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
 		ctx := context.WithoutCancel(ctx)
 		err = errors.Join(err, b.Store.Report().Clear(ctx), b.Redis.Del(ctx, b.Store.Keys.Settings).Err())
 	}()
-	// Nothing is older than this release: else the walk over all models, once for each queue, would be measured with the first cycles.
+	// A new queue has no layout. Raising it would walk over all models within the measurement.
 	if err := b.Redis.HSet(ctx, b.Store.Keys.Settings, "layout", store.Layout).Err(); err != nil {
 		return report, err
 	}
@@ -94,7 +94,7 @@ func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
 	return report, err
 }
 
-// fill saves all models, and measures how much memory they take. The journal, which is as long with few models, does not count.
+// fill saves all models, and measures their memory without the journal, whose length does not depend on them.
 func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
 	before, err := b.Store.Report().Server(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
 	if err != nil {
 		return err
 	}
-	if bytes, told := used(before, filled, "used_memory"); told {
+	if bytes, known := used(before, filled, "used_memory"); known {
 		journal, _ := b.Redis.MemoryUsage(ctx, b.Store.Keys.Journal, 0).Result() // none is 0
 		report.BytesPerModel = new((bytes - float64(journal)) / float64(plan.Models))
 	}
@@ -126,7 +126,7 @@ func (b *Bench) passes(ctx context.Context, plan Plan, report *Report) error {
 		total.Cycles += pass.Cycles
 		total.Took += pass.Took
 		total.Redis += pass.Redis
-		total.RedisTold = pass.RedisTold
+		total.RedisKnown = pass.RedisKnown
 		total.Daemons += pass.Daemons
 		if b.Now().Sub(began) >= plan.Duration {
 			break
@@ -139,13 +139,13 @@ func (b *Bench) passes(ctx context.Context, plan Plan, report *Report) error {
 	cycles := float64(total.Cycles)
 	report.CyclesPerSecond = cycles / total.Took.Seconds()
 	report.DaemonCPU = float64(total.Daemons.Microseconds()) / cycles
-	if total.RedisTold {
+	if total.RedisKnown {
 		report.RedisCPU = new(float64(total.Redis.Microseconds()) / cycles)
 	}
 	return nil
 }
 
-// used is by how much a number that Redis tells of itself has grown; false: it does not tell.
+// used returns by how much a number of Redis has grown; false: Redis does not report it.
 func used(before, after store.Server, field string) (float64, bool) {
 	var a, b float64
 	_, errA := fmt.Sscan(before[field], &a)

@@ -8,19 +8,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 )
 
 // Pass is what it took to refresh all models once.
 type Pass struct {
-	Cycles    int
-	Took      time.Duration // from the first start to the last applied result
-	Redis     time.Duration // CPU time
-	RedisTold bool
-	Daemons   time.Duration // CPU time, that of their start included
+	Cycles     int
+	Took       time.Duration // from the first start to the last applied result
+	Redis      time.Duration // CPU time
+	RedisKnown bool
+	Daemons    time.Duration // CPU time, with that of their start
 }
 
 // Drain starts the daemons and workers, waits until every model was refreshed once, and stops them.
@@ -58,9 +56,9 @@ func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
 		return pass, err
 	}
 	after, err := b.Store.Report().Server(ctx)
-	sys, told := used(before, after, "used_cpu_sys")
+	sys, known := used(before, after, "used_cpu_sys")
 	user, _ := used(before, after, "used_cpu_user")
-	pass.Redis, pass.RedisTold = time.Duration((sys+user)*float64(time.Second)), told
+	pass.Redis, pass.RedisKnown = time.Duration((sys+user)*float64(time.Second)), known
 	return pass, err
 }
 
@@ -69,7 +67,7 @@ func (b *Bench) successes(ctx context.Context) (int, error) {
 	return int(stats.Counters[string(model.EventSuccess)]), err
 }
 
-// await looks until a condition holds, or a worker has failed.
+// await waits until a condition holds, or a worker has failed.
 func await(ctx context.Context, failed <-chan error, holds func() (bool, error)) error {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -89,20 +87,16 @@ func await(ctx context.Context, failed <-chan error, holds func() (bool, error))
 
 const popped = 500
 
-// work pops attempts and says of each that it has succeeded, until ctx ends. It tells when it got the first.
+// work pops attempts and pushes a success for each, until ctx ends. It sends the time of the first one.
 func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
-	keys := b.Store.Keys
 	for first := true; ctx.Err() == nil; {
-		entries, err := b.Redis.LPopCount(ctx, keys.Input, popped).Result()
-		switch {
-		case errors.Is(err, redis.Nil):
-			_, err = b.Store.Pool().WaitInput(context.WithoutCancel(ctx))
-		case err == nil:
+		entries, err := b.popBlocking(ctx)
+		if err == nil {
 			if first {
 				first = false
 				began <- b.Now()
 			}
-			err = b.Redis.RPush(ctx, keys.Output, results(entries)...).Err()
+			err = b.Redis.RPush(ctx, b.Store.Keys.Output, results(entries)...).Err()
 		}
 		if err != nil && ctx.Err() == nil {
 			return err

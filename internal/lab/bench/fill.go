@@ -16,8 +16,7 @@ const uidPrefix = "tbl_"
 
 const policyName = "bench"
 
-// putPolicy stores the policy of all models: hourly, ten retries. No model waits for a planned refresh of it yet, so that none is to be
-// planned anew: a walk that looks for them would be measured.
+// putPolicy stores the policy of all models: hourly, ten retries. It removes the bulk that would plan models anew, as its walk would be measured.
 func (b *Bench) putPolicy(ctx context.Context) error {
 	p, err := policy.Parse(map[string]any{
 		"name": policyName, "rrule": "FREQ=HOURLY", "timeout": "30m", "retries": []any{"1m", "2m", "5m", "5m", "10m", "10m", "10m", "20m", "20m", "30m"},
@@ -36,8 +35,7 @@ func AtOnce(_ int, now time.Time) time.Time { return now }
 
 const fillBatch = 500
 
-// Fill saves count models from the number first on, each with a payload of a 100-byte URL. when says when the model of a number becomes due, of those
-// that are saved at now.
+// Fill saves count models from number first on, each with a payload of a 100-byte URL. when returns the time at which a model becomes due.
 func (b *Bench) Fill(ctx context.Context, first, count int, when func(i int, now time.Time) time.Time) error {
 	now, err := b.Store.Now(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// pacing is one measurement of lateness: a worker and a follower of the journal, each a goroutine.
+// pacing is one measurement of lateness, by two goroutines: a worker and a follower of the journal.
 type pacing struct {
 	bench  *Bench
 	plan   Plan
@@ -27,9 +27,9 @@ type pacing struct {
 	said chan map[string]time.Time // uid to the time of its push, before each push; the worker closes it at its end
 	late Lateness                  // the worker writes Starts, the follower Applied
 
-	// The follower only.
-	pushed   map[string]time.Time // all that was said
-	position string               // in the journal
+	// Of the follower only.
+	pushed   map[string]time.Time
+	position string // in the journal
 }
 
 // prepare saves the models, each due in its turn, and compares the clocks.
@@ -58,7 +58,7 @@ func (p *pacing) due(number int) time.Time {
 	return p.begin.Add(time.Duration(number-p.first) * time.Millisecond)
 }
 
-// work pops attempts and says of each that it has succeeded, until it had all.
+// work pops attempts and pushes a success for each, until it had all.
 func (p *pacing) work(ctx context.Context) error {
 	defer close(p.said)
 	for len(p.late.Starts) < p.plan.Paced {
@@ -107,7 +107,7 @@ func (p *pacing) follow(ctx context.Context) error {
 	return nil
 }
 
-// popBlocking pops all that waits, up to the most at once, or waits for one.
+// popBlocking pops all waiting attempts, up to a limit, or waits for one.
 func (b *Bench) popBlocking(ctx context.Context) ([]string, error) {
 	input := b.Store.Keys.Input
 	entries, err := b.Redis.LPopCount(ctx, input, popped).Result()

@@ -1,9 +1,7 @@
-// Package demo is refreshd in one process, for people who want to watch it: an embedded Redis, a web server on the loopback
-// interface whose feeds fail in the ways of real ones, models that are due every few seconds, and the real dispatcher, poller and
-// workers.
+// Package demo is refreshd in one process, for people who want to watch it: an embedded Redis, a web server on the loopback interface whose feeds
+// fail like real ones, models that are due every few seconds, and the real dispatcher, poller and workers.
 //
-// Nothing is faked. The feeds answer over HTTP, the scripts run in Redis, and whatever an application or an owner does in the
-// demo is a JSON message on the control list.
+// Nothing is faked. The feeds answer over HTTP, the scripts run in Redis, and applications and owners send JSON messages to the control list.
 package demo
 
 import (
@@ -84,7 +82,7 @@ func Run(ctx context.Context, config Config) error {
 	return errors.Join(run(ctx, s, config), s.close())
 }
 
-// run runs the daemons, shows what happens until the time is over, and prints what was seen and counted.
+// run runs the daemons, prints what happens, and at last a summary.
 func run(ctx context.Context, s *servers, config Config) error {
 	daemons, workers, err := newDaemons(s, config.Log)
 	if err != nil {

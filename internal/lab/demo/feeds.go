@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// feeds are the web pages that the models are fetched from, one for each way in which real ones fail. What a feed answers depends
-// on how often it was asked, never on chance. Whatever is no feed, that of uidGone for one, is 404 for ever.
+// feeds are the web pages that the models fetch, one for each way in which real ones fail. An answer depends on the number of requests, never on
+// chance. Other paths, such as that of uidGone, are 404.
 type feeds struct {
 	*http.ServeMux
 	pace    time.Duration // between two chunks of the slow feed
@@ -39,7 +39,7 @@ func newFeeds(pace time.Duration) *feeds {
 			}
 			f.steady(w, r, hit)
 		},
-		uidUnchanged: func(w http.ResponseWriter, r *http.Request, _ int) { // one edition only, and says so to whoever has it
+		uidUnchanged: func(w http.ResponseWriter, r *http.Request, _ int) { // there is one edition only
 			w.Header().Set("ETag", unchangedTag)
 			if r.Header.Get("If-None-Match") == unchangedTag {
 				w.WriteHeader(http.StatusNotModified)
@@ -66,7 +66,7 @@ func (f *feeds) steady(w http.ResponseWriter, _ *http.Request, hit int) {
 	fmt.Fprintf(w, "id,price\n1,%d\n2,%d\n", 100+hit, 200+hit)
 }
 
-// busyFor is how long the busy feed wants to be left alone.
+// busyFor is the Retry-After of the busy feed.
 const busyFor = 2 * time.Second
 
 func (f *feeds) hang(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() }
@@ -76,7 +76,7 @@ const (
 	slowRows   = 2000 // in one chunk
 )
 
-// slow sends its rows in chunks, with a length that lets the reader tell how far it is.
+// slow sends its rows in chunks, with a length, so that the reader knows its progress.
 func (f *feeds) slow(w http.ResponseWriter, r *http.Request, hit int) {
 	chunk := strings.Repeat(fmt.Sprintf("%d,100\n", hit), slowRows)
 	w.Header().Set("Content-Length", strconv.Itoa(slowChunks*len(chunk)))

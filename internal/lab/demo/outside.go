@@ -7,8 +7,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// outside is everybody outside refreshd: the application, the owners of its models, a worker that is late, and whoever deploys the
-// workers. They push JSON, each after a certain transition.
+// outside is everybody outside refreshd: the application, the owners of its models, a late worker, and whoever deploys the workers. They push JSON,
+// each after a certain transition.
 type outside struct {
 	*servers
 	start     time.Time // where the schedules begin
@@ -19,7 +19,7 @@ type outside struct {
 	timedOut  []string // attempts of uidHangs
 }
 
-// reaction is what somebody does after a transition: the left-th of a model with this event.
+// reaction is an act after the left-th transition of a model with an event.
 type reaction struct {
 	uid   string
 	event model.Event
@@ -60,7 +60,6 @@ func (o *outside) run(uid string) func(context.Context) error {
 	}
 }
 
-// saveNext saves the next model, as an application does that begins to use refreshd.
 func (o *outside) saveNext(ctx context.Context) error {
 	if o.saved == len(scenarios) {
 		return nil
@@ -90,7 +89,7 @@ func (o *outside) react(ctx context.Context, e model.JournalEntry) error {
 	return nil
 }
 
-// workersStopped is called when the last worker has stopped: no worker takes what is started now, until its deadline.
+// workersStopped runs when the last worker has stopped: attempts that start now wait until their deadline.
 func (o *outside) workersStopped(ctx context.Context) error {
 	o.reactions = append(o.reactions, &reaction{uidManual, model.EventWithdrawn, 1, "the workers are back", func(context.Context) error {
 		o.workers.restart <- struct{}{}

@@ -16,10 +16,10 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// lookEvery is how often the state of all models is read, for what is no transition: statuses. It is also how often the next model is saved, so that the user can follow.
-const lookEvery = 250 * time.Millisecond
+// statusEvery is how often statuses are read, and how often the next model is saved, so that the user can follow.
+const statusEvery = 250 * time.Millisecond
 
-// progress follows the queue, shows what happens, ticks off what was seen and lets outside react. Its fields belong to the goroutine of watch.
+// progress follows the queue, prints what happens, ticks behaviours off, and lets outside react. Only the goroutine of watch uses its fields.
 type progress struct {
 	store    *store.Store
 	out      output
@@ -29,7 +29,7 @@ type progress struct {
 	outbox   string               // position in the outbox
 	notices  []model.Notification // read, and not yet shown
 	statuses map[string]status    // the latest of each model
-	planned  map[string]time.Time // of each model the refresh_at that the journal told last
+	planned  map[string]time.Time // the last refresh_at of each model in the journal
 }
 
 type status struct {
@@ -37,8 +37,8 @@ type status struct {
 	percent       int
 }
 
-// runBeside shows what the daemons do until ctx ends or the time is over; 0: there is no such end. It returns when they have
-// ended too. A waiting call to Redis makes that take up to a second.
+// runBeside prints what the daemons do until ctx ends or life is over; 0: no end. It waits for the daemons, up to a second for a blocked call to
+// Redis.
 func (p *progress) runBeside(ctx context.Context, daemons daemons, life time.Duration, log *zerolog.Logger) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -62,7 +62,6 @@ func (p *progress) runBeside(ctx context.Context, daemons daemons, life time.Dur
 	return err
 }
 
-// tail is some news of the journal, or why there is none.
 type tail struct {
 	entries []model.JournalEntry
 	err     error
@@ -80,7 +79,7 @@ func follow(ctx context.Context, queue *store.Store, news chan<- tail) {
 }
 
 func (p *progress) watch(ctx context.Context, news <-chan tail) error {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(statusEvery)
 	defer ticker.Stop()
 	for {
 		var err error
@@ -90,17 +89,17 @@ func (p *progress) watch(ctx context.Context, news <-chan tail) error {
 		case t := <-news:
 			err = errors.Join(t.err, p.read(ctx, t.entries))
 		case <-p.outside.feeds.stopped:
-			// A transition would come too early: the workers could be stopped before their request has reached the feed, and the next request would be
-			// the one that gets stuck.
+			// A transition would come too early: the workers might stop before their request has reached the feed, and the next request would get
+			// stuck instead.
 			p.outside.workers.stop <- struct{}{}
 			err = p.outside.show(ctx, uidSlow, "a deploy: the workers have to stop")
 		case <-p.outside.workers.stopped:
 			err = p.outside.workersStopped(ctx)
 		case <-ticker.C:
-			err = errors.Join(p.outside.saveNext(ctx), p.look(ctx))
+			err = errors.Join(p.outside.saveNext(ctx), p.readStatuses(ctx))
 		}
 		if ctx.Err() != nil {
-			return nil // the error only says so again
+			return nil
 		}
 		if err != nil {
 			return err
@@ -114,13 +113,13 @@ func (p *progress) watch(ctx context.Context, news <-chan tail) error {
 	}
 }
 
-// read shows transitions, each with the notification that was written with it.
+// read prints transitions, each with the notification that was written with it.
 func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error {
 	notices, position, err := report.Of(p.store).TailOutbox(ctx, p.outbox)
 	if err != nil {
 		return err
 	}
-	// Some of them may belong to transitions that come with the next news.
+	// Some belong to transitions of the next read.
 	p.notices, p.outbox = append(p.notices, notices...), position
 	for _, e := range entries {
 		p.check.transition(e)
@@ -130,8 +129,8 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 		}
 		if len(p.notices) > 0 {
 			n := p.notices[0]
-			tells := e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
-			if tells && e.UID == n.UID && e.At.Equal(n.At) { // it was written with the transition
+			written := e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
+			if written && e.UID == n.UID && e.At.Equal(n.At) { // it was written with the transition
 				p.check.notice(n)
 				p.out.line(noticeLine(n))
 				p.notices = p.notices[1:]
@@ -144,7 +143,7 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 	return nil
 }
 
-func (p *progress) look(ctx context.Context) error {
+func (p *progress) readStatuses(ctx context.Context) error {
 	stats, err := report.Of(p.store).Stats(ctx)
 	if err != nil {
 		return err
@@ -156,7 +155,7 @@ func (p *progress) look(ctx context.Context) error {
 	}
 	for _, uid := range uids {
 		record := records[uid]
-		// What a running attempt reports of itself is no transition.
+		// A status of a running attempt is no transition.
 		latest := status{record.AttemptUID, record.UserFriendlyStatus, record.Progress}
 		if !record.Running() || latest.text == "" || latest == p.statuses[uid] {
 			continue
@@ -171,7 +170,7 @@ func (p *progress) look(ctx context.Context) error {
 	return nil
 }
 
-// conclude prints what was seen and counted, and returns what is missing of it; without a time limit nothing is.
+// conclude prints a summary, and returns what is missing if there was a time limit.
 func (p *progress) conclude(ctx context.Context, life time.Duration) error {
 	stats, err := report.Of(p.store).Stats(ctx)
 	if err != nil {

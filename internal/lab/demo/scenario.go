@@ -9,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// The models of the demo.
 const (
 	uidSteady    = "steady"
 	uidFlaky     = "flaky"
@@ -23,7 +22,7 @@ const (
 	uidBanner    = "banner"
 )
 
-// scenario is one model of the demo, as its application saves it.
+// scenario is one model of the demo.
 type scenario struct {
 	uid     string
 	about   string // for the user
@@ -39,7 +38,7 @@ var scenarios = []scenario{
 	{uid: uidUnchanged, about: "answers 304 to whoever has its only edition", every: 4, timeout: "2s"},
 	{uid: uidFlaky, about: "503 twice, then well", every: 10, timeout: "5s"},
 	{uid: uidBusy, about: "429 with Retry-After: 2, then well", every: 15, timeout: "5s"},
-	{uid: uidSlow, about: "takes its time and tells how far it is", every: 5, timeout: "10s"},
+	{uid: uidSlow, about: "takes its time and written how far it is", every: 5, timeout: "10s"},
 	{uid: uidHangs, about: "takes the request and never answers", every: 30, timeout: "1s", giveUp: true},
 	{uid: uidGone, about: "404 for ever", every: 5, timeout: "2s"},
 	{uid: uidMoved, about: "404 until its owner saves the new address", feed: path(uidGone), every: 5, timeout: "2s"},
@@ -49,8 +48,8 @@ var scenarios = []scenario{
 
 func path(uid string) string { return "/" + uid + ".csv" }
 
-// put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same
-// whenever it is started. edition tells two saves of the same model apart.
+// put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same at any time. edition makes two
+// saves of a model differ.
 func (s scenario) put(site string, start time.Time, edition int) string {
 	feed, exhausted, refresh, retries := s.feed, policy.NextPlanned, model.RefreshNow, any([]string{"0", "1s"})
 	if feed == "" {

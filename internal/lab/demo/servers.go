@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// servers are what a demo runs on: a Redis, a web server with feeds, connections, and a directory for what is fetched.
+// servers are a Redis, a web server with feeds, connections, and a directory for downloads.
 type servers struct {
 	redis  *embedded.Server
 	feeds  *feeds
@@ -30,7 +30,7 @@ type servers struct {
 	closers []func() error // in the order of opening
 }
 
-// open opens everything; what it has opened before an error is closed again.
+// open opens everything, or closes it again after an error.
 func open(port int, queue string) (s *servers, err error) {
 	s = &servers{feeds: newFeeds(200 * time.Millisecond)} // so that the slow feed takes about a second and a half
 	defer func() {

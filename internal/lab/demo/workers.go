@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/worker/handlers"
 )
 
-// daemons are the real ones, in this process, by their names.
 type daemons map[string]func(context.Context) error
 
 func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
@@ -27,7 +26,7 @@ func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// No grace: a deploy in the demo is to interrupt what is being done.
+	// No grace: a deploy of the demo must interrupt attempts.
 	pool, err := worker.New(s.daemon.Pool(), fetch, worker.Config{Concurrency: 16, Grace: -1, Log: log})
 	if err != nil {
 		return nil, nil, err
@@ -48,7 +47,7 @@ func newWorkers(work func(ctx context.Context) error) *workers {
 	return &workers{work, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
 }
 
-// run works until ctx ends or the work ends with an error, with a break from each stop to the next restart.
+// run works until ctx ends or the work fails, and pauses from each stop to the next restart.
 func (w *workers) run(ctx context.Context) error {
 	for {
 		working, end := context.WithCancel(ctx)

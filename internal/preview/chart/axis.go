@@ -9,10 +9,10 @@ type axis struct {
 	period
 	left, right px
 	zone        *time.Location
-	wallClock   bool // for an axis of one day: six o'clock stands at the same place on every day, whatever its length
+	wallClock   bool // on an axis of one day: six o'clock is at the same place on every day, whatever its length
 }
 
-// x never leaves the edges, whatever the instant.
+// x stays within the edges.
 func (a axis) x(at time.Time) px {
 	var share float64
 	switch length := a.to.UnixMilli() - a.from.UnixMilli(); {
@@ -38,7 +38,7 @@ type Tick struct {
 	day  bool // midnight
 }
 
-// maxTicks is how many labels stand side by side without touching.
+// maxTicks labels fit side by side.
 const maxTicks = 10
 
 var tickSteps = []time.Duration{
@@ -90,7 +90,7 @@ func (a axis) clockTicks(step time.Duration) []Tick {
 	return ticks
 }
 
-// grid draws the lines of an axis from top to bottom, and their labels at y where there is room.
+// grid draws the lines of an axis, and their labels at y if there is room.
 func (p *picture) grid(ax axis, top, bottom, y px) {
 	free := px(0)
 	for _, tick := range ax.ticks() {
@@ -115,7 +115,7 @@ type period struct{ from, to time.Time }
 
 func (p period) length() time.Duration { return p.to.Sub(p.from) }
 
-// holds: the end belongs to the next period.
+// holds excludes the end, which belongs to the next period.
 func (p period) holds(at time.Time) bool { return !at.Before(p.from) && at.Before(p.to) }
 
 func (p *period) include(at time.Time) {
@@ -130,8 +130,7 @@ func (p *period) include(at time.Time) {
 	}
 }
 
-// joint is the period that a picture of all runs shows: their events and, if that makes it at most twice as long, the next
-// refresh.
+// joint is the period of a picture of all runs: their events, and the next refresh unless it more than doubles the period.
 func joint(runs []*run) period {
 	var shown period
 	for _, r := range runs {

@@ -111,10 +111,10 @@ func charts(t testing.TB) map[string][]Chart {
 		"planned":  {short},
 		"timeouts": {long},
 		"against":  {short, long},
-		"month": {{Title: "A month with an outage", Policy: "twice-daily", Location: berlin, Start: monday, End: monday.AddDate(0, 0, 30),
+		"month": {{Title: "A month with an outage", Location: berlin, Start: monday, End: monday.AddDate(0, 0, 30),
 			Events: month(monday), Planned: twiceADay(monday, 30)}},
 		"empty": {{Title: "nothing", Start: monday, End: monday.AddDate(0, 0, 1)}},
-		"hostile": {{Title: "</title><script>alert(1)</script>\n    click: a", Policy: "%%{init: {}}%%", Events: eventsFrom("2026-03-02T08:00:00Z").
+		"hostile": {{Title: "</title><script>alert(1)</script>\n    click: a", Events: eventsFrom("2026-03-02T08:00:00Z").
 			start(time.Hour).after(time.Minute).fail(Failure, time.Minute, "</text><script>alert(1)</script>", "--> %%{init}; #quot;\x1b[2J\u202e\nsection x").
 			start(time.Hour).after(time.Minute).giveUp(Failure, "]]>", "\"' onload=\x00\uFFFF").events}},
 	}
@@ -128,7 +128,7 @@ func waitsForPlanned(berlin *time.Location) Chart {
 		start(time.Hour).after(15*time.Minute).fail(Failure, 79*time.Minute, "retry 3/6 +30m, planned first: overlaps", "connection reset by peer").
 		gaveWay(30 * time.Minute).
 		start(time.Hour).after(9 * time.Minute).succeed(instant("2026-03-03T06:00:00+01:00"))
-	return Chart{Title: "A retry waits for the planned refresh", Policy: "twice-daily", Location: berlin, Events: s.events,
+	return Chart{Title: "A retry waits for the planned refresh", Location: berlin, Events: s.events,
 		Planned: twiceADay(s.now.In(berlin), 2), Start: instant("2026-03-02T14:00:00+01:00"), End: instant("2026-03-03T14:00:00+01:00")}
 }
 
@@ -142,7 +142,7 @@ func givesUp(berlin *time.Location) Chart {
 		s.start(time.Hour).after(time.Hour).fail(Timeout, wait, why, "timeout")
 	}
 	s.start(time.Hour).after(time.Hour).giveUp(Timeout, "final: exhausted after 4", "timeout")
-	return Chart{Title: "Timeouts until it is disabled", Policy: "give-up", Location: berlin, Events: s.events,
+	return Chart{Title: "Timeouts until it is disabled", Location: berlin, Events: s.events,
 		Planned: twiceADay(instant("2026-03-02T00:00:00+01:00").In(berlin), 2), Start: instant("2026-03-02T16:00:00+01:00"), End: instant("2026-03-03T16:00:00+01:00")}
 }
 

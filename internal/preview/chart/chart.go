@@ -1,11 +1,10 @@
-// Package chart shows a run of attempts: as a table, as a mermaid gantt chart and as one SVG picture. A run is
-// what a simulation says would happen, or what the history says did happen. The package knows no Redis and no clock.
+// Package chart shows a run of attempts as a table or as one SVG picture. A run comes from a simulation or from the history of a model. The package
+// knows no Redis and no clock.
 //
-// A run is a list of events in the order of time. An attempt begins with start or retry and ends with the next event that
-// says how. A final failure is two or three events of one instant: failure or timeout, then exhausted if the retries are used
-// up, then disabled.
+// A run is a list of events in the order of time. An attempt begins with start or retry and ends with the next event that names an end. A final
+// failure is two or three events at once: failure or timeout, exhausted if the retries are used up, disabled.
 //
-// Every text of an event may come from outside. Each renderer makes it harmless in its own way.
+// Every text of an event may come from outside. Each renderer escapes it.
 package chart
 
 import (
@@ -17,25 +16,22 @@ import (
 	"time"
 )
 
-// Chart is one run of attempts with what is needed to show it.
+// Chart is one run of attempts.
 type Chart struct {
-	Title  string
-	Policy string // names the chart among several; empty: Title
+	Title string
 	// Location is the zone that times are shown in; nil: UTC.
 	Location *time.Location
 	// Start and End bound the run. Zero: the first and the last event do.
 	Start, End time.Time
-	Events     []Event     // in any order; those of one instant in the order in which they happened
+	Events     []Event     // in any order; those at the same time in the order in which they happened
 	Planned    []time.Time // the planned refreshes between Start and End
 	CutOff     bool        // the run was stopped after so many attempts: it did not end by itself
 }
 
-func (c *Chart) name() string { return cmp.Or(c.Policy, c.Title) }
-
 // Summary sums up the run between Start and End.
 func (c *Chart) Summary() Summary { return read(*c).summary() }
 
-// run is a chart as the renderers read it: no field is left to a default, and the events are in the order of time.
+// run is a chart without defaults, and with its events in the order of time.
 type run struct {
 	Chart
 	attempts []*attempt
@@ -72,7 +68,7 @@ func read(c Chart) *run {
 		r.rows = append(r.rows, row{at: a.begin.At, attempt: a})
 	}
 	for i, event := range c.Events {
-		// Exhausted has no row at the instant of the failure that it follows: the row of the failure says so.
+		// The row of a failure at the same time already says exhausted.
 		alone := event.Kind == Exhausted && (i == 0 || !c.Events[i-1].Kind.failed() || !c.Events[i-1].At.Equal(event.At))
 		if alone || event.Kind == Disabled || event.Kind == Finished || event.Kind == Skipped {
 			r.rows = append(r.rows, row{at: event.At, mark: event})
@@ -88,7 +84,7 @@ func titleOf(runs []*run) string {
 	}
 	names := make([]string, len(runs))
 	for i, r := range runs {
-		names[i] = r.name()
+		names[i] = r.Title
 	}
 	return strings.Join(names, " against ")
 }

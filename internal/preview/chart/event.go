@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Kind says what happened.
+// Kind is a kind of event.
 type Kind string
 
 // The kinds of events. Start and retry begin an attempt.
@@ -28,29 +28,28 @@ const (
 	QueueTimeout Kind = "queue_timeout"
 	Superseded   Kind = "superseded"
 
-	// These stand for themselves.
+	// These have no attempt.
 	Exhausted Kind = "exhausted" // the retries are used up
 	Disabled  Kind = "disabled"  // no further attempt until somebody acts
 	Finished  Kind = "finished"  // no planned refresh is left
 	Skipped   Kind = "skipped"   // a missed refresh was left out
 )
 
-type look struct {
+type style struct {
 	icon  string // two columns wide on a terminal
 	bar   string // class of the bar of an attempt that ended so
 	words string // class of the words about it
-	tag   string // of its task in mermaid
 }
 
-var looks = map[Kind]look{
-	Success: {"✅", "success", "good", "done"}, Failure: {"❌", "failure", "bad", "crit"}, Timeout: {"⏰", "timeout", "bad", "crit"},
+var styles = map[Kind]style{
+	Success: {"✅", "success", "good"}, Failure: {"❌", "failure", "bad"}, Timeout: {"⏰", "timeout", "bad"},
 	Start: {icon: "🚀"}, Retry: {icon: "🔄"}, Exhausted: {icon: "💥"}, Disabled: {icon: "💥"}, Finished: {icon: "🏁"}, Skipped: {icon: "⏩"},
 	Postponed: {icon: "⏳"}, Interrupted: {icon: "✋"}, Withdrawn: {icon: "⏪"}, QueueTimeout: {icon: "⌛"}, Superseded: {icon: "🔁"},
-	"": {bar: "running", tag: "active"}, // an attempt that has not ended
+	"": {bar: "running"}, // an attempt that has not ended
 }
 
-func (k Kind) look() look {
-	l := looks[k]
+func (k Kind) style() style {
+	l := styles[k]
 	l.icon, l.bar, l.words = cmp.Or(l.icon, "🔹"), cmp.Or(l.bar, "other"), cmp.Or(l.words, "note")
 	return l
 }
@@ -68,12 +67,12 @@ type Event struct {
 	AttemptNo  int       `json:"attempt_no"`
 	RefreshAt  time.Time `json:"refresh_at"`       // when the next attempt starts; zero: none
 	DeadlineAt time.Time `json:"deadline_at"`      // of the attempt that runs now; zero: none
-	Why        string    `json:"why"`              // why RefreshAt is what it is
+	Why        string    `json:"why"`              // why RefreshAt was chosen
 	Reason     string    `json:"reason,omitempty"` // of a failure, in the words of the worker
 	RetryAt    time.Time // when the next attempt would start if it had not to wait for the planned refresh; zero: at RefreshAt
 }
 
-// isRetry: the event begins an attempt that is not the first since the last success.
+// isRetry: the event begins an attempt after a failure.
 func (e Event) isRetry() bool { return e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1 }
 
 func ordered(events []Event) []Event {
@@ -82,7 +81,7 @@ func ordered(events []Event) []Event {
 
 // FromHistory makes the events of attempts that have ended, in any order.
 func FromHistory(attempts []model.Attempt) []Event {
-	// An attempt may start at the instant at which the one before it ended.
+	// An attempt may start when the one before it ends.
 	oldestFirst := slices.SortedStableFunc(slices.Values(attempts), func(a, b model.Attempt) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.EndedAt.Compare(b.EndedAt), cmp.Compare(a.AttemptNo, b.AttemptNo))
 	})
@@ -161,7 +160,7 @@ func (a *attempt) name() string {
 	return "Refresh"
 }
 
-// until is where its bar ends: a running attempt lasts to the end of the picture.
+// until is the end of its bar: a running attempt lasts to the end of the picture.
 func (a *attempt) until(end time.Time) time.Time {
 	switch {
 	case !a.running():

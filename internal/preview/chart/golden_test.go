@@ -12,7 +12,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 var renderers = map[string]func(io.Writer, ...Chart) error{
-	"txt": Table, "mmd": Mermaid, "svg": SVG,
+	"txt": Table, "svg": SVG,
 }
 
 // TestAChartLooksAsItDidBefore compares with files that somebody has looked at; -update writes them.

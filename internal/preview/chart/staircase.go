@@ -6,7 +6,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// The measures of a staircase: a bar in the upper part of its row, words in the lower part.
+// A row of a staircase has a bar above words.
 const (
 	stairLeft   px = 148
 	stairHeight px = 42
@@ -82,7 +82,7 @@ func (s *stairs) row(row row, next *attempt) {
 	right := max(left+stairMin, s.x(a.until(s.to)))
 	s.bar(a, s.axis, s.y+6, left, right, s.right)
 	class, text := wordsOf(a)
-	after := left + 4 // the words stand on the side of the waiting line where there is room
+	after := left + 4 // text goes on the side of the waiting line with room
 	if next != nil && a.end.Kind != Success {
 		turn := max(right, s.x(next.begin.At)+stairMin/2)
 		s.path("wait", "M%s %sH%sV%s", right, s.y+6+barHeight/2, turn, s.y+stairHeight+2)
@@ -94,8 +94,7 @@ func (s *stairs) row(row row, next *attempt) {
 	s.note(class, left-4, after, s.y+stairWords, text)
 }
 
-// wish draws where an attempt would be that waited for the planned refresh, if only the delay of its retry counted. It takes as
-// long as the attempt before was allowed to.
+// wish draws where a delayed attempt would be if only the delay of its retry counted, as long as the attempt before might take.
 func (s *stairs) wish(a *attempt) {
 	if a.before == nil || a.before.end.RetryAt.IsZero() {
 		return
@@ -113,7 +112,7 @@ func (s *stairs) wish(a *attempt) {
 	}
 }
 
-// note writes to the right of one place or, when that is too narrow, to the left of another.
+// note writes to the right of one place or, if there is no room, to the left of another.
 func (s *stairs) note(class string, before, after, y px, text string) {
 	right, left := s.right-after, before-s.left
 	if widthOf(text) <= right || right >= left {
@@ -124,7 +123,7 @@ func (s *stairs) note(class string, before, after, y px, text string) {
 }
 
 func wordsOf(a *attempt) (class, text string) {
-	class = a.end.Kind.look().words
+	class = a.end.Kind.style().words
 	switch {
 	case a.running():
 		return class, "running"

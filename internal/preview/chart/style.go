@@ -1,7 +1,7 @@
 package chart
 
-// pictureStyle gives each class its look, in light and dark. Red is what somebody must act on. The colours keep their difference for people who do not tell red from green: a
-// timeout is hatched, and every row says in words what happened.
+// pictureStyle styles each class, in light and dark. Red means that somebody must act. Colour is not the only difference: a timeout is hatched, and
+// every row says in words what happened.
 const pictureStyle = `
 text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1f2933}
 .title{font-size:16px;font-weight:600}

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Summary is what a run comes to.
+// Summary sums up a run.
 type Summary struct {
 	Attempts int `json:"attempts"`
 	// AttemptsPerDay counts days of 24 hours; 0 for a run without length.
@@ -29,7 +29,7 @@ type Summary struct {
 	TimeToGiveUp *time.Duration `json:"time_to_give_up"`
 	// Ended is disabled or finished when nothing started after that, else nil.
 	Ended *Kind `json:"ended"`
-	// CutOff says that the run was stopped after so many attempts, so that nobody knows what would have become of it.
+	// CutOff: the run was stopped after so many attempts, and its end is unknown.
 	CutOff bool `json:"cut_off"`
 }
 

@@ -1,27 +1,31 @@
 package chart
 
 import (
-	"cmp"
 	"fmt"
+	"html"
 	"io"
+	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// The measures of a picture. README pages are about 880 pixels wide.
+// README pages are about 880 pixels wide.
 const (
 	pictureWidth px = 880
 	margin       px = 20
 	barHeight    px = 13
 )
 
-// maxStairs is how many attempts are drawn with a row each; more of them share rows, one for each window of time.
+// maxStairs bounds the attempts with a row each; otherwise each row is a window of time.
 const maxStairs = 24
 
-// SVG draws all charts in one picture that stands alone: no script, no font or image from elsewhere. It brings its own
-// background, so that it can be read on a light and on a dark page. Several charts stand below each other on one time axis.
+// SVG draws all charts in one picture, on one time axis. It loads no script, font or image, and has its own background, to be readable on light and
+// dark pages.
 func SVG(w io.Writer, charts ...Chart) error {
 	runs := readAll(charts)
 	p := newPicture()
@@ -32,8 +36,8 @@ func SVG(w io.Writer, charts ...Chart) error {
 	span := joint(runs)
 	var about []string // for those who cannot see the picture
 	for _, r := range runs {
-		about = append(about, sentence(r.name(), r.digest()))
-		p.heading(cmp.Or(r.Title, r.Policy), r.digest())
+		about = append(about, sentence(r.Title, r.digest()))
+		p.heading(r.Title, r.digest())
 		if most <= maxStairs {
 			p.staircase(r, span)
 		} else {
@@ -45,7 +49,7 @@ func SVG(w io.Writer, charts ...Chart) error {
 	return write(w, "svg", p.frame(titleOf(runs), strings.Join(about, "; ")))
 }
 
-// picture is drawn from top to bottom; y is how far it has come.
+// picture is drawn from top to bottom, down to y.
 type picture struct {
 	canvas
 	width, y px
@@ -65,7 +69,7 @@ func (p *picture) heading(title, digest string) {
 	p.y += 10
 }
 
-// bar draws an attempt from left to right. The time left to its deadline is shaded, up to edge at most.
+// bar draws an attempt, and shades the time left to its deadline, up to edge.
 func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 	if edge = min(edge, ax.x(a.begin.DeadlineAt)); !a.begin.DeadlineAt.IsZero() && edge > right {
 		p.rect("deadline", right, y, edge-right, barHeight, "")
@@ -79,10 +83,10 @@ func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 			hint += ", then " + a.end.Why
 		}
 	}
-	p.rect(a.end.Kind.look().bar, left, y, right-left, barHeight, hint)
+	p.rect(a.end.Kind.style().bar, left, y, right-left, barHeight, hint)
 }
 
-// symbol draws an event that belongs to no attempt, and returns the class of the words about it.
+// symbol draws an event without an attempt, and returns the class of its words.
 func (p *picture) symbol(kind Kind, x, y px) (class string) {
 	if kind == Disabled || kind == Exhausted {
 		p.cross(x, y)
@@ -98,7 +102,7 @@ var legendEntries = []struct{ class, text string }{
 	{"wish", "where its delay alone would put the retry"}, {"final", "disabled"}, {"mark", "other event"},
 }
 
-// legend explains the classes, as far as they were used.
+// legend explains the used classes.
 func (p *picture) legend() {
 	x := margin
 	for _, entry := range legendEntries {
@@ -138,4 +142,84 @@ func (p *picture) frame(title, about string) string {
 	text.WriteString(p.body.String())
 	text.WriteString("</svg>\n")
 	return text.String()
+}
+
+type px float64
+
+// String writes one digit after the point, which is enough.
+func (n px) String() string {
+	text := strconv.FormatFloat(float64(n), 'f', 1, 64)
+	if text = strings.TrimSuffix(text, ".0"); text == "-0" {
+		return "0"
+	}
+	return text
+}
+
+// canvas collects the elements of a picture. Every text goes through text or rect, which escape it.
+type canvas struct {
+	body strings.Builder
+	used map[string]bool // the classes drawn so far, for the legend
+}
+
+// safe escapes a text for XML, and replaces characters that XML does not know.
+func safe(text string) string {
+	known := strings.Map(func(r rune) rune {
+		if r == '\uFFFE' || r == '\uFFFF' {
+			return utf8.RuneError
+		}
+		return r
+	}, document.OneLine(text))
+	return html.EscapeString(known)
+}
+
+// rect draws a box; a mouse over it shows hint.
+func (c *canvas) rect(class string, x, y, width, height px, hint string) {
+	c.used[class] = true
+	fmt.Fprintf(&c.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"`, class, x, y, width, height)
+	if hint == "" {
+		c.body.WriteString("/>\n")
+		return
+	}
+	fmt.Fprintf(&c.body, "><title>%s</title></rect>\n", safe(hint))
+}
+
+func (c *canvas) line(class string, x1, y1, x2, y2 px) { c.path(class, "M%s %sL%s %s", x1, y1, x2, y2) }
+
+func (c *canvas) path(class, format string, coordinates ...any) {
+	c.used[class] = true
+	fmt.Fprintf(&c.body, "<path class=\"%s\" d=\"%s\"/>\n", class, fmt.Sprintf(format, coordinates...))
+}
+
+// cross marks the end of all attempts.
+func (c *canvas) cross(x, y px) {
+	c.rect("final", x-7, y-7, 14, 14, "")
+	c.path("stroke", "M%s %sl7 7m0 -7l-7 7", x-3.5, y-3.5)
+}
+
+func (c *canvas) diamond(x, y px) { c.path("mark", "M%s %sl6 6l-6 6l-6 -6z", x, y-6) }
+
+const (
+	anchorStart  = "start"
+	anchorMiddle = "middle"
+	anchorEnd    = "end"
+)
+
+func (c *canvas) text(class, anchor string, x, y px, text string) {
+	fmt.Fprintf(&c.body, "<text class=\"%s\" x=\"%s\" y=\"%s\"", class, x, y)
+	if anchor != anchorStart {
+		fmt.Fprintf(&c.body, " text-anchor=\"%s\"", anchor)
+	}
+	fmt.Fprintf(&c.body, ">%s</text>\n", safe(text))
+}
+
+// letterWidth is the average width of a letter in the small font, at most.
+const letterWidth = 6.1
+
+func widthOf(text string) px { return px(uniseg.StringWidth(text)) * letterWidth }
+
+func cutTo(text string, width px) string {
+	for limit := int(width / letterWidth); widthOf(text) > width && limit > 0; limit-- {
+		text = document.Cut(text, limit)
+	}
+	return text
 }

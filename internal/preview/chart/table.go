@@ -46,14 +46,14 @@ func (r *run) writeTable(text *strings.Builder) {
 		if !event.RefreshAt.IsZero() {
 			next = words.At(event.RefreshAt, at, r.Location)
 		}
-		kind := event.Kind.look().icon + " " + string(event.Kind)
+		kind := event.Kind.style().icon + " " + string(event.Kind)
 		rows = append(rows, []string{day, at.Format(time.TimeOnly), since, kind, no, next, event.Why, event.Reason})
 		before = at
 	}
 	writeRows(text, rows)
 }
 
-// writeRows aligns the columns. A column that is empty below its header is left out.
+// writeRows aligns the columns, without those that are empty below their header.
 func writeRows(text *strings.Builder, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows[1:] {
@@ -79,7 +79,7 @@ func writeSummaries(text *strings.Builder, runs []*run) {
 	var rows [][]string
 	header := []string{""}
 	for i, r := range runs {
-		header = append(header, document.OneLine(r.name()))
+		header = append(header, document.OneLine(r.Title))
 		for line, pair := range r.summary().pairs() {
 			if i == 0 {
 				rows = append(rows, []string{pair[0]})

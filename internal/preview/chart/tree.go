@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Tree is what may come of one attempt: a branch for each way in which it may end, on one axis of time.
+// Tree draws the possible ends of one attempt as branches on one axis of time.
 type Tree struct {
 	Title    string
 	Location *time.Location // of the axis
 	Now      time.Time
 	Start    time.Time // of the attempt
-	Begins   string    // says when
+	Begins   string
 	Branches []Branch
 }
 
@@ -20,13 +20,13 @@ type Tree struct {
 type Branch struct {
 	Kind     Kind
 	At       time.Time // when it ends
-	Ends     string    // says how, and when if that is known
+	Ends     string    // with a time if it is known
 	Next     time.Time // when the next attempt starts; zero: none
 	Disabled bool
-	Follows  string // says what follows; the picture shows the first sentence
+	Follows  string // what follows; the picture shows the first sentence
 }
 
-// The measures of a tree: it is to be read on a telephone too.
+// A tree is also read on a telephone.
 const (
 	treeWidth  px = 320
 	treeTop    px = 48
@@ -36,7 +36,7 @@ const (
 	treeMarker px = 4.5
 )
 
-// Alt tells the picture in words.
+// Alt describes the picture in words.
 func (t Tree) Alt() string {
 	parts := []string{t.Begins}
 	for _, b := range t.Branches {
@@ -45,7 +45,7 @@ func (t Tree) Alt() string {
 	return strings.Join(parts, "; ")
 }
 
-// SVG draws the tree as a picture that stands alone, as SVG of charts does.
+// SVG draws the tree as a picture.
 func (t Tree) SVG(w io.Writer) error {
 	p := newPicture()
 	p.width = treeWidth
@@ -72,7 +72,7 @@ func (t Tree) SVG(w io.Writer) error {
 }
 
 func (p *picture) branch(b Branch, ax axis, root, y px) {
-	ends, look := ax.x(b.At), b.Kind.look()
+	ends, style := ax.x(b.At), b.Kind.style()
 	p.path("wait", "M%s %sV%sH%s", root, treeTop, y, ends)
 	next, follows := ends, strings.SplitN(strings.TrimSuffix(b.Follows, "."), ". ", 2)[0]
 	if !b.Next.IsZero() {
@@ -81,18 +81,18 @@ func (p *picture) branch(b Branch, ax axis, root, y px) {
 		p.marker("running", next, y)
 	}
 	p.label("note", next+8, y+18, follows)
-	p.marker(look.bar, ends, y)
+	p.marker(style.bar, ends, y)
 	if b.Disabled {
 		p.cross(ends+2*treeMarker+4, y)
 	}
-	p.label(look.words, ends+8, y-8, b.Ends)
+	p.label(style.words, ends+8, y-8, b.Ends)
 }
 
 func (c *canvas) marker(class string, x, y px) {
 	c.rect(class, x-treeMarker, y-treeMarker, 2*treeMarker, 2*treeMarker, "")
 }
 
-// label writes a text from an x on, but within the picture.
+// label writes a text at x, but within the picture.
 func (p *picture) label(class string, x, y px, text string) {
 	text = cutTo(text, p.width-margin)
 	p.text(class, anchorStart, min(x, p.width-widthOf(text)-margin/2), y, text)

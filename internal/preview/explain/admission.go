@@ -13,35 +13,35 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// blocked is what keeps a model that waits from starting in time, and until when; zero: nobody knows.
-func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
-	gates, start := &s.admission.Gates, s.Now
+// blocked returns what keeps a waiting model from starting in time, and until when; zero: unknown.
+func (s *Explanation) blocked() (blocker model.Blocker, until time.Time) {
+	blockers, start := &s.admission.Gates, s.Now
 	if s.m.RefreshAt.After(s.Now) {
 		start = s.m.RefreshAt
 	}
 	switch {
 	case !s.m.Waiting():
 	case s.m.Parked():
-		gate = s.m.ParkedBy
-		_, until = gates.Opens(gate, s.Now)
+		blocker = s.m.ParkedBy
+		_, until = blockers.Opens(blocker, s.Now)
 	default:
-		gate, until = gates.Stop(s.m, start)
-		gate = cmp.Or(gate, s.Forecast.By)
+		blocker, until = blockers.Stop(s.m, start)
+		blocker = cmp.Or(blocker, s.Forecast.By)
 	}
-	if kind, name := gate.Split(); kind == model.BlockerLimit {
+	if kind, name := blocker.Split(); kind == model.BlockerLimit {
 		until, _ = s.room(name).ClosedAt(s.Now)
 	}
-	return gate, until
+	return blocker, until
 }
 
 func (s *Explanation) room(key string) *model.LimiterState {
 	return cmp.Or(s.admission.Rooms.Keys[key], new(model.LimiterState))
 }
 
-// opened reports whether the model is parked by what no longer stops it: a dispatcher has not looked since.
-func (s *Explanation) opened(gate model.Blocker) bool {
-	opens, _ := s.admission.Gates.Opens(gate, s.Now)
-	switch kind, name := gate.Split(); kind {
+// opened reports whether the blocker of a parked model has opened, and no dispatcher has noticed yet.
+func (s *Explanation) opened(blocker model.Blocker) bool {
+	opens, _ := s.admission.Gates.Opens(blocker, s.Now)
+	switch kind, name := blocker.Split(); kind {
 	case model.BlockerLimit:
 		opens = s.admission.Rooms.Full(s.admission.Limits) == "" && !s.room(name).Closed.After(s.Now)
 	case model.BlockerCircuit:
@@ -50,29 +50,29 @@ func (s *Explanation) opened(gate model.Blocker) bool {
 	return s.m.Parked() && opens
 }
 
-// released tells when a model starts that something blocks.
-func (s *Explanation) released(gate model.Blocker, until time.Time) string {
-	kind, name := gate.Split()
+// released says when a blocked model starts.
+func (s *Explanation) released(blocker model.Blocker, until time.Time) string {
+	kind, name := blocker.Split()
 	start, least := "It starts", ""
 	if s.Forecast.GiveUp.Possible() {
 		start = "It will be disabled"
 	} else if s.m.RefreshAt.After(s.Now) {
 		start = "Due at " + s.clock(s.m.RefreshAt) + ", it starts"
 	}
-	if s.Gate != "" && s.Gate != gate {
+	if s.WaitsFor != "" && s.WaitsFor != blocker {
 		least = " at the earliest"
 	}
 	opens := cmp.Or(s.Forecast.StartAt, s.room(name).Closed)
 	switch {
-	case s.opened(gate) && !s.Forecast.StartAt.After(s.Now):
+	case s.opened(blocker) && !s.Forecast.StartAt.After(s.Now):
 		return start + " " + s.soon() + ": " + kind + " " + name + " no longer stops it."
 	case kind == model.BlockerLimit && opens.After(s.Now) && s.admission.Rooms.Full(s.admission.Limits) == "":
 		return join(start+" "+s.at(opens)+", when the limit allows the next start.", s.turn())
 	case kind == model.BlockerLimit:
 		return join(start+" when a running model of "+name+" ends.", s.turn())
-	case kind == model.BlockerCircuit && !s.opened(gate) && s.m.RefreshAt.After(s.Now):
+	case kind == model.BlockerCircuit && !s.opened(blocker) && s.m.RefreshAt.After(s.Now):
 		return "Due " + s.at(s.m.RefreshAt) + ". " + s.tested()
-	case kind == model.BlockerCircuit && !s.opened(gate):
+	case kind == model.BlockerCircuit && !s.opened(blocker):
 		return s.tested()
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."
@@ -87,7 +87,7 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	return start + " " + s.at(until) + least + ", after " + kind + " " + name + "."
 }
 
-// tested tells which model tests the open circuit that blocks this one, and what follows.
+// tested says which model tests the open circuit, and what follows.
 func (s *Explanation) tested() string {
 	circuit, tests := s.admission.Circuit, "One waiting model starts now as a test."
 	switch {
@@ -106,66 +106,66 @@ func (s *Explanation) turn() string {
 	return fmt.Sprintf("It waits as %s of %d.", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)
 }
 
-// Stops tells what keeps the model from starting or may, and what else bears on it.
-func (s *Explanation) Stops() (told []string) {
-	gate, _ := s.blocked()
+// Stops lists what keeps the model from starting, or may, and what else affects it.
+func (s *Explanation) Stops() (lines []string) {
+	blocker, _ := s.blocked()
 	for i := range s.admission.Limits {
 		if s.m.Waiting() || s.m.Running() {
-			told = append(told, s.limit(&s.admission.Limits[i]))
+			lines = append(lines, s.limit(&s.admission.Limits[i]))
 		}
 	}
 	switch c := s.admission.Circuit; {
 	case c == nil || !c.Open() || !s.m.Waiting() && !s.m.Running():
 	case c.Probe == s.m.UID:
-		told = append(told, "It tests the circuit of "+c.Key+".", "If it succeeds, the others start too.")
-	case gate == "":
-		told = append(told, "The circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
+		lines = append(lines, "It tests the circuit of "+c.Key+".", "If it succeeds, the others start too.")
+	case blocker == "":
+		lines = append(lines, "The circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
 	default:
-		told = append(told, OpenedText(c, s.clock))
+		lines = append(lines, OpenedText(c, s.clock))
 	}
 	if s.m.QueueCircuit.Open && !s.m.Disabled {
-		told = append(told, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
+		lines = append(lines, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
 	}
 	if at := s.m.RefreshAt; s.m.Phase > 0 && s.m.Waiting() && s.m.Trigger == model.TriggerPlanned && s.isPlanned(at) {
 		from, _, _ := s.m.Spread().Occurrence(at)
-		told = append(told, "Levelling moved its refresh from "+s.clock(from)+" to "+s.clock(at)+".")
+		lines = append(lines, "Levelling moved its refresh from "+s.clock(from)+" to "+s.clock(at)+".")
 	}
-	told = append(told, s.doubts()...)
+	lines = append(lines, s.doubts()...)
 	if others := s.alike.Models - 1; others > 0 {
-		told = append(told, words.Count(int(others), "other model fails", "other models fail")+" alike.", hint.Text(hint.ShowFailures, s.ui, s.m.FingerprintID))
+		lines = append(lines, words.Count(int(others), "other model fails", "other models fail")+" alike.", hint.Text(hint.ShowFailures, s.ui, s.m.FingerprintID))
 	}
 	if s.m.Fault != "" {
-		told = append(told, words.Sentence("Its definition has a fault: "+s.m.Fault))
+		lines = append(lines, words.Sentence("Its definition has a fault: "+s.m.Fault))
 	}
 	if s.Rejection != nil {
-		told = append(told, words.Sentence(s.Rejection.Text(s.clock)))
+		lines = append(lines, words.Sentence(s.Rejection.Text(s.clock)))
 	}
-	return told
+	return lines
 }
 
-// doubts tells why the last success is doubted, guard by guard.
-func (s *Explanation) doubts() (told []string) {
+// doubts lists why the last success is doubted, guard by guard.
+func (s *Explanation) doubts() (lines []string) {
 	if len(s.Attempts) == 0 || s.Attempts[0].Suspect == "" || s.Attempts[0].Accepted {
 		return nil
 	}
 	last := &s.Attempts[0]
 	switch {
 	case last.Outcome == model.EventSuccess:
-		told = append(told, "It counts, but is doubted.")
+		lines = append(lines, "It counts, but is doubted.")
 	case !s.m.Held():
 		return nil // it has failed, or something else was wanted meanwhile
 	}
 	for reason := range strings.SplitSeq(last.Suspect, "; ") {
-		told = append(told, words.Sentence(reason))
+		lines = append(lines, words.Sentence(reason))
 	}
-	return told
+	return lines
 }
 
-// StopText tells of what keeps a model from starting until an instant, without times if when is nil.
-func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when func(time.Time) string) string {
-	kind, name := gate.Split()
-	text := stopped(gate)
-	if hold := gates.Hold(name); kind == model.BlockerHold && hold != nil {
+// StopText describes a blocker, without times if when is nil.
+func StopText(blockers *model.Blockers, blocker model.Blocker, until time.Time, when func(time.Time) string) string {
+	kind, name := blocker.Split()
+	text := stopped(blocker)
+	if hold := blockers.Hold(name); kind == model.BlockerHold && hold != nil {
 		return HeldText(hold, when)
 	}
 	if kind == model.BlockerLimit && when != nil {
@@ -180,12 +180,12 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 	return text
 }
 
-// Waits tells why a model does not start that was run, or if it is asked for how many are before it; empty: it starts.
+// Waits says why a model that was run does not start, or with place how many are before it; empty: it starts.
 func (s *Explanation) Waits(place bool) string {
-	gate, until := s.blocked()
+	blocker, until := s.blocked()
 	switch {
-	case gate != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
-		return "it does not start yet: " + StopText(&s.admission.Gates, gate, until, UTC)
+	case blocker != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
+		return "it does not start yet: " + StopText(&s.admission.Gates, blocker, until, UTC)
 	case place && s.place.No > 0:
 		return inLine(s.place)
 	default:
@@ -193,7 +193,7 @@ func (s *Explanation) Waits(place bool) string {
 	}
 }
 
-// HeldText tells of a hold: by whom, until when and why, without times if when is nil.
+// HeldText describes a hold, without times if when is nil.
 func HeldText(h *model.Hold, when func(time.Time) string) string {
 	text := "held by " + cmp.Or(h.By, "somebody")
 	if when != nil {
@@ -205,7 +205,7 @@ func HeldText(h *model.Hold, when func(time.Time) string) string {
 	return strings.TrimSuffix(join(text+" (hold "+h.ID+").", quote("Reason", h.Reason)), ".")
 }
 
-// limit tells what a limit allows, how much of it is used, and who has set it if its policy has not.
+// limit describes a limit, its use, and who has set it if not its policy.
 func (s *Explanation) limit(limit *model.Limit) string {
 	text, parts := "Limit "+limit.Name, []string{}
 	if rate := limit.Rate; rate.Count > 0 {
@@ -229,7 +229,7 @@ func (s *Explanation) limit(limit *model.Limit) string {
 	return text + "."
 }
 
-// OpenedText tells when a circuit opened, and why.
+// OpenedText says when and why a circuit opened.
 func OpenedText(c *flow.KeyCircuit, when func(time.Time) string) string {
 	text := "It opened at " + when(c.OpenedAt)
 	if c.By != "" {

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
-func shownAs(status model.Status, state model.State) Shown {
-	return Shown{Now: now, Status: status, Record: &store.Record{Exists: true, Model: model.Model{UID: "m", State: state}}}
+func viewAs(status model.Status, state model.State) View {
+	return View{Now: now, Status: status, Record: &store.Record{Exists: true, Model: model.Model{UID: "m", State: state}}}
 }
 
 // gated are models of which each waits for something else.
@@ -95,13 +95,13 @@ func TestAListGivesTheReasonThatTheStoryGives(t *testing.T) {
 }
 
 func TestAPictureEndsWithWhatIsSoNow(t *testing.T) {
-	running := shownAs(model.StatusProcessing, model.State{AttemptUID: "a", AttemptNo: 2, StartedAt: now.Add(-time.Minute), DeadlineAt: now.Add(time.Hour)})
+	running := viewAs(model.StatusProcessing, model.State{AttemptUID: "a", AttemptNo: 2, StartedAt: now.Add(-time.Minute), DeadlineAt: now.Add(time.Hour)})
 	if p := Picture(running, nil); len(p.Events) != 1 || p.Events[0].Kind != "retry" || !p.End.Equal(now) || !p.Start.Equal(now.Add(-time.Minute)) {
 		t.Errorf("expected the retry that runs, from its start to now, found %+v", p)
 	}
-	gave := shownAs(model.StatusDisabled, model.State{Disabled: true, FinalFailureAt: now})
+	gave := viewAs(model.StatusDisabled, model.State{Disabled: true, FinalFailureAt: now})
 	p := Picture(gave, nil)
 	failIf(t, len(p.Events) != 1 || p.Events[0].Kind != "disabled" || !p.End.Equal(now), "expected the end by itself, found %+v", p)
-	p = Picture(shownAs(model.StatusScheduled, model.State{RefreshAt: now}), nil)
+	p = Picture(viewAs(model.StatusScheduled, model.State{RefreshAt: now}), nil)
 	failIf(t, len(p.Events) != 0 || !p.Start.IsZero(), "expected nothing drawn, found %+v", p)
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// tellNext tells what happens to the model next, when, and why then.
-func (s *Explanation) tellNext() string {
+// nextText says what happens to the model next, when, and why then.
+func (s *Explanation) nextText() string {
 	m, f := s.m, &s.Forecast
 	until := func(somebody string) string { return "Nothing happens until somebody " + somebody + "." }
-	switch gate, opens := s.blocked(); {
+	switch blocker, opens := s.blocked(); {
 	case s.Record.Broken:
 		return until("repairs its key: refreshd doctor tells how")
 	case m.StoppedBy() == model.StoppedByHand:
@@ -32,8 +32,8 @@ func (s *Explanation) tellNext() string {
 		return until("saves or runs it")
 	case m.Held():
 		return join(until("accepts or rejects it"), hint.Text(hint.JudgeSuspect, s.ui, m.UID))
-	case gate != "":
-		return s.released(gate, opens)
+	case blocker != "":
+		return s.released(blocker, opens)
 	case f.GiveUp.Possible():
 		return s.coming(model.Branch{RefreshAt: f.GiveUp.At, Trigger: model.TriggerGiveUp})
 	case !m.Due(s.Now):
@@ -51,7 +51,7 @@ func (s *Explanation) GivesUpAt() time.Time {
 	delayed := !s.m.Running() && (f.StartAt.IsZero() || f.StartAt.After(s.m.RefreshAt) && f.StartAt.After(s.Now)) ||
 		s.m.Due(s.Now) && s.m.StartOrSkip(s.Now, "").Event == model.EventSkipped
 	switch {
-	case f.GiveUp.Possible() && s.Gate == "":
+	case f.GiveUp.Possible() && s.WaitsFor == "":
 		return f.GiveUp.At
 	case s.m.Disabled || s.m.QueueCircuit.Open || delayed || !end.After(cmp.Or(s.m.DeadlineAt, f.StartAt)):
 		return time.Time{}
@@ -60,7 +60,7 @@ func (s *Explanation) GivesUpAt() time.Time {
 	}
 }
 
-// ends tells when a failing model is disabled if nothing changes; empty: that is not known, or it is what comes next.
+// ends says when a failing model is disabled if nothing changes; empty: unknown, or nextText says it.
 func (s *Explanation) ends() string {
 	end := s.GivesUpAt()
 	if end.IsZero() || s.Forecast.GiveUp.Possible() {
@@ -69,7 +69,7 @@ func (s *Explanation) ends() string {
 	return "It will be disabled at " + s.clock(end) + " unless it succeeds before."
 }
 
-// coming tells what follows next, and why then: of the model as it is, and of each way that the next attempt may end. The first sentence can stand alone.
+// coming says what follows, and why then, for the model as it is and for each end of the next attempt. The first sentence can be used alone.
 func (s *Explanation) coming(b model.Branch) string {
 	at := s.at(b.RefreshAt)
 	switch {
@@ -94,7 +94,6 @@ func (s *Explanation) coming(b model.Branch) string {
 	}
 }
 
-// retryBecause tells why a retry starts at its own time.
 func (s *Explanation) retryBecause(b model.Branch) string {
 	a, moved := b.Ended, ""
 	if a == nil || a.Overlap == "" || !b.RefreshAt.Equal(a.RetryAt) {
@@ -126,7 +125,7 @@ func (s *Explanation) retryBecause(b model.Branch) string {
 	}
 }
 
-// planned tells when a planned refresh starts, and what moved it or a retry to then.
+// planned says when a planned refresh starts, and what moved it or a retry there.
 func (s *Explanation) planned(b model.Branch) string {
 	text, a := "Next refresh "+s.at(b.RefreshAt), cmp.Or(b.Ended, &model.Attempt{EndedAt: s.Now})
 	planned, own := s.m.Planned(a.EndedAt), ZoneOf(s.m)
@@ -159,7 +158,7 @@ func (s *Explanation) isPlanned(at time.Time) bool {
 	return s.m.Planned(at.Add(-time.Millisecond)).Equal(at)
 }
 
-// retryOf numbers the retry that follows so many failures.
+// retryOf numbers the retry after so many failures.
 func retryOf(m *model.Model, failures int) string {
 	if count := m.Policy.MaxRetries(); count != policy.Unlimited && failures <= count {
 		return fmt.Sprintf("%d of %d", failures, count)
@@ -167,7 +166,7 @@ func retryOf(m *model.Model, failures int) string {
 	return strconv.Itoa(failures)
 }
 
-// day is an instant within a sentence that has no room for both time and date.
+// day is a short time within a sentence: the clock or the date.
 func (s *Explanation) day(at time.Time) string {
 	clock, date, is := strings.Cut(s.clock(at), " on ")
 	if is {
@@ -176,7 +175,7 @@ func (s *Explanation) day(at time.Time) string {
 	return "at " + clock
 }
 
-// starting tells when an attempt starts that is due or in line.
+// starting says when a due or queued attempt starts.
 func (s *Explanation) starting() string {
 	switch {
 	case s.misses(model.RoleWorker):
@@ -192,7 +191,6 @@ func (s *Explanation) starting() string {
 	}
 }
 
-// soon says when a dispatcher acts.
 func (s *Explanation) soon() string {
 	if s.misses(model.RoleDispatcher) {
 		return "as soon as a dispatcher runs"
@@ -200,7 +198,7 @@ func (s *Explanation) soon() string {
 	return "in a moment"
 }
 
-// running tells what the running attempt waits for, and until when.
+// running says what the running attempt waits for, and until when.
 func (s *Explanation) running() string {
 	m, lost, left := s.m, s.Forecast.TimedOut.Ended, s.m.ExpiresAt().Sub(s.Now)
 	queued, begins, then := s.Status == model.StatusQueued, m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero(), "it counts as failed"
@@ -244,7 +242,7 @@ func (s *Explanation) running() string {
 // forever is longer than anybody waits for a deadline.
 const forever = 365 * 24 * time.Hour
 
-// inLine tells how many are taken before a model, and when it is.
+// inLine says how many attempts are before one, and when it starts.
 func inLine(place report.QueuePosition) string {
 	text := words.Count(place.No-1, "is", "are") + " before it"
 	if wait, unit := place.Wait(), time.Second; wait > 0 {

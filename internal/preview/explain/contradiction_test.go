@@ -29,7 +29,7 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 	opened := explained(situation{definition: cut, steps: once, now: "06:06"})
 	opened.admission.Circuit = &flow.KeyCircuit{Key: "tenant=t1", CircuitState: model.CircuitState{OpenedAt: at("06:05"), ProbeAt: at("07:00")}, Recent: "011"}
 	opened.admission.Rooms.Learn(model.Limiters{Circuits: map[string]*model.CircuitState{"tenant=t1": &opened.admission.Circuit.CircuitState}})
-	opened.Forecast, opened.Gate = opened.admission.Gates.Forecast(opened.m, &opened.admission.Rooms, opened.Now)
+	opened.Forecast, opened.WaitsFor = opened.admission.Gates.Forecast(opened.m, &opened.admission.Rooms, opened.Now)
 	for name, row := range map[string]struct {
 		e     *Explanation
 		never []string
@@ -49,8 +49,8 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 		}), []string{"Next retry", "is full"}},
 		"a hold keeps it beyond the end of its window": {explained(situation{
 			definition: atSixAnd16 + `,"policy":{"timeout":"1h","retries":["10m"],"give_up_after":"3h"}`, steps: once, now: "06:06", world: func(w *world) {
-				w.gates.Holds = []model.Hold{{ID: "h1", Since: at("06:05"), Until: at("12:00"), By: "ann", Reason: "moving"}}
-				w.gates.Holds[0].Selector, _ = model.ParseSelector("status=failing")
+				w.blockers.Holds = []model.Hold{{ID: "h1", Since: at("06:05"), Until: at("12:00"), By: "ann", Reason: "moving"}}
+				w.blockers.Holds[0].Selector, _ = model.ParseSelector("status=failing")
 			},
 		}), []string{"disabled at 09:00"}},
 		"another rule moves what is planned": {explained(situation{
@@ -95,6 +95,6 @@ func TestADoubtIsToldWhileItLasts(t *testing.T) {
 			failIf(t, !strings.Contains(all, want), "%s: expected %q in %q", name, want, all)
 		}
 		failIf(t, slices.ContainsFunc(row.never, func(text string) bool { return strings.Contains(all, text) }), "%s: expected nothing of %q in %q", name, row.never, all)
-		failIf(t, e.Tell().Act != (name == "one that is held"), "%s: expected that somebody must act only about what is held", name)
+		failIf(t, e.Summarize().Act != (name == "one that is held"), "%s: expected that somebody must act only about what is held", name)
 	}
 }

@@ -26,7 +26,7 @@ func TestASuccessThatCameTooLateIsToldAsTheReason(t *testing.T) {
 func TestWorkersThatDiedOverAModelAreTold(t *testing.T) {
 	record := &store.Record{Model: model.Model{UID: "m"}}
 	record.Deaths = 2
-	got := Shown{Record: record, Status: model.StatusScheduled}.StatusText()
+	got := View{Record: record, Status: model.StatusScheduled}.StatusText()
 	if !strings.Contains(got, "2 workers have died over it.") {
 		t.Errorf("expected the deaths, found %q", got)
 	}

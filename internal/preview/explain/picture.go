@@ -9,8 +9,8 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Picture draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
-func Picture(s Shown, attempts []model.Attempt) chart.Chart {
+// Picture draws the attempts that ended last, the running one, and the end of a give-up window.
+func Picture(s View, attempts []model.Attempt) chart.Chart {
 	drawing := chart.Chart{Title: s.Record.UID, Location: ZoneOf(&s.Record.Model), Events: chart.FromHistory(attempts)}
 	if count := len(drawing.Events); count > 0 {
 		drawing.End = drawing.Events[count-1].At
@@ -33,15 +33,15 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 	return drawing
 }
 
-// Tree is what follows if the next attempt, or the one that runs, succeeds, fails or is never answered; without branches: there will be none.
+// Tree draws what follows the next or running attempt; without branches: there will be none.
 func (s *Explanation) Tree() chart.Tree {
 	f := &s.Forecast
 	tree := chart.Tree{Title: s.m.UID, Location: s.zone, Now: s.Now, Start: f.StartAt, Begins: "starts at " + s.clock(f.StartAt)}
 	switch {
 	case s.m.Running():
 		tree.Start, tree.Begins = s.m.StartedAt, "runs since "+s.clock(s.m.StartedAt)
-	case s.Gate != "":
-		tree.Start, tree.Begins = s.Now, "starts when "+string(s.Gate)+" lets it go"
+	case s.WaitsFor != "":
+		tree.Start, tree.Begins = s.Now, "starts when "+string(s.WaitsFor)+" lets it go"
 	case f.StartAt.IsZero():
 		tree.Start, tree.Begins = s.Now, "starts no more"
 	}
@@ -57,21 +57,21 @@ func (s *Explanation) Tree() chart.Tree {
 	return tree
 }
 
-// Next tells the branches of Tree in words; nil: there are none.
-func (s *Explanation) Next() (told []string) {
+// Next describes the branches of Tree; nil: there are none.
+func (s *Explanation) Next() (lines []string) {
 	for _, b := range s.Tree().Branches {
-		told = append(told, "If "+b.Ends+": "+b.Follows)
+		lines = append(lines, "If "+b.Ends+": "+b.Follows)
 	}
 	switch {
-	case told == nil:
+	case lines == nil:
 		return nil
-	case s.Gate != "":
-		told = append(told, "These times are for a start once due, and an answer at once.")
+	case s.WaitsFor != "":
+		lines = append(lines, "These times are for a start once due, and an answer at once.")
 	case !s.Forecast.StartAt.IsZero():
-		told = append(told, "These times are for an answer at once.")
+		lines = append(lines, "These times are for an answer at once.")
 	}
 	if s.Forecast.Jitter > 0 {
-		told = append(told, fmt.Sprintf("Jitter may move a retry by %g%%.", 100*s.Forecast.Jitter))
+		lines = append(lines, fmt.Sprintf("Jitter may move a retry by %g%%.", 100*s.Forecast.Jitter))
 	}
-	return told
+	return lines
 }

@@ -100,14 +100,14 @@ func lives(l *life, now time.Time) (decision model.Decision, at time.Time, comes
 			if now = later(now, recheck); now.Equal(model.Never) {
 				return decision, now, false
 			}
-			opens, again := l.w.gates.Opens(m.ParkedBy, now)
+			opens, again := l.w.blockers.Opens(m.ParkedBy, now)
 			if !opens {
 				if recheck = again; recheck.Equal(model.Never) {
 					return decision, now, false
 				}
 				continue
 			}
-			passed, goes := l.w.gates.Pass(&m, &limiters, "next", now)
+			passed, goes := l.w.blockers.Pass(&m, &limiters, "next", now)
 			if recheck = passed.Recheck; !goes {
 				if !passed.Recheck.After(now) || passed.Recheck.Sub(now) == 30*time.Second {
 					return decision, now, false // it waits for something else to happen
@@ -117,7 +117,7 @@ func lives(l *life, now time.Time) (decision model.Decision, at time.Time, comes
 			decision = passed
 		default:
 			now = later(now, m.RefreshAt)
-			decision = l.w.gates.StartOrPark(&m, &limiters, "next", now)
+			decision = l.w.blockers.StartOrPark(&m, &limiters, "next", now)
 			recheck = decision.Recheck
 		}
 		if decision.Event == model.EventStart || decision.Event == model.EventGiveUp {
@@ -141,7 +141,7 @@ func TestWhatIsForetoldIsWhatComesWhenNothingElseHappens(t *testing.T) {
 	for seed := range uint64(6000) {
 		l, now, story := drawn(t, rand.New(rand.NewPCG(seed, 1)))
 		e := l.explain(now)
-		tell, tree := e.Tell(), e.Tree()
+		tell, tree := e.Summarize(), e.Tree()
 		all := strings.Join(slices.Concat(e.Story(), e.Next(), []string{tree.Alt(), tree.Begins}), " ")
 		decision, at, comes := lives(l, now)
 		wrong := func(format string, args ...any) {
@@ -166,15 +166,15 @@ func TestWhatIsForetoldIsWhatComesWhenNothingElseHappens(t *testing.T) {
 			seen["delayed"]++
 		case !f.StartAt.IsZero():
 			seen["starts"]++
-		case starts && e.Gate == "":
+		case starts && e.WaitsFor == "":
 			wrong("it starts at %s, and nothing is foretold", at)
-		case f.GiveUp.Possible() && e.Gate == "" && (!comes || decision.Event != model.EventGiveUp || !f.GiveUp.At.Equal(at)):
+		case f.GiveUp.Possible() && e.WaitsFor == "" && (!comes || decision.Event != model.EventGiveUp || !f.GiveUp.At.Equal(at)):
 			wrong("to be disabled at %s, and it does %s at %s", f.GiveUp.At, decision.Event, at)
-		case f.GiveUp.Possible() && e.Gate == "":
+		case f.GiveUp.Possible() && e.WaitsFor == "":
 			seen["gives up"]++
-		case l.m.Waiting() && e.Gate != "":
+		case l.m.Waiting() && e.WaitsFor != "":
 			seen["blocked"]++
-			failIf(t, strings.Contains(tell.Next, "Next retry") || strings.Contains(tell.Next, "Next refresh"), "seed %d: blocked by %s, and told: %s", seed, e.Gate, tell.Next)
+			failIf(t, strings.Contains(tell.Next, "Next retry") || strings.Contains(tell.Next, "Next refresh"), "seed %d: blocked by %s, and told: %s", seed, e.WaitsFor, tell.Next)
 		}
 		if f := &e.Forecast; !f.StartAt.IsZero() && starts {
 			next := l.m

@@ -12,13 +12,13 @@ import (
 
 func held(until time.Time) func(*world) {
 	return func(w *world) {
-		w.gates.Holds = []model.Hold{{ID: "h1", Since: at("05:00"), Until: until, By: "ann", Reason: "moving"}}
+		w.blockers.Holds = []model.Hold{{ID: "h1", Since: at("05:00"), Until: until, By: "ann", Reason: "moving"}}
 	}
 }
 
 func closed(w *world) {
 	nightly := calendar(new(testing.T), `{"name":"nightly","rrule":"FREQ=DAILY;BYHOUR=5;BYMINUTE=0;BYSECOND=0","dtstart":"2026-01-01T00:00:00","timezone":"UTC","for":"2h"}`)
-	w.gates.Calendars = map[string]schedule.Calendar{"nightly": nightly}
+	w.blockers.Calendars = map[string]schedule.Calendar{"nightly": nightly}
 }
 
 const (

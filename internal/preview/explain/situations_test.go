@@ -42,11 +42,11 @@ type situation struct {
 
 // world is what surrounds the model.
 type world struct {
-	gates    model.Blockers
+	blockers model.Blockers
 	limiters model.Limiters
 	circuit  *flow.KeyCircuit
 	place    report.QueuePosition
-	turn     [2]int64 // its place among those that wait for its gate, of so many
+	turn     [2]int64 // its place among those that wait for its blocker, of so many
 	alike    int64    // models that fail by the same fingerprint
 	liveness *model.Liveness
 	broken   bool
@@ -68,7 +68,7 @@ var sections = []section{
 func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 	text, count := preface, 0
 	for _, section := range sections {
-		text += "\n## " + section.title + "\n\n| situation | at | told |\n|-|-|-|\n"
+		text += "\n## " + section.title + "\n\n| situation | at | answer |\n|-|-|-|\n"
 		for _, row := range section.rows {
 			count++
 			t.Run(row.title, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 // told is what the page prints, once all that is told has been found well.
 func (row *situation) told(t *testing.T, e *Explanation) string {
 	t.Helper()
-	glance := e.Tell()
+	glance := e.Summarize()
 	all := strings.Replace(join(e.Story()...), " Never succeeded.", "", 1)
 	for _, text := range []string{all, glance.Last, join(e.Next()...), e.StatusText()} {
 		requireSentences(t, text)
@@ -176,7 +176,7 @@ func (l *life) do(now time.Time, verb, extra string) {
 		if !l.m.Due(now) && !l.m.Parked() {
 			l.t.Fatalf("%s: impossible to start what is not due: %s", now, l.m.Why)
 		}
-		l.apply(l.w.gates.StartOrPark(&l.m, &l.w.limiters, fmt.Sprint("a", now.Unix()), now), now)
+		l.apply(l.w.blockers.StartOrPark(&l.m, &l.w.limiters, fmt.Sprint("a", now.Unix()), now), now)
 		l.taken = false
 	case "timeout":
 		l.apply(l.m.Expire(now), now)
@@ -254,11 +254,11 @@ func (l *life) explain(now time.Time) *Explanation {
 	}
 	m = &record.Model
 	e := &Explanation{
-		Shown: Shown{Record: record, Status: status, Now: now, Liveness: l.w.liveness, Rejection: l.w.rejected}, Attempts: l.attempts, m: m, zone: cmp.Or(l.w.shown, ZoneOf(m)),
+		View: View{Record: record, Status: status, Now: now, Liveness: l.w.liveness, Rejection: l.w.rejected}, Attempts: l.attempts, m: m, zone: cmp.Or(l.w.shown, ZoneOf(m)),
 		place: l.w.place, alike: report.FailureGroup{Models: l.w.alike},
 	}
-	e.admission = flow.Admission{Gates: l.w.gates, Limits: l.w.gates.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}
-	e.Forecast, e.Gate = l.w.gates.Forecast(m, &e.admission.Rooms, now)
+	e.admission = flow.Admission{Gates: l.w.blockers, Limits: l.w.blockers.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}
+	e.Forecast, e.WaitsFor = l.w.blockers.Forecast(m, &e.admission.Rooms, now)
 	return e
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// StatusText tells what the model is and why, without times: a list has columns for them.
-func (s Shown) StatusText() string {
+// StatusText describes the state and its reason, without times: a list has columns for them.
+func (s View) StatusText() string {
 	s.Reason = "" // a list shows it beside
 	return s.state(nil, nil, stopped(s.Record.ParkedBy))
 }
 
-// state tells what the model is and why. A nil when leaves times and reasons out; of attempts, the newest first, there may be none; blocker is what
-// keeps a model from starting that is parked.
-func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, blocker string) string {
+// state describes the state and its reason. A nil when leaves out times and reasons. attempts, the newest first, may be empty. blocker describes
+// what parks the model.
+func (s View) state(when func(time.Time) string, attempts []model.Attempt, blocker string) string {
 	m, text, failed, missing := &s.Record.Model, "", "", cmp.Or(s.Missing(), &MissingRole{})
 	since := func(at time.Time) string {
 		if when == nil || at.IsZero() {
@@ -83,8 +83,7 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	return join(failed, text, words.Sentence(missing.Reason))
 }
 
-// disabled tells by whom and why a model was disabled.
-func (s Shown) disabled(since func(time.Time) string) string {
+func (s View) disabled(since func(time.Time) string) string {
 	m, text, label := &s.Record.Model, "Disabled", "Its owner reads"
 	if m.StoppedBy() == model.StoppedByHand {
 		text, label = text+" by "+cmp.Or(m.DisabledWho, "hand"), "Reason"
@@ -96,7 +95,7 @@ func (s Shown) disabled(since func(time.Time) string) string {
 	return join(text+".", quote(label, m.DisabledReason))
 }
 
-// quote tells the words of a person or a worker; empty: there are none.
+// quote quotes a person or a worker; empty: nothing was said.
 func quote(label, said string) string {
 	if said == "" {
 		return ""
@@ -104,8 +103,7 @@ func quote(label, said string) string {
 	return label + `: "` + strings.TrimSuffix(said, ".") + `".`
 }
 
-// work tells of the attempt that a worker has.
-func (s Shown) work(since func(time.Time) string) string {
+func (s View) work(since func(time.Time) string) string {
 	m := &s.Record.Model
 	text, began := "Running", m.StartedAt
 	if m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero() {
@@ -116,24 +114,24 @@ func (s Shown) work(since func(time.Time) string) string {
 	if text += since(began); m.AttemptNo > 1 {
 		text += " (retry " + retryOf(m, m.AttemptNo-1) + ")"
 	}
-	told := join(text+".", quote("The worker says", m.UserFriendlyStatus))
+	sentences := join(text+".", quote("The worker says", m.UserFriendlyStatus))
 	if m.Progress > 0 {
-		told = join(told, fmt.Sprintf("%d%% are done.", m.Progress))
+		sentences = join(sentences, fmt.Sprintf("%d%% are done.", m.Progress))
 	}
 	if m.Listens() {
-		told = join(told, "Last heard "+words.Distance(m.HeardAt, s.Now)+".")
+		sentences = join(sentences, "Last heard "+words.Distance(m.HeardAt, s.Now)+".")
 	}
 	switch {
 	case m.Outdated:
-		told = join(told, "Its payload has changed: this attempt does not count.")
+		sentences = join(sentences, "Its payload has changed: this attempt does not count.")
 	case m.Again:
-		told = join(told, "It was saved meanwhile.")
+		sentences = join(sentences, "It was saved meanwhile.")
 	}
-	return told
+	return sentences
 }
 
-// failed tells how often a model has failed since its last success, since when, and why last.
-func (s Shown) failed(when func(time.Time) string, attempts []model.Attempt) string {
+// failed says how often a model has failed since its last success, since when, and why last.
+func (s View) failed(when func(time.Time) string, attempts []model.Attempt) string {
 	m := &s.Record.Model
 	count, reason, text, since, all := 0, s.Reason, "Failed", " since ", false
 	for i := range attempts {
@@ -162,10 +160,10 @@ func (s Shown) failed(when func(time.Time) string, attempts []model.Attempt) str
 	return text + "."
 }
 
-// rejected reports whether somebody took the attempt for a failure, after it had ended.
+// rejected reports whether somebody rejected the success of an attempt.
 func rejected(a *model.Attempt) bool { return a.Outcome == model.EventFailure && a.Suspect != "" }
 
-// maxReason bounds the reason of a worker within a sentence, in bytes.
+// maxReason bounds the reason of a worker in a sentence, in bytes.
 const maxReason = 80
 
 func reasonOf(a *model.Attempt) string {
@@ -178,7 +176,7 @@ func reasonOf(a *model.Attempt) string {
 	return cmp.Or(a.Reason, a.ErrorType)
 }
 
-// ended is the attempt whose end has decided when the model starts next; nil: something else has.
+// ended is the attempt that decided when the model starts next; nil: something else did.
 func ended(m *model.Model, attempts []model.Attempt) *model.Attempt {
 	if len(attempts) == 0 || m.Running() || attempts[0].Why != m.Why || !attempts[0].RefreshAt.Equal(m.RefreshAt) {
 		return nil

@@ -14,7 +14,7 @@ type Counts struct {
 	PerMinute []int
 }
 
-// maxMinutes bounds how far counts grow by starts that were shifted beyond the end of a period: a month.
+// maxMinutes is how far counts may grow beyond the period: a month.
 const maxMinutes = 31 * 24 * 60
 
 // NewCounts counts from the minute of an instant to another instant.
@@ -38,7 +38,7 @@ func (c *Counts) minute(at time.Time) int {
 	return int(seconds / 60)
 }
 
-// addAnyway counts starts which may lie behind the end: of those farther than a month from it only that they are.
+// addAnyway counts starts that may be beyond the period. More than a month beyond it, the minute does not matter.
 func (c *Counts) addAnyway(at time.Time, starts int) {
 	i := min(max(0, c.minute(at)), len(c.PerMinute)+maxMinutes, 2*maxMinutes)
 	if grow := i + 1 - len(c.PerMinute); grow > 0 {
@@ -97,14 +97,14 @@ func (c *Counts) uneven() (sum float64) {
 	return sum
 }
 
-// Backlog is what piles up in the input list where more is started than is taken.
+// Backlog is what piles up in the input list.
 type Backlog struct {
 	Most    int       // attempts at the end of the worst minute
 	At      time.Time // when that minute ends; zero: there never is a backlog
 	EmptyAt time.Time // when the list is empty again after that; zero: not within the period
 }
 
-// Backlog runs a list that is drained at a rate per minute, more than 0, from now on: queued attempts stand in it already.
+// Backlog computes it for a drain per minute, more than 0, from now on, with queued attempts in the list.
 func (c *Counts) Backlog(drain float64, queued int, now time.Time) (b Backlog) {
 	waiting := float64(queued)
 	for i, starts := range c.PerMinute {
@@ -130,4 +130,35 @@ func Length(attempts []model.Attempt) time.Duration {
 		}
 	}
 	return sum / time.Duration(max(1, count))
+}
+
+// Work adds up how long attempts are at work in each minute of a period.
+type Work struct {
+	from      time.Time
+	perMinute []time.Duration
+}
+
+// NewWork covers a period, rounded up to whole minutes.
+func NewWork(from, to time.Time) *Work {
+	return &Work{from, make([]time.Duration, max(0, int((to.Sub(from)+time.Minute-1)/time.Minute)))}
+}
+
+// Add counts an attempt that begins at an instant. The time outside of the period does not count.
+func (w *Work) Add(at time.Time, took time.Duration) {
+	begins, ends := at.Sub(w.from), at.Sub(w.from)+took
+	for i := max(0, int(begins/time.Minute)); i < len(w.perMinute); i++ {
+		minute := time.Duration(i) * time.Minute
+		if minute >= ends {
+			return
+		}
+		w.perMinute[i] += min(ends, minute+time.Minute) - max(begins, minute)
+	}
+}
+
+// Slots is how many attempts are at work at the same time: the mean of the busiest minute, rounded up.
+func (w *Work) Slots() (slots int) {
+	for _, busy := range w.perMinute {
+		slots = max(slots, int((busy+time.Minute-1)/time.Minute))
+	}
+	return slots
 }

@@ -17,8 +17,8 @@ const none = "(none)"
 
 const usualField = "input_url"
 
-// ParseGrouping reads "policy", "label:NAME", "host:FIELD" (the host of a URL in that field of the payload), "host", which is that of
-// input_url, or a key as limits have it, such as {input_format}. An error names no field.
+// ParseGrouping reads "policy", "label:NAME", "host:FIELD" (the host of a URL in that field), "host", which is that of input_url, or a key of limits
+// such as {input_format}. An error names no field.
 func ParseGrouping(text string) (Grouping, error) {
 	kind, name, named := strings.Cut(text, ":")
 	template := text

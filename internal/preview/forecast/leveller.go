@@ -7,8 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Leveller looks at the planned refreshes of a fleet in a period, and chooses phases for some of its models by which they start as evenly as
-// can be. It remembers 8 bytes of each of these.
+// Leveller chooses phases for models so that their planned refreshes in a period come as evenly as possible. It keeps 8 bytes of each model.
 type Leveller struct {
 	// Before is how the planned refreshes come now.
 	Before *Counts
@@ -23,7 +22,7 @@ type Leveller struct {
 	kept    int // instants in groups
 }
 
-// groupKey is what models have in common that may take each other's phases.
+// groupKey is common to models that may take each other's phases.
 type groupKey struct {
 	rule
 
@@ -39,14 +38,14 @@ type group struct {
 	rest  []uint64         // models with a phase that they may not have, or that none has chosen
 }
 
-// The bounds of what is levelled: rules are looked at one by one, and models with a rule that nobody shares have nothing to be levelled with.
+// The bounds of levelling: rules are looked at one by one, and a model with a rule of its own cannot be levelled.
 const (
 	maxGroups  = 10_000
 	finestStep = time.Second
 	manySlots  = 60 // phases within the length, about
 )
 
-// NewLeveller looks at what is planned from now to the end of a period, and moves it by less than within, at least two seconds.
+// NewLeveller levels the planned refreshes from now to the end of a period. It moves them by less than within, at least two seconds.
 func NewLeveller(now, to time.Time, within time.Duration) *Leveller {
 	l := &Leveller{
 		Before: NewCounts(now, to), fixed: NewCounts(now, to), now: now, to: to, within: within,
@@ -75,15 +74,13 @@ func (l *Leveller) Add(m *model.Model, movable bool, host string) {
 	} else if g != nil {
 		g.rest = append(g.rest, idOf(m, host))
 	}
-	spread := m.Spread()
-	l.memory.of(m).each(l.now, func(at, next time.Time, found bool) bool {
+	l.memory.planned(m, l.now, func(at, shifted time.Time) bool {
 		if !at.Before(l.to) {
 			return false
 		}
 		if !at.After(l.now) {
 			return true
 		}
-		shifted := spread.Shifted(at, next, found)
 		l.Before.addAnyway(shifted, 1)
 		if g == nil {
 			l.fixed.addAnyway(shifted, 1)

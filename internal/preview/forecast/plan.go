@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Plan says which phase each model gets.
+// Plan has the phase of each model.
 type Plan struct {
 	// Before and After count the planned refreshes of the period, as they come now and under the plan: equally many.
 	Before, After *Counts
@@ -22,14 +22,14 @@ type Plan struct {
 	moves map[groupKey]moves
 }
 
-// moves are the new phases of some models of a group, side by side.
+// moves are the new phases of some models of a group, in parallel slices.
 type moves struct {
 	ids   []uint64 // in rising order
 	slots []uint16
 }
 
-// Plan chooses the phases: those rules with the most starts first, each fills the valleys that the ones before it have left. Of a phase that
-// too many have some keep it, so that to plan again moves little. What is no better than before moves nothing.
+// Plan chooses the phases, those of the rules with the most starts first. Each rule fills the valleys that are left. As many models as possible keep
+// their phase, so that planning again moves little. A plan that is no better moves nothing.
 func (l *Leveller) Plan() *Plan {
 	p := &Plan{Before: l.Before, step: l.step, moves: map[groupKey]moves{}}
 	p.After = &Counts{From: l.Before.From, PerMinute: slices.Clone(l.fixed.PerMinute)}
@@ -62,8 +62,8 @@ func (l *Leveller) Plan() *Plan {
 	return p
 }
 
-// fill says how many models of a group get each slot: one after another the one in which their fullest minute is emptiest, and then their
-// fullest step.
+// fill returns how many models of a group get each slot. One after another they get the slot whose fullest minute, and then whose fullest step, is
+// emptiest.
 func (l *Leveller) fill(g *group, counts *Counts) (quotas []int) {
 	quotas = make([]int, g.slots)
 	valleys := make([]valley, 0, g.slots) // as the groups before it have left them
@@ -106,7 +106,7 @@ type valley struct {
 	have         int // models of the group that have it and may keep it
 }
 
-// below reports whether a valley is deeper than another; of equal ones the one that some models have already.
+// below reports whether a valley is deeper than another, or equal and used already.
 func (v *valley) below(other *valley) bool {
 	switch {
 	case v.minute != other.minute:
@@ -118,7 +118,7 @@ func (v *valley) below(other *valley) bool {
 	}
 }
 
-// spaced lists the slots so that those which follow each other lie far apart: by steps of the golden section.
+// spaced lists the slots so that neighbours in the list are far apart: by steps of the golden section.
 func (g *group) spaced() []int {
 	count := g.slots - g.first
 	stride := max(1, int(float64(count)*0.618))
@@ -139,7 +139,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// move gives the models that cannot keep their phase one that is free, those of one host far apart.
+// move gives free phases to the models that cannot keep theirs, those of one host far apart.
 func (g *group) move(quotas []int) moves {
 	free := slices.Clone(quotas)
 	movers := slices.Clone(g.rest)
@@ -162,7 +162,7 @@ func (g *group) move(quotas []int) moves {
 	return m
 }
 
-// hostsInTurn orders models, which stand by host, so that each host has its first one before any has its second.
+// hostsInTurn orders models, sorted by host: the first one of each host, then the second ones.
 func hostsInTurn(ids []uint64) []uint64 {
 	var turns [][]uint64 // the first of each host, and so on
 	turn := 0

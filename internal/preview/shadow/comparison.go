@@ -1,10 +1,8 @@
-// Package shadow compares what an old system did with what refreshd would have done. It reads when models were refreshed, and how that ended; for
-// each model it lets package model decide, on a clock that jumps, and tells where the two disagree. It knows no Redis, pushes nothing
-// and stores nothing.
+// Package shadow compares when an old system refreshed models with when refreshd would have. For each model, package model decides on a clock that
+// jumps. It knows no Redis, pushes nothing and stores nothing.
 //
-// A run of the old system belongs to the nearest start of ours. Our attempt then ends as the run did, after as long, and package model decides
-// what comes next. So each disagreement is told once, and what follows is compared anew: a run that was an hour late makes no
-// hundred others late.
+// A run of the old system belongs to our nearest start. Our attempt then ends as the run did, after as long, and package model decides what comes
+// next. So each disagreement is reported once: a run that was an hour late makes no hundred others late.
 package shadow
 
 import (
@@ -17,14 +15,14 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Options say how strictly is compared.
+// Options tune a comparison.
 type Options struct {
 	// Within is how far two starts may be apart and still agree. A third of the shortest interval of a model counts where that is less.
 	Within time.Duration
-	// From and To are what is compared. Zero: from the first run to the last.
+	// From and To bound the comparison. Zero: from the first run to the last.
 	From, To time.Time
-	// Tell is called for each difference as it is found; nil: nobody wants to know.
-	Tell func(Difference)
+	// Found is called for each difference; nil: not at all.
+	Found func(Difference)
 }
 
 // Source makes a model as it is when it is saved at an instant.
@@ -35,14 +33,14 @@ type Comparison struct {
 	options  Options
 	tracks   map[string]*track
 	order    []*track
-	sums     map[Kind]*Sum
+	sums     map[Kind]*KindTotals
 	runs     int
 	from, to time.Time
 }
 
-// New returns a comparison of nothing yet. Runs of one model must come in the order of time; those of different models in any.
+// New returns an empty comparison. The runs of a model must come in the order of time; models may be mixed.
 func New(options Options) *Comparison {
-	return &Comparison{options: options, tracks: map[string]*track{}, sums: map[Kind]*Sum{}, from: options.From, to: options.To}
+	return &Comparison{options: options, tracks: map[string]*track{}, sums: map[Kind]*KindTotals{}, from: options.From, to: options.To}
 }
 
 // Define adds a model. A uid that was added before is defined anew.
@@ -54,7 +52,7 @@ func (c *Comparison) Define(uid string, source Source) {
 	c.tracks[uid] = t
 }
 
-// Take compares one run more. The error is that of a source.
+// Take compares one more run. The error is that of a source.
 func (c *Comparison) Take(run Run) error {
 	t := c.tracks[run.UID]
 	if t != nil && run.Again > 0 && !run.At.After(t.last.At) {
@@ -68,7 +66,7 @@ func (c *Comparison) Take(run Run) error {
 		return nil
 	case t == nil:
 		c.runs++
-		c.tell(Difference{Kind: Unknown, Line: run.Line, UID: run.UID, Old: run.At}, nil)
+		c.add(Difference{Kind: Unknown, Line: run.Line, UID: run.UID, Old: run.At}, nil)
 		return nil
 	case run.At.Before(t.last.At):
 		c.Refuse(&simulate.LineError{Line: run.Line, Err: errOrder})
@@ -89,10 +87,10 @@ var errOrder = document.Refuse("", "the runs of a model in the order of time", "
 
 // Refuse notes a line that is no run.
 func (c *Comparison) Refuse(err *simulate.LineError) {
-	c.tell(Difference{Kind: Unreadable, Line: err.Line, Why: err.Err.Error()}, nil)
+	c.add(Difference{Kind: Unreadable, Line: err.Line, Why: err.Err.Error()}, nil)
 }
 
-// End compares what is left, and returns what came of it all.
+// End compares the rest, and returns the report.
 func (c *Comparison) End() (*Report, error) {
 	report := &Report{Runs: c.runs, Models: len(c.order), From: c.from, To: c.to}
 	for _, t := range c.order {
@@ -113,21 +111,21 @@ func (c *Comparison) End() (*Report, error) {
 		}
 		report.Proposals = append(report.Proposals, proposals...)
 	}
-	slices.SortStableFunc(report.Differing, func(a, b ModelSum) int {
+	slices.SortStableFunc(report.Differing, func(a, b ModelTotals) int {
 		return cmp.Or(b.Differences()-a.Differences(), cmp.Compare(a.UID, b.UID))
 	})
 	for _, kind := range Kinds {
 		if sum := c.sums[kind]; sum != nil {
-			report.Sums = append(report.Sums, *sum)
+			report.Totals = append(report.Totals, *sum)
 		}
 	}
 	return report, nil
 }
 
-func (c *Comparison) tell(d Difference, t *track) {
+func (c *Comparison) add(d Difference, t *track) {
 	sum := c.sums[d.Kind]
 	if sum == nil {
-		sum = &Sum{Kind: d.Kind, Most: d}
+		sum = &KindTotals{Kind: d.Kind, Most: d}
 		c.sums[d.Kind] = sum
 	}
 	if sum.Count++; d.By > sum.Most.By {
@@ -138,8 +136,8 @@ func (c *Comparison) tell(d Difference, t *track) {
 			sum.Models++
 		}
 	}
-	if c.options.Tell != nil {
-		c.options.Tell(d)
+	if c.options.Found != nil {
+		c.options.Found(d)
 	}
 }
 
@@ -154,14 +152,14 @@ const (
 	NotRetried Kind = "not_retried" // we would have retried; the old system waited
 	Retried    Kind = "retried"     // the old system retried; we would have waited for the planned refresh
 	Twice      Kind = "twice"       // it ran again while its last run was going on, or in the same moment
-	Unplanned  Kind = "unplanned"   // the old system started what no plan asks for
+	Unplanned  Kind = "unplanned"   // the old system started without a plan
 	GaveUp     Kind = "gave_up"     // the old system went on; we would have disabled the model
 	TooLong    Kind = "too_long"    // it ran for longer than its policy allows
 	Unknown    Kind = "unknown"     // a run of a model that is not defined
 	Unreadable Kind = "unreadable"  // a line that is no run
 )
 
-// Kinds are all kinds, in the order in which they are told.
+// Kinds are all kinds, in the order of reports.
 var Kinds = []Kind{Earlier, Later, Missed, NotRetried, Retried, Twice, Unplanned, GaveUp, TooLong, Unknown, Unreadable}
 
 // Difference is one disagreement.
@@ -171,20 +169,20 @@ type Difference struct {
 	UID  string        `json:"uid"`  // of the model; empty: an unreadable line
 	Old  time.Time     `json:"old"`
 	Ours time.Time     `json:"ours"` // when we would have started; zero: not at all, or it does not matter
-	By   time.Duration // how far apart they are, or of what ran for too long how much longer; 0: that says nothing
+	By   time.Duration // how far apart they are, or how much too long the run took; 0: neither
 	Why  string        `json:"why"` // our refresh_why, or what is wrong with a line
 }
 
-// Sum is what there is of one kind.
-type Sum struct {
+// KindTotals counts the differences of one kind.
+type KindTotals struct {
 	Kind   Kind       `json:"difference"`
 	Count  int        `json:"count"`
 	Models int        `json:"models"`
-	Most   Difference // the first of those that are furthest apart
+	Most   Difference // the first of the furthest apart
 }
 
-// ModelSum is what there is of one model.
-type ModelSum struct {
+// ModelTotals counts the differences of one model.
+type ModelTotals struct {
 	UID    string       `json:"uid"`
 	Runs   int          `json:"runs"`
 	Agreed int          `json:"agreed"` // runs that we would have started too, within the tolerance
@@ -192,26 +190,26 @@ type ModelSum struct {
 }
 
 // Differences is how many there are.
-func (m *ModelSum) Differences() (n int) {
+func (m *ModelTotals) Differences() (n int) {
 	for _, count := range m.Counts {
 		n += count
 	}
 	return n
 }
 
-// Report is what came of a comparison.
+// Report is the result of a comparison.
 type Report struct {
 	Runs      int `json:"runs"` // that could be read
 	Agreed    int `json:"agreed"`
 	Unjudged  int `json:"unjudged"` // of models without a schedule: when these are to start follows from saves, which no log tells
 	Models    int `json:"models"`   // that are defined
-	Differing []ModelSum
-	Sums      []Sum      // of those kinds that there are
-	From      time.Time  `json:"from"`
-	To        time.Time  `json:"to"`
-	NoRuns    int        `json:"no_runs"`   // models that are defined and of which the log tells nothing
-	Proposals []Proposal `json:"proposals"` // other rules, which fit better
+	Differing []ModelTotals
+	Totals    []KindTotals // of those kinds that there are
+	From      time.Time    `json:"from"`
+	To        time.Time    `json:"to"`
+	NoRuns    int          `json:"no_runs"`   // defined models without any run
+	Proposals []Proposal   `json:"proposals"` // other rules, which fit better
 }
 
 // Differs reports whether old and new disagree in anything.
-func (r *Report) Differs() bool { return len(r.Sums) > 0 }
+func (r *Report) Differs() bool { return len(r.Totals) > 0 }

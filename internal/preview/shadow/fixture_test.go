@@ -38,7 +38,7 @@ func logOf(zone *time.Location) *Log {
 func compared(t testing.TB, text string, options Options, sources map[string]Source) ([]string, *Report) {
 	t.Helper()
 	var told []string
-	options.Tell = func(d Difference) {
+	options.Found = func(d Difference) {
 		line := string(d.Kind)
 		if d.UID != "" {
 			line += " " + d.UID

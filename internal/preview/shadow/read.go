@@ -19,7 +19,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// The formats of a log. FormatAuto goes by its first line.
+// The formats of a log. FormatAuto detects it by the first line.
 const (
 	FormatAuto    = "auto"
 	formatCSV     = "csv"
@@ -30,7 +30,7 @@ const (
 // Formats are the formats that Read knows.
 var Formats = []string{FormatAuto, formatCSV, formatLines, formatMonitor}
 
-// Log says how a log is written.
+// Log describes the format of a log.
 type Log struct {
 	Format  string
 	Columns Columns
@@ -42,8 +42,7 @@ type Log struct {
 
 const maxLine = 1 << 20
 
-// Read hands the runs of a log to take, in their order. A line that is none goes to refuse. The error is one of in or of take, or says that the
-// columns are not those that were asked for.
+// Read calls take with the runs of a log, in order, and refuse with wrong lines. The error is one of in or take, or says that columns are missing.
 func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.LineError)) error {
 	reader, number := bufio.NewReaderSize(in, 64<<10), 0
 	var parse func(line string) ([]Run, error)
@@ -59,7 +58,7 @@ func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.Lin
 			return each(runs, take)
 		}
 		if number++; number == 1 {
-			line = strings.TrimPrefix(line, "\ufeff") // the mark by which programs of Windows begin a file
+			line = strings.TrimPrefix(line, "\ufeff") // the byte order mark of Windows
 		}
 		if err != nil && !errors.Is(err, errLong) {
 			return err
@@ -119,7 +118,7 @@ func each(runs []Run, take func(Run) error) error {
 
 var errLong = document.Refuse("", fmt.Sprintf("at most %d bytes", maxLine), "more")
 
-// readLine reads a line without its end. Of one that is too long the rest is passed over.
+// readLine reads a line without its end, and skips the rest of one that is too long.
 func readLine(in *bufio.Reader) (string, error) {
 	var line []byte
 	long := false
@@ -178,7 +177,7 @@ func (l *Log) csv(header string) (func(string) ([]Run, error), error) {
 	}, nil
 }
 
-// csvFields reads one line by itself, so that a quote that is never closed costs no more than its line.
+// csvFields reads one line by itself, so that an open quote spoils only its line.
 func csvFields(line string, comma rune) ([]string, error) {
 	reader := csv.NewReader(strings.NewReader(line))
 	reader.Comma = comma
@@ -208,14 +207,13 @@ func (l *Log) parseLine(line string) ([]Run, error) {
 	}, l.Zone)
 }
 
-// monitored matches a line of `redis-cli monitor`: the time, who sent it (an address of IPv6 has brackets of its own), and the command with its
-// arguments.
+// monitored matches a line of `redis-cli monitor`: the time, the client (an IPv6 address has brackets), and the command with its arguments.
 var monitored = regexp.MustCompile(`^(\d+\.\d+) \[\d+ [^"]*\] ("(?:[^"\\]|\\.)*"(?: "(?:[^"\\]|\\.)*")*)$`)
 
 var argument = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// tap reads what an old system pushes to its two lists, as `redis-cli monitor` shows it. An attempt becomes a run when its result comes, or when
-// its model starts another one, for then nobody waits for its result.
+// tap reads what an old system pushes to its two lists from `redis-cli monitor`. An attempt becomes a run with its result, or when its model starts
+// again, because nobody waits for the result then.
 type tap struct {
 	log   *Log
 	line  int
@@ -223,7 +221,7 @@ type tap struct {
 	fence map[string]string
 }
 
-// parse reads a line; one that tells of something else than the two lists has no run.
+// parse reads a line; one about other keys has no run.
 func (t *tap) parse(line string) (runs []Run, err error) {
 	parts := monitored.FindStringSubmatch(line)
 	if parts == nil {

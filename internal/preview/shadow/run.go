@@ -13,19 +13,19 @@ import (
 
 // Run is one refresh by the old system.
 type Run struct {
-	Line      int    // where it stands, from 1
+	Line      int    // from 1
 	UID       string // the model
 	At        time.Time
-	Again     time.Duration   // after At, clocks showed it for the second time, and the log does not say which it is; 0: no doubt
-	EndedAt   time.Time       // zero: not told
-	Outcome   simulate.Result // empty: not told
+	Again     time.Duration   // if clocks showed At twice, the time until the second one; 0: no doubt
+	EndedAt   time.Time       // zero: unknown
+	Outcome   simulate.Result // empty: unknown
 	ErrorType string          // of a failure; may be empty
 }
 
-// length is how long the run took; 0: not told.
+// length is how long the run took; 0: unknown.
 func (r *Run) length() time.Duration { return max(0, r.EndedAt.Sub(r.At)) }
 
-// Columns are what the old system calls the fields of a run, and its outcomes.
+// Columns name the fields of a run in the log, and its outcomes.
 type Columns struct {
 	UID, At, Ended, Outcome, Error string
 	// Outcomes are further words for success, failure and lost, in small letters.
@@ -35,8 +35,8 @@ type Columns struct {
 // DefaultColumns are the names that are looked for unless others are given.
 var DefaultColumns = Columns{UID: "uid", At: "started_at", Ended: "ended_at", Outcome: "outcome", Error: "error_type"}
 
-// ParseColumns reads a mapping such as "uid=table_id,at=started_at,ended=finished_at,outcome=status,error=error". What it does not name keeps its
-// name in DefaultColumns. An error is a *document.Error.
+// ParseColumns reads a mapping such as "uid=table_id,at=started_at,ended=finished_at,outcome=status,error=error". Other fields keep their names in
+// DefaultColumns. An error is a *document.Error.
 func ParseColumns(text string) (Columns, error) {
 	c := DefaultColumns
 	fields := map[string]*string{"uid": &c.UID, "at": &c.At, "ended": &c.Ended, "outcome": &c.Outcome, "error": &c.Error}
@@ -77,7 +77,7 @@ func ParseOutcomes(text string) (map[string]simulate.Result, error) {
 	return more, nil
 }
 
-// run reads the fields of a run, as their columns hold them. Times without an offset are in zone.
+// run reads the fields of a run. Times without an offset are in zone.
 func (c *Columns) run(get func(column string) string, zone *time.Location) ([]Run, error) {
 	r := Run{UID: strings.TrimSpace(get(c.UID)), ErrorType: strings.TrimSpace(get(c.Error))}
 	err := document.ValidateID(c.UID, r.UID)

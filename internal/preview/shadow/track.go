@@ -1,18 +1,20 @@
 package shadow
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/preview/simulate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 type track struct {
 	comparison *Comparison
 	source     Source
-	sum        ModelSum
+	sum        ModelTotals
 	unjudged   int
 
 	model   *model.Model // nil: no run yet
@@ -26,10 +28,10 @@ type track struct {
 }
 
 func newTrack(c *Comparison, uid string, source Source) *track {
-	return &track{comparison: c, source: source, sum: ModelSum{UID: uid, Counts: map[Kind]int{}}}
+	return &track{comparison: c, source: source, sum: ModelTotals{UID: uid, Counts: map[Kind]int{}}}
 }
 
-// take judges the run before, now that the one after it is known.
+// take judges the run before, when the one after it is known.
 func (t *track) take(run Run) error {
 	if t.model == nil {
 		if err := t.begin(run.At, t.comparison.options.From); err != nil {
@@ -50,7 +52,7 @@ func (t *track) take(run Run) error {
 	return nil
 }
 
-// end judges the last run, and what should have followed until the end of the log.
+// end judges the last run, and our starts until the end of the log.
 func (t *track) end(from, to time.Time) error {
 	if t.model == nil {
 		if from.IsZero() {
@@ -69,8 +71,7 @@ func (t *track) end(from, to time.Time) error {
 	return nil
 }
 
-// begin makes the model. Its first start is the first planned one from an instant on; or else, where nothing says when the log begins, the one
-// that its first run is for.
+// begin makes the model. Its first start is the first planned one after from, or if the beginning of the log is unknown, the one of its first run.
 func (t *track) begin(at, from time.Time) error {
 	if !from.IsZero() {
 		at = from
@@ -111,12 +112,12 @@ func (t *track) plannedBefore(at time.Time) time.Time {
 	return at
 }
 
-// plan lets a new cycle begin at a planned refresh; zero: nothing is planned.
+// plan begins a new cycle at a planned refresh; zero: there is none.
 func (t *track) plan(at time.Time) {
 	t.model.RefreshAt, t.model.Trigger, t.model.Why, t.model.AttemptNo = at, model.TriggerPlanned, "planned", 0
 }
 
-// next lets a give-up window end that ends before an instant, and reports whether the model waits for a start.
+// next ends a give-up window that is over by then, and reports whether the model waits for a start.
 func (t *track) next(until time.Time) bool {
 	for t.model.Waiting() && t.model.Trigger == model.TriggerGiveUp && !t.model.RefreshAt.After(until) {
 		t.model.State = t.model.StartOrSkip(t.model.RefreshAt, "").Next
@@ -124,7 +125,7 @@ func (t *track) next(until time.Time) bool {
 	return t.model.Waiting()
 }
 
-// judge says what we would have done instead of a run. following is when the old system ran next; zero: it did not.
+// judge compares a run with our start. following is when the old system ran next; zero: it did not.
 func (t *track) judge(run Run, following time.Time) {
 	defer func() { t.before = run }()
 	for t.next(run.At.Add(t.within)) {
@@ -142,31 +143,30 @@ func (t *track) judge(run Run, following time.Time) {
 			t.sum.Agreed++
 			t.start(run, ours)
 		case !before.IsZero() && (run.At.Before(t.before.EndedAt) || run.At.Sub(before) <= t.within): // its last run was still going on
-			t.tell(Twice, run, time.Time{}, run.At.Sub(before))
+			t.differ(Twice, run, time.Time{}, run.At.Sub(before))
 		case late > 0 && belongsToNext():
 			t.pass()
 			continue
 		case late > 0:
-			t.tell(Earlier, run, ours.Add(run.At.Sub(at)), late)
+			t.differ(Earlier, run, ours.Add(run.At.Sub(at)), late)
 			t.start(run, ours)
 		case t.matches(run, following, ours, retry):
-			t.tell(Later, run, ours.Add(run.At.Sub(at)), -late)
+			t.differ(Later, run, ours.Add(run.At.Sub(at)), -late)
 			t.start(run, ours)
 		case t.model.AttemptNo == 0: // the run stands for none of our starts
-			t.tell(Unplanned, run, ours, 0)
+			t.differ(Unplanned, run, ours, 0)
 		default:
-			t.tell(Retried, run, ours, ours.Sub(run.At))
-			if run.Outcome == simulate.Success { // it did help: what comes next is no attempt of the same cycle
+			t.differ(Retried, run, ours, ours.Sub(run.At))
+			if run.Outcome == simulate.Success { // the next run is no retry
 				t.model.AttemptNo, t.model.FailingSince, t.model.TryingSince = 0, time.Time{}, time.Time{}
 				t.model.LastSuccessAt = run.At
 			}
 		}
 		return
 	}
-	// We would not start the model any more.
 	switch {
 	case t.model.Disabled: // as if its owner had saved it just then
-		t.tell(GaveUp, run, time.Time{}, 0)
+		t.differ(GaveUp, run, time.Time{}, 0)
 		decision, _ := t.model.Enable(run.At)
 		t.model.State = decision.Next
 		t.start(run, run.At)
@@ -174,19 +174,18 @@ func (t *track) judge(run Run, following time.Time) {
 		t.unjudged++
 		t.start(run, run.At)
 	default:
-		t.tell(Unplanned, run, time.Time{}, 0)
+		t.differ(Unplanned, run, time.Time{}, 0)
 	}
 }
 
-// matches reports whether a run that is early for our start is the one for it: no other is nearer to it, and it is nearer to it than to the
-// run before.
+// matches reports whether an early run belongs to our start: no other run is nearer to it, and the run before is farther from it.
 func (t *track) matches(run Run, following, ours time.Time, retry bool) bool {
 	at, shift := run.At, time.Duration(0)
 	if retry {
 		at, shift = at.Add(t.shift), t.shift
 	}
 	early := ours.Sub(at)
-	// What follows a failure is taken for its retry, and what follows at once for the same run again.
+	// After a failure the next run is a retry, and one that follows immediately is the same run again.
 	own := run.Outcome == simulate.Failure || run.Outcome == simulate.Lost || following.Before(run.EndedAt) || following.Sub(run.At) <= t.within
 	if !following.IsZero() && !own && following.Add(shift).Sub(ours).Abs() < early {
 		return false
@@ -194,14 +193,14 @@ func (t *track) matches(run Run, following, ours time.Time, retry bool) bool {
 	return retry || t.before.At.IsZero() || early < run.At.Sub(t.before.At)
 }
 
-// pass lets our start go by that the old system has nothing for.
+// pass skips our start, for which there is no run.
 func (t *track) pass() {
 	ours, kind := t.model.RefreshAt, Missed
 	if t.model.Trigger == model.TriggerRetry {
 		kind = NotRetried
 		ours = ours.Add(-t.shift)
 	}
-	t.tell(kind, Run{}, ours, 0)
+	t.differ(kind, Run{}, ours, 0)
 	t.plan(t.model.Planned(t.model.RefreshAt))
 }
 
@@ -220,7 +219,7 @@ func (t *track) start(run Run, at time.Time) {
 	}
 	end := at.Add(run.length())
 	if over := end.Sub(m.DeadlineAt); over > 0 {
-		t.tell(TooLong, run, time.Time{}, over)
+		t.differ(TooLong, run, time.Time{}, over)
 	}
 	if run.Outcome == simulate.Failure {
 		m.State = m.Fail(policy.Failure{ErrorType: run.ErrorType, Reason: run.ErrorType}, end).Next
@@ -229,6 +228,46 @@ func (t *track) start(run Run, at time.Time) {
 	m.State = m.Succeed(end, nil).Next
 }
 
-func (t *track) tell(kind Kind, run Run, ours time.Time, by time.Duration) {
-	t.comparison.tell(Difference{Kind: kind, Line: run.Line, UID: t.sum.UID, Old: run.At, Ours: ours, By: by, Why: t.model.Why}, t)
+func (t *track) differ(kind Kind, run Run, ours time.Time, by time.Duration) {
+	t.comparison.add(Difference{Kind: kind, Line: run.Line, UID: t.sum.UID, Old: run.At, Ours: ours, By: by, Why: t.model.Why}, t)
+}
+
+// Proposal is a rule with which a model would differ less: another reading of the text of its own, see schedule.Alternatives.
+type Proposal struct {
+	UID     string `json:"uid"`
+	Rule    string `json:"rrule"`
+	Differs int    `json:"differs"`  // so many times by this rule
+	Differ  int    `json:"differed"` // and by its own
+
+	track *track
+}
+
+// tryOthers also judges the runs by other rules.
+func (t *track) tryOthers() {
+	for _, rule := range schedule.Alternatives(cmp.Or(t.model.Rule, t.model.Policy.Rule)) {
+		options := t.comparison.options
+		options.Found = nil
+		other := newTrack(New(options), t.sum.UID, func(at time.Time) (*model.Model, error) {
+			made, err := t.source(at)
+			if err != nil {
+				return nil, err
+			}
+			changed := *made
+			changed.Rule, changed.Timezone = rule, made.Zone()
+			return &changed, changed.Resolve(changed.Policy, schedule.Parse)
+		})
+		t.others = append(t.others, Proposal{UID: t.sum.UID, Rule: rule, track: other})
+	}
+}
+
+func (t *track) proposals(from, to time.Time) (better []Proposal, err error) {
+	for _, p := range t.others {
+		if err := p.track.end(from, to); err != nil {
+			return nil, err
+		}
+		if p.Differs, p.Differ = p.track.sum.Differences(), t.sum.Differences(); p.Differs < p.Differ {
+			better = append(better, p)
+		}
+	}
+	return better, nil
 }

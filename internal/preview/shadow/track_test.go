@@ -81,16 +81,16 @@ func TestARetryThatWeWouldLeaveToThePlannedRefreshIsTold(t *testing.T) {
 		"timeout": "50m", "retries": []any{"5m", "10m"}, "on_exhausted": "next_planned"}})
 	told, report := compared(t, runs("5 06:00 20 failed", "5 06:25 5 ok", "5 07:00 5 ok"), Options{Within: time.Minute}, map[string]Source{"m": hourly})
 	equal(t, []string{"retried m old 05 06:25 ours 05 07:00 by 35m0s"}, told)
-	failIf(t, report.Agreed != 2 || report.Sums[0].Most.Line != 3, "expected two runs that agree, and the line of the other, found %+v", report)
+	failIf(t, report.Agreed != 2 || report.Totals[0].Most.Line != 3, "expected two runs that agree, and the line of the other, found %+v", report)
 }
 
 func TestWhatBelongsToNoModelAndWhatCannotBeReadIsToldWithItsLine(t *testing.T) {
 	text := runs("5 06:00 3 ok", "5 16:00 3 ok") + "n,2026-10-05T06:00:00Z,,\nm,yesterday,,\nm,2026-10-05T09:00:00Z,,\n\"m,,,\n"
 	told, report := compared(t, text, Options{Within: time.Minute}, map[string]Source{"m": atSixAndFour(t)})
 	equal(t, []string{"unknown n old 05 06:00", "unreadable", "unreadable", "unreadable"}, told)
-	want := []Sum{{Kind: Unknown, Count: 1, Most: Difference{Kind: Unknown, Line: 4, UID: "n", Old: time.Date(2026, 10, 5, 6, 0, 0, 0, time.UTC)}}}
-	diff := cmp.Diff(want, report.Sums[:1])
-	failIf(t, diff != "" || report.Sums[1].Count != 3 || report.Sums[1].Most.Line != 5, "-want +got\n%s, %+v", diff, report.Sums)
+	want := []KindTotals{{Kind: Unknown, Count: 1, Most: Difference{Kind: Unknown, Line: 4, UID: "n", Old: time.Date(2026, 10, 5, 6, 0, 0, 0, time.UTC)}}}
+	diff := cmp.Diff(want, report.Totals[:1])
+	failIf(t, diff != "" || report.Totals[1].Count != 3 || report.Totals[1].Most.Line != 5, "-want +got\n%s, %+v", diff, report.Totals)
 }
 
 func TestFromAndUntilSayWhatIsCompared(t *testing.T) {

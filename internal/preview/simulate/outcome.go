@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,14 +23,14 @@ const (
 	Lost    Result = "lost" // the worker never answers: the deadline passes
 )
 
-// Outcome is what becomes of one attempt.
+// Outcome is how and when one attempt ends.
 type Outcome struct {
 	Result    Result
 	After     time.Duration // from the start to the answer, 0 or more; an answer after the deadline is lost
 	ErrorType string        // of a failure; may be empty
 }
 
-// Outcomes returns what becomes of the next attempt; false: no further one is to start.
+// Outcomes returns the outcome of the next attempt; false: no further one starts.
 type Outcomes func() (Outcome, bool)
 
 // Listed takes the outcomes of a list, in its order.
@@ -50,13 +51,11 @@ func Always(outcome Outcome) Outcomes {
 }
 
 const (
-	// maxOutcomes bounds a list of outcomes.
-	maxOutcomes = 100_000
-	// maxOutcomeLine bounds one line, in bytes.
+	maxOutcomes    = 100_000
 	maxOutcomeLine = 1000
 )
 
-// LineError says which line of a list of outcomes cannot be read, and why.
+// LineError is a wrong line of a file.
 type LineError struct {
 	Line int // from 1
 	Err  error
@@ -67,43 +66,48 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e
 // Unwrap returns the reason, a *document.Error.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// ReadOutcomes reads one outcome a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost". What follows a # and
-// blank lines count for nothing. An error is a *LineError, or one of in.
-func ReadOutcomes(in io.Reader) ([]Outcome, error) {
-	var list []Outcome
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(make([]byte, 0, maxOutcomeLine), maxOutcomeLine)
-	line := 0
-	for scanner.Scan() {
-		line++
-		text, _, _ := strings.Cut(scanner.Text(), "#")
+// ReadOutcomes reads one outcome a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost". It skips comments after # and blank lines.
+// An error is a *LineError, or one of in.
+func ReadOutcomes(in io.Reader) (list []Outcome, err error) {
+	err = eachLine(in, maxOutcomeLine, func(line []byte) error {
+		text, _, _ := strings.Cut(string(line), "#")
 		words := strings.Fields(text)
 		if len(words) == 0 {
-			continue
+			return nil
 		}
 		outcome := Outcome{Result: Result(words[0])}
 		var err error
 		switch most := map[Result]int{Success: 2, Failure: 3, Lost: 1}[outcome.Result]; {
 		case len(list) == maxOutcomes:
-			err = &document.Error{Want: fmt.Sprintf("at most %d outcomes", maxOutcomes), Found: "more"}
+			err = document.Refuse("", fmt.Sprintf("at most %d outcomes", maxOutcomes), "more")
 		case most == 0 || len(words) > most || most > 1 && len(words) == 1:
-			want := `"success 2m", "failure 3m", "failure 3m NetworkError" or "lost"`
-			err = &document.Error{Want: want, Found: document.Found(strings.Join(words, " "))}
+			err = document.Refuse("", `"success 2m", "failure 3m", "failure 3m NetworkError" or "lost"`, document.Found(strings.Join(words, " ")))
 		case most > 1:
 			outcome.After, err = document.ParseDuration(words[1])
-		}
-		if err != nil {
-			return nil, &LineError{line, err}
 		}
 		if len(words) > 2 {
 			outcome.ErrorType = words[2]
 		}
 		list = append(list, outcome)
+		return err
+	})
+	return list, err
+}
+
+// eachLine reads the lines of a file, each of at most so many bytes. An error is a *LineError, or one of in.
+func eachLine(in io.Reader, most int, read func(text []byte) error) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, most)
+	number := 1
+	for ; lines.Scan(); number++ {
+		if err := read(lines.Bytes()); err != nil {
+			return &LineError{number, err}
+		}
 	}
-	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
-		return nil, &LineError{line + 1, &document.Error{Want: fmt.Sprintf("at most %d bytes", maxOutcomeLine), Found: "more"}}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return &LineError{number, document.Refuse("", fmt.Sprintf("at most %d bytes", most), "more")}
 	}
-	return list, scanner.Err()
+	return lines.Err()
 }
 
 // Chance decides by random numbers how attempts end. The same seed gives the same outcomes, whatever else changes: attempt 5 of
@@ -129,4 +133,28 @@ func (c Chance) Outcomes() Outcomes {
 		}
 		return outcome, true
 	}
+}
+
+// ParseShare reads a percentage such as "5%" or "5" as a share from 0 to 1. An error is a *document.Error.
+func ParseShare(text string) (float64, error) {
+	number, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
+	if err != nil || !(number >= 0 && number <= 100) {
+		return 0, &document.Error{Want: "a percentage such as 5%", Found: document.Found(text)}
+	}
+	return number / 100, nil
+}
+
+// ParseLengths reads a duration, or a range of them such as "1m-5m". An error is a *document.Error.
+func ParseLengths(text string) (shortest, longest time.Duration, err error) {
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		to = from
+	}
+	if shortest, err = document.ParseDuration(from); err == nil {
+		longest, err = document.ParseDuration(to)
+	}
+	if err != nil || shortest > longest {
+		err = &document.Error{Want: "a duration or a range such as 1m-5m", Found: document.Found(text)}
+	}
+	return shortest, longest, err
 }

@@ -1,6 +1,5 @@
-// Package simulate shows what a policy would do: it runs the code of package model on a clock of its own, which jumps from one
-// event to the next. A run begins with a start by hand. How its attempts end is a list, or follows from a seed. The package knows
-// no Redis and waits for nothing: weeks take milliseconds.
+// Package simulate shows what a policy would do: it runs package model on a clock that jumps from one event to the next. A run begins with a start
+// by hand. Its outcomes are a list, or follow from a seed. The package knows no Redis and waits for nothing: weeks take milliseconds.
 package simulate
 
 import (
@@ -9,10 +8,12 @@ import (
 
 	"github.com/refreshd/refreshd/internal/preview/chart"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Plan says where a run begins and where it ends at the latest.
+// Plan bounds a run.
 type Plan struct {
 	Start time.Time // the start by hand, whole milliseconds
 	Until time.Time // no attempt starts later; zero: there is no such end
@@ -21,7 +22,7 @@ type Plan struct {
 	Seed uint64
 }
 
-// End says why a run went no further.
+// End is why a run ended.
 type End string
 
 // The ends.
@@ -51,8 +52,8 @@ func NewModel(definition model.Definition, p policy.Policy, now time.Time) (*mod
 	return &saved, nil
 }
 
-// Simulate runs a model, with its policy in force, from a start by hand. Workers begin at once and answer as outcomes say;
-// every answer is handled and every deadline noticed in the same millisecond. The model of the caller stays as it is.
+// Simulate runs a model under its policy, from a start by hand. Workers begin immediately and answer as outcomes say; answers and deadlines are
+// handled in the same millisecond. The given model stays unchanged.
 func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {
 	byHand, _ := m.Run(true, plan.Start) // forced: it cannot be refused
 	m.State = byHand.Next
@@ -150,12 +151,12 @@ func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 		end = plan.Until
 	}
 	return chart.Chart{
-		Title: title, Policy: title, Location: zone, Start: plan.Start, End: end,
+		Title: title, Location: zone, Start: plan.Start, End: end,
 		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end), CutOff: r.End == EndLimit,
 	}
 }
 
-// maxPlanned bounds the planned refreshes of a chart. More than that nobody could see apart: then none are shown.
+// maxPlanned bounds the planned refreshes of a chart. Nobody could see more, so then none are shown.
 const maxPlanned = 5000
 
 // Planned are the planned refreshes of a model from one instant to another, both included; none if there are too many to draw.
@@ -168,4 +169,23 @@ func Planned(m *model.Model, from, to time.Time) []time.Time {
 		all = append(all, at)
 	}
 	return all
+}
+
+var timeLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "20060102T150405", time.DateOnly}
+
+// ParseTime reads a time from 1970 to 2200: in RFC 3339, or a wall clock time in zone, of two equal ones the first. An error is a *document.Error.
+func ParseTime(text string, zone *time.Location) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	for _, layout := range timeLayouts {
+		if err == nil {
+			break
+		}
+		if at, err = time.Parse(layout, text); err == nil {
+			at = schedule.Shown(at, zone)
+		}
+	}
+	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
+		return at, &document.Error{Want: "a time such as 2026-11-21T06:00 or 2026-11-21T06:00:00Z, from 1970 to 2200", Found: document.Found(text)}
+	}
+	return at.UTC().Truncate(time.Millisecond), nil
 }

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"maps"
@@ -24,32 +23,24 @@ type Refresh struct {
 
 const maxSeriesLine = 64 << 10 // in bytes: an attempt of a history is long
 
-// ReadSeries reads the numbers of one success a line, oldest first: {"rows": 40, "bytes": 1200}. Or what `history -o json` prints, newest first. An
-// error is a *LineError.
+// ReadSeries reads the numbers of one success a line, oldest first: {"rows": 40, "bytes": 1200}; or the output of `history -o json`, newest first.
+// An error is a *LineError.
 func ReadSeries(in io.Reader) (series []Refresh, err error) {
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, maxSeriesLine)
-	line, history := 1, false
-	for ; scanner.Scan() && err == nil; line++ {
-		var refresh Refresh
-		recorded := false
-		if text := bytes.TrimSpace(scanner.Bytes()); len(text) > 0 {
-			refresh, recorded, err = readRefresh(text)
+	history := false
+	err = eachLine(in, maxSeriesLine, func(text []byte) error {
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			return nil
 		}
+		refresh, recorded, err := readRefresh(text)
 		if history = history || recorded; refresh.Metrics != nil {
 			series = append(series, refresh)
 		}
-	}
+		return err
+	})
 	if history {
 		slices.Reverse(series)
 	}
-	switch {
-	case err != nil:
-		return nil, &LineError{line - 1, err}
-	case scanner.Err() != nil:
-		return nil, &LineError{line, scanner.Err()}
-	}
-	return series, nil
+	return series, err
 }
 
 // readRefresh reads a line; recorded: it is an attempt of a history. Its metrics are nil if it was no success.
@@ -78,8 +69,8 @@ func readRefresh(text []byte) (refresh Refresh, recorded bool, err error) {
 	return refresh, recorded, doc.Err()
 }
 
-// Judge tells which refreshes of a series guards doubt, as a poller does: each by those before it. Nobody accepts any, but for those that a history
-// tells of. As many attempts are kept as the guards ask for, and at least the usual ten.
+// Judge returns which refreshes of a series the guards doubt. Like a poller, it judges each by those before it. Only attempts of a history may have
+// been accepted. It keeps as many attempts as the guards need, and at least the usual ten.
 func Judge(guards []policy.Guard, series []Refresh) []Refresh {
 	kept := policy.UsualHistory
 	for _, guard := range guards {

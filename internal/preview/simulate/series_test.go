@@ -61,7 +61,7 @@ func TestAnUnreadableSeriesIsRefusedWithItsLineAndField(t *testing.T) {
 		"nothing":         {`{"rows":null}`, "line 1: rows: expected a number under a name"},
 		"another name":    {`{"Rows":1}`, "line 1: Rows: expected a number under a name of small letters, digits and _"},
 		"in a history":    {`{"attempt_uid":"a","metrics":{"rows":[]}}`, "line 1: rows: expected "},
-		"a line too long": {"{}\n{\"rows\":" + strings.Repeat(" ", maxSeriesLine) + "1}", "line 2: bufio.Scanner: token too long"},
+		"a line too long": {"{}\n{\"rows\":" + strings.Repeat(" ", maxSeriesLine) + "1}", "line 2: expected at most 65536 bytes, found more"},
 	} {
 		_, err := ReadSeries(strings.NewReader(test.text))
 		var line *LineError

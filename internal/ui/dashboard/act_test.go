@@ -46,7 +46,7 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	expect(t, d.submit("steering?key=host%3Dexample.com", "limit/open"), "The key "+key+" is open")
 	expectNone(t, d.page(home+"steering?key=host%3Dexample.com"), "Closed until")
 
-	expect(t, d.submit("failures", "failures/run", "rate", "1/s"), "runs all models that fail by")
+	expect(t, d.submit("failures", "failures/run", "rate", "1/s"), "runs all models that fail with")
 	expect(t, d.submit("steering", "bulk/cancel"), "is cancelled")
 
 	d.Say("\x01 no JSON \xff")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -17,7 +18,7 @@ import (
 type action struct {
 	path string // below the base of the queue
 	do   func(ctx context.Context, req *request) (outcome, error)
-	page *page // of its form, which is shown again with what was typed if that is refused; nil: the next page tells of it
+	page *page // with its form, which is shown again after a refusal; nil: the next page shows the refusal
 }
 
 type outcome struct {
@@ -25,38 +26,39 @@ type outcome struct {
 	next string // the address of the page that shows it; "": the page of the form
 }
 
+const holdReleased = "The hold %s is released: what waits for it starts once."
+
 var actions = []action{
 	{path: "model/run", do: change(model.CommandRun)}, {path: "model/enable", do: change(model.CommandEnable)},
 	{path: "model/disable", do: change(model.CommandDisable)},
 	{path: "model/accept", do: change(model.CommandAccept)}, {path: "model/reject", do: change(model.CommandReject)},
-	{path: "model/hold", do: holdModel}, {path: "model/release", do: releaseHold},
-	{path: "models/all", do: changeMany},
+	{path: "model/hold", do: holdModel}, {path: "model/release", do: named("id", holdReleased, releaseHold)},
+	{path: "models/all", do: beginBulk},
 	{path: "model/save", do: saveModel, page: &modelEditPage},
 	{path: "policy/save", do: savePolicy, page: &policyEditPage}, {path: "policy/rm", do: removePolicy},
 	{path: "failures/run", do: runFailures},
 	{path: "hold/put", do: putHold},
-	{path: "hold/release", do: releaseHold},
+	{path: "hold/release", do: named("id", holdReleased, releaseHold)},
 	{path: "circuit/open", do: openCircuit},
-	{path: "circuit/close", do: closeCircuit},
+	{path: "circuit/close", do: keyed("The circuit %s is closed: its models start again.", operate.Operator.CloseCircuit)},
 	{path: "limit/set", do: setLimit},
-	{path: "limit/rm", do: removeLimit},
-	{path: "limit/open", do: openLimit},
-	{path: "bulk/cancel", do: cancelBulk},
-	{path: "rejected/requeue", do: requeueRejected},
-	{path: "rejected/drop", do: dropRejected},
+	{path: "limit/rm", do: named("key", "The limit of %s is forgotten: what policies say is in force.", operate.Operator.RemoveLimit)},
+	{path: "limit/open", do: keyed("The key %s is open: its models start again.", operate.Operator.OpenLimit)},
+	{path: "bulk/cancel", do: named("id", "The bulk %s is cancelled; what it has done stays done.", cancelBulk)},
+	{path: "rejected/requeue", do: named("id", "The message %s is requeued: look whether it is rejected again.", message(operate.Operator.RequeueRejected))},
+	{path: "rejected/drop", do: named("id", "The message %s is forgotten.", message(operate.Operator.DropRejected))},
 	{path: "worker/quiet", do: order(store.PoolQuiet, "takes nothing new from the next heartbeat on")},
 	{path: "worker/resume", do: order("", "takes attempts again from the next heartbeat on")},
 	{path: "worker/stop", do: order(store.PoolStop, "stops with the next heartbeat")},
 }
 
 // act carries an action out, and leads to a page that shows its outcome.
-func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, action *action) {
-	session := d.session(r)
+func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, req *request, action *action) {
 	switch {
 	case d.config.ReadOnly:
 		http.Error(w, "this dashboard is read-only, and nothing was done", http.StatusForbidden)
 		return
-	case session.readOnly:
+	case req.session.readOnly:
 		http.Error(w, "your token is that of a viewer, and nothing was done: sign in with that of an operator", http.StatusForbidden)
 		return
 	}
@@ -66,9 +68,10 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	done, err := action.do(ctx, d.newRequest(site, session, r.PostForm))
+	req.query = r.PostForm
+	done, err := action.do(ctx, req)
 	if err != nil && action.page != nil {
-		d.refuse(w, r, site, action, session, err)
+		d.refuse(w, r, req, action, err)
 		return
 	}
 	one, next := flash{Text: done.text}, done.next
@@ -76,8 +79,8 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 		one = flash{Text: inWords(err), Failed: true}
 	}
 	if next == "" {
-		next = site.Link("")
-		if back := r.PostForm.Get("back"); strings.HasPrefix(back, site.base+"/") && !strings.ContainsAny(back, "\\\r\n") {
+		next = req.Link("")
+		if back := req.get("back"); strings.HasPrefix(back, req.base+"/") && !strings.ContainsAny(back, "\\\r\n") {
 			next = back // the page of the form, which is one of this queue
 		}
 	}
@@ -85,21 +88,23 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
-// refuse shows the page of a form again, with what was typed and why nothing was done.
-func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, site *site, action *action, session session, err error) {
-	f, status := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"]}), http.StatusUnprocessableEntity
+// refuse shows the page of a form again, with what was typed and why it was refused.
+func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, req *request, action *action, err error) {
+	page := *req
+	page.query = url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"]}
+	f, status := d.frame(&page, action.page), http.StatusUnprocessableEntity
 	if _, typed := errors.AsType[*document.Error](err); !typed {
 		status = statusOf(err)
 	}
-	if status != http.StatusUnprocessableEntity { // else it stands beside its field
+	if status != http.StatusUnprocessableEntity { // otherwise it is shown beside its field
 		f.Flash = &flash{Text: inWords(err), Failed: true}
 	}
-	d.answer(w, r, status, f, action.page, r.PostForm)
+	d.answer(w, r, status, f, action.page, req)
 }
 
 const flashCookie = "refreshd_flash"
 
-// flash is a message about an action. A cookie brings it to the page that shows it: in an address anybody could write one.
+// flash is a message about an action. A cookie brings it to the next page: in an address anybody could write one.
 type flash struct {
 	Text   string
 	Failed bool

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -16,6 +18,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/admin/acl"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 const (
@@ -34,7 +41,7 @@ type auth struct {
 	ended map[string]time.Time // guarded by mu: sessions that were ended, until they would have expired
 }
 
-// client is the address of who sends a request: the last one that is no trusted proxy.
+// client is the address of a client: the last one that is no trusted proxy.
 func (a *auth) client(r *http.Request) string {
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -54,7 +61,7 @@ func (a *auth) client(r *http.Request) string {
 	return address
 }
 
-// check finds a token by its text; nil, false: too many others came from there, and this one waited or is not compared.
+// check finds a token by its text; nil, false: too many wrong ones came from there.
 func (a *auth) check(r *http.Request, text string) (right *Token, may bool) {
 	for i, token := range a.tokens {
 		if sameText(sign(token.Text, "token"+text), sign(token.Text, "token"+token.Text)) {
@@ -64,13 +71,13 @@ func (a *auth) check(r *http.Request, text string) (right *Token, may bool) {
 	return a.tries.admit(r.Context(), a.client(r), right)
 }
 
-// session is a text that only this token makes.
+// session returns a text that only this token can sign.
 func (a *auth) session(token *Token) string {
 	text := strconv.FormatInt(a.clock().Add(sessionTime).Unix(), 10) + "." + rand.Text()
 	return text + "." + sign(token.Text, "session"+text)
 }
 
-// signer is the token that has made a session, which has not ended; nil: none has.
+// signer returns the token that signed a valid session; nil: none.
 func (a *auth) signer(text string) *Token {
 	a.mu.Lock()
 	_, ended := a.ended[text]
@@ -87,7 +94,7 @@ func (a *auth) signer(text string) *Token {
 	return nil
 }
 
-// expiry is when a session says that it expires; zero: it is none.
+// expiry is when a session expires; zero: it is none.
 func expiry(text string) time.Time {
 	ends, _, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(ends, 10, 64)
@@ -175,14 +182,14 @@ func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
-// maxForm is how large a form may be, in bytes. A policy may have 64 KiB.
+// maxForm bounds a form, in bytes. A policy may have 64 KiB.
 const maxForm = 256 << 10
 
-// policyOfContent lets a page load nothing but what this server sends, some pictures within the page. Pictures of attempts have a policy of their own.
+// policyOfContent lets a page load only what this server sends. Pictures of attempts have another policy.
 const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// guard stands before all pages: it sets the headers, refuses foreign names and sites, and asks who it is.
+// guard sets the headers, refuses foreign names and sites, and checks who asks.
 func (d *Dashboard) guard(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -207,8 +214,7 @@ func (d *Dashboard) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isHost reports whether the name by which a browser asks is one of this dashboard. A foreign name that leads to loopback is how a site
-// reads what a browser can reach, and it may not.
+// isHost reports whether a browser asks for a name of this dashboard. A foreign name that leads to loopback would let a site read these pages.
 func (d *Dashboard) isHost(name string) bool {
 	listens, _, _ := net.SplitHostPort(d.config.Listen)
 	if len(d.config.Hosts) == 0 && !isLoopback(listens) {
@@ -221,5 +227,92 @@ func (d *Dashboard) isHost(name string) bool {
 	return isLoopback(host) || slices.ContainsFunc(d.config.Hosts, func(own string) bool { return strings.EqualFold(own, host) })
 }
 
-// sameText compares in a time that does not tell how much of the texts is equal.
+// sameText takes as long for any two texts.
 func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// session is the user of a request.
+type session struct {
+	name     string // of the token; "": there is none
+	by       string // for journal and history
+	readOnly bool
+	zone     *time.Location // that was chosen; nil: none
+}
+
+type tokenKey struct{}
+
+// session returns that of a request that has passed signedIn.
+func (d *Dashboard) session(r *http.Request) session {
+	s := session{by: d.config.By, readOnly: d.config.ReadOnly, zone: chosenZone(r)}
+	if token, signedIn := r.Context().Value(tokenKey{}).(*Token); signedIn {
+		s.name, s.by, s.readOnly = token.Name, token.Name, s.readOnly || token.ReadOnly
+	}
+	return s
+}
+
+// key is equal for sessions that see the same.
+func (s *session) key() string { return fmt.Sprint(s.readOnly, s.zone != nil, s.zone, " ") }
+
+// setCookie keeps a value in the browser, for this dashboard only; a negative age forgets it.
+func setCookie(w http.ResponseWriter, r *http.Request, name, value string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: int(age / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.Header.Get("X-Forwarded-Proto") == "https", // which a proxy in front speaks, this server never does
+	})
+}
+
+// Token lets in whoever knows it.
+type Token struct {
+	Name     string // of who knows it, for journal and history; empty: see Config.Tokens
+	Text     string // 16 bytes or more
+	ReadOnly bool   // of a viewer, who may do no action
+}
+
+func validateTokens(tokens []Token) error {
+	names, texts := map[string]bool{}, map[string]bool{}
+	for _, token := range tokens {
+		switch {
+		case len(token.Text) < minToken:
+			return fmt.Errorf("token: expected at least %d bytes, found %d", minToken, len(token.Text))
+		case token.Name == "" || token.Name != document.Shorten(token.Name, model.MaxBy):
+			return fmt.Errorf("token: expected a name of at most %d bytes, found %s", model.MaxBy, document.Found(token.Name))
+		case names[token.Name] || texts[token.Text]:
+			return errors.New("token: expected each name and each token once, found one again")
+		}
+		names[token.Name], texts[token.Text] = true, true
+	}
+	return nil
+}
+
+// ReadTokens reads a file with one token alone, or with lines ROLE NAME TOKEN. An error never repeats a token.
+func ReadTokens(file, text string) (tokens []Token, err error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil, fmt.Errorf("%s: expected a token, found nothing", file)
+	}
+	roles := map[string]bool{string(acl.Viewer): true, string(acl.Operator): false}
+	if _, is := roles[strings.Fields(text)[0]]; !is && !strings.Contains(text, "\n") {
+		return []Token{{Text: text}}, nil
+	}
+	for i, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		expected := fmt.Sprintf("%s:%d: expected ROLE NAME TOKEN", file, i+1)
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("%s, found %s", expected, words.Count(len(fields), "word", "words"))
+		}
+		readOnly, is := roles[fields[0]]
+		if !is {
+			return nil, fmt.Errorf("%s with the role viewer or operator, found another", expected)
+		}
+		token := Token{Name: document.Shorten(fields[1], model.MaxBy), Text: fields[2], ReadOnly: readOnly}
+		if err := validateTokens(append(tokens, token)); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
+		}
+		tokens = append(tokens, token)
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("%s: expected a token, found comments alone", file)
+	}
+	return tokens, nil
+}

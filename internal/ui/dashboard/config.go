@@ -20,30 +20,30 @@ import (
 type Config struct {
 	// Listen is the address to serve on. Defaults to 127.0.0.1:8090; port 0 is any that is free.
 	Listen string
-	// Hosts are names besides localhost by which browsers may ask for it, without a port. Defaults to none. Where it listens beyond loopback
-	// and none is given, any name will do: the token protects it.
+	// Hosts are further names, without a port, by which browsers may ask for it. Defaults to none. If it listens beyond loopback and none is given,
+	// any name will do, because a token protects it.
 	Hosts []string
-	// Tokens let in whoever knows one of them, each as somebody: one without a name as By. Defaults to none, which is allowed on loopback only.
+	// Tokens sign in whoever knows one, under its name or By. Defaults to none, which is allowed on loopback only.
 	Tokens []Token
-	// TrustedProxies are proxies in front: what they forward counts for the client that they name in X-Forwarded-For. Defaults to none.
+	// TrustedProxies are proxies in front: X-Forwarded-For of their requests names the client. Defaults to none.
 	TrustedProxies []netip.Prefix
 	// ReadOnly offers and accepts no action.
 	ReadOnly bool
-	// By is who is said to want an action, in journal and history. Defaults to "dashboard".
+	// By names who wants an action without a token, for journal and history. Defaults to "dashboard".
 	By string
 	// Grace is how long answers under way may go on at the end. Defaults to 0: not at all.
 	Grace time.Duration
-	// Tick is how often it is asked whether a queue has changed. Its open pages are read again if so. Defaults to 2 s.
+	// Tick is how often it checks whether a queue has changed and open pages must be read again. Defaults to 2 s.
 	Tick time.Duration
-	// Clock is the clock of this process, for sessions and tries to sign in. What is shown is told on the clock of Redis.
+	// Clock is the clock of this process, for sessions and sign-ins. Pages use the clock of Redis.
 	Clock func() time.Time
-	// Log receives what went wrong. Defaults to none.
+	// Log receives errors. Defaults to none.
 	Log *zerolog.Logger
-	// Observe is told when a tick begins, and returns what is told how it ended. Defaults to none.
+	// Observe is called when a tick begins, and its result when it has ended. Defaults to none.
 	Observe func() func(error)
 }
 
-// DefaultListen is where a dashboard is served if nobody says where.
+// DefaultListen is the default of Config.Listen.
 const DefaultListen = "127.0.0.1:8090"
 
 const minToken = 16 // bytes
@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 	return validateTokens(c.Tokens)
 }
 
-// isLoopback reports whether a host, without a port, is this machine and can be nothing else.
+// isLoopback reports whether a host, without a port, can only be this machine.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

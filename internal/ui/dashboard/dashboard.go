@@ -39,7 +39,7 @@ type site struct {
 	beat    atomic.Pointer[beat]
 }
 
-// sites are in the order of their names. It is safe for concurrent use.
+// sites are sorted by name. It is safe for concurrent use.
 type sites struct {
 	mu   sync.Mutex
 	list []*site // guarded by mu; replaced, never changed
@@ -110,7 +110,7 @@ func (d *Dashboard) Show(ctx context.Context, queue *store.Queue, observe func()
 	d.follow(ctx, d.sites.add(queue, observe))
 }
 
-// follow does what is done of a queue beside its pages, until ctx ends.
+// follow watches and plans a queue until ctx ends.
 func (d *Dashboard) follow(ctx context.Context, site *site) {
 	var planning sync.WaitGroup
 	planning.Go(func() { site.planner.run(ctx, site.queue, d.config.Clock) })

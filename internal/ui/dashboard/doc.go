@@ -3,20 +3,20 @@
 //
 // # How to add a page
 //
-// One noun, one file: noun.go has a page in a variable and what reads it, noun.html has its template. List the variable in pages of
+// One noun, one file: noun.go has a page in a variable and the function that reads it, noun.html its template. List the variable in pages of
 // page.go, in the order of the navigation.
 //
 //	var nounPage = page{path: "noun", title: "Nouns", read: readNouns, live: []string{"noun-list"}, nav: true}
 //
 //	func readNouns(ctx context.Context, req *request) (any, error)   // req.queue, req.query; its result is .Data of the template
 //
-// noun.html defines "content", and each live fragment by its own name. A fragment stands in the page as
+// noun.html defines "content", and each live fragment by its own name. The page includes a fragment as
 //
 //	<div id="noun-list" data-live>{{template "noun-list" .}}</div>
 //
 // While a page is open, it is read again after each change of the queue, once for all browsers that look at the same address, and the
-// fragments that differ are sent. A form whose fields are typed in stands outside of a fragment, or it would be replaced under the hands.
-// Texts of users are shown by html/template alone: nothing here makes template.HTML of them.
+// fragments that differ are sent. Put a form outside of fragments, or it would be replaced while somebody types.
+// Only html/template writes texts of users: nothing here makes template.HTML of them.
 //
 // # How to add an action
 //
@@ -28,6 +28,6 @@
 //
 //	func cutNoun(ctx context.Context, req *request) (outcome, error)  // req.query are the fields of the form
 //
-// The outcome has a text for people, and the page that shows it. An error is shown in words on the
-// page that the form says in its field back. With --read-only, and to a viewer, an action is refused before do is asked. Offer a form only where {{if not .ReadOnly}}.
+// The outcome has a text for people, and the page that shows it. An error is shown on the page in the field back of the form. With
+// --read-only, and from a viewer, an action is refused before do runs. Offer a form only where {{if not .ReadOnly}}.
 package dashboard

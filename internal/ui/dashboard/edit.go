@@ -20,13 +20,13 @@ var (
 	modelEditPage  = page{path: "model/edit", title: "New model", under: "models", file: "edit", read: modelEdit.show, form: true, edits: true}
 )
 
-// editor lets somebody edit policies, or models.
+// editor edits policies, or models.
 type editor struct {
 	Kind, Key, Label, Hint string // Key is the field of its name
 	list                   string // the path of the page that lists them
-	// read writes what is stored under a name as somebody would write it, and returns its digest.
+	// read writes the stored text of a name, and returns its digest.
 	read func(ctx context.Context, req *request, name string, to io.Writer) (digest string, err error)
-	// check tells on the page what it would do to save the text. What is wrong with the text is a Refusal.
+	// check computes what saving the text would do. A wrong text is a Refusal.
 	check func(ctx context.Context, req *request, e *edit) error
 }
 
@@ -38,15 +38,15 @@ var (
 	}
 )
 
-// edit is a text that somebody edits, and what it would do to save it.
+// edit is a text in the editor, and what saving it would do.
 type edit struct {
 	*editor
 	*playground.Form
 
-	Name        string // of what is stored; "": it is new
+	Name        string // "": it is new
 	Back        string // the address of the page that leads here
-	Was         string // the digest of what is stored now
-	Changed     bool   // that is not what was there when somebody began
+	PriorDigest string // the digest of the stored text
+	Changed     bool   // the stored text has changed since the edit began
 	Checked     bool   // it can be saved
 	Wrong       string // why it cannot
 	Differences []definitions.Difference
@@ -64,38 +64,38 @@ func (e *edit) heading() (title string, zone *time.Location) {
 
 func (e *editor) show(ctx context.Context, req *request) (any, error) {
 	name, typed, answers := req.get(e.Key), req.query.Has("was"), cmp.Or(req.get("answers"), "succeeds")
-	shown := &edit{editor: e, Name: name, Back: req.Link(e.list), zone: req.zone}
+	page := &edit{editor: e, Name: name, Back: req.Link(e.list), zone: req.zone}
 	if name != "" {
-		shown.Back = req.Link(e.Kind, e.Key, name)
+		page.Back = req.Link(e.Kind, e.Key, name)
 	}
-	shown.Form = playground.ReadForm(func(field string) string { return map[string]string{"answers": answers}[field] })
+	page.Form = playground.ReadForm(func(field string) string { return map[string]string{"answers": answers}[field] })
 	var stored strings.Builder
 	was, err := e.read(ctx, req, name, &stored)
-	if shown.Text, shown.Was = stored.String(), was; err != nil || !typed {
-		return shown, err
+	if page.Text, page.PriorDigest = stored.String(), was; err != nil || !typed {
+		return page, err
 	}
-	shown.Text, shown.Changed = req.edited(e.Key).Text, req.get("was") != was
-	if err := e.check(ctx, req, shown); err != nil {
+	page.Text, page.Changed = req.edited(e.Key).Text, req.get("was") != was
+	if err := e.check(ctx, req, page); err != nil {
 		if refusal, is := errors.AsType[operate.Refusal](err); is {
-			shown.Wrong, err = inWords(refusal), nil
+			page.Wrong, err = inWords(refusal), nil
 		}
-		return shown, err
+		return page, err
 	}
-	shown.Checked = true
-	return shown, play(ctx, req, func(in playground.Setting) error {
+	page.Checked = true
+	return page, play(ctx, req, func(in playground.Setting) error {
 		in.Week = true
-		return shown.Play(in)
+		return page.Play(in)
 	})
 }
 
-// edited is what a form says whose field of the name is key.
+// edited is the Edit of a form; key is its field of the name.
 func (req *request) edited(key string) operate.Edit {
-	return operate.Edit{Name: req.get(key), Text: strings.ReplaceAll(req.get("text"), "\r\n", "\n"), Was: req.get("was")}
+	return operate.Edit{Name: req.get(key), Text: strings.ReplaceAll(req.get("text"), "\r\n", "\n"), PriorDigest: req.get("was")}
 }
 
 func readPolicyText(ctx context.Context, req *request, name string, to io.Writer) (digest string, err error) {
 	stored, _, err := req.queue.Parts[0].Report().PolicyText(ctx, name)
-	if err != nil || name == "" || req.query.Has("was") { // what was removed since may be saved again
+	if err != nil || name == "" || req.query.Has("was") { // a removed one may be saved again
 		return store.Digest(stored), err
 	}
 	p, err := readStored(ctx, req.queue.Parts[0], name)

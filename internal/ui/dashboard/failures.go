@@ -5,17 +5,15 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/model"
 )
 
 var failuresPage = page{path: "failures", title: "Failures", nav: true, file: "failures", read: readFailures, live: []string{"failures-list"}}
 
-// failures are the groups of failing models, largest first.
 type failures struct {
 	Now     time.Time
 	Groups  []operate.Failures
-	Unnamed int   // groups that are not shown
-	Models  int64 // in those that are
+	Unnamed int // groups that are not shown
+	Models  int64
 	Past    []operate.Failures
 }
 
@@ -29,11 +27,11 @@ func readFailures(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError})
+	groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: operate.ByFingerprint})
 	if err != nil {
 		return nil, err
 	}
-	past, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError, Past: true})
+	past, err := req.operator.Failures(ctx, operate.FailuresRequest{By: operate.ByFingerprint, Past: true})
 	page := &failures{Now: now, Groups: groups[:min(len(groups), maxGroups)], Past: past[:min(len(past), maxGroups)]}
 	page.Unnamed = len(groups) - len(page.Groups)
 	for _, group := range page.Groups {

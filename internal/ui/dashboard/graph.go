@@ -8,25 +8,26 @@ import (
 
 	"github.com/refreshd/refreshd/internal/preview/chart"
 	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// graph is a chart of columns side by side, with its axes. Its widths are percents, so that texts keep their size on any screen.
+// graph is a chart of columns, with its axes. Its widths are percents, so that texts keep their size on any screen.
 type graph struct {
 	Name, About string
 	Legend      []key
 	Y, X        []mark
 	Columns     []column
-	Limit       string // how high a line stands across; "": there is none
+	Limit       string // height of a line across; "": none
 }
 
-// mark is a text on an axis, and where it stands.
+// mark is a text at a place of an axis.
 type mark struct {
 	At, Text string
 	Odd      bool // it is left out where there is little room
 }
 
-// column is what was in one span of time.
+// column is one span of time.
 type column struct {
 	X, Width string
 	Inner    string // width of the bars
@@ -46,7 +47,7 @@ const (
 	graphTop    = 8
 )
 
-// draw makes a graph of what is known of some metrics in slots of one length, the lowest metric first.
+// draw draws the known values of some metrics in slots of one length, the lowest metric first.
 func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limit int64, metrics ...report.Metric) {
 	waits := metrics[0] == report.MetricWait
 	most := limit
@@ -71,16 +72,16 @@ func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limi
 	share := 1 / float64(len(slots))
 	for i, s := range slots {
 		c := column{X: percent(float64(i) * share), Width: percent(share), Inner: percent(share * 0.85), From: spanText(s.from, step, zone), Title: "not known"}
-		bottom, told := int64(0), make([]string, len(metrics))
+		bottom, values := int64(0), make([]string, len(metrics))
 		for j, m := range metrics {
 			value := s.values[m]
 			c.Values = append(c.Values, valueText(value, waits))
-			if told[j] = c.Values[j] + " " + g.Legend[j].Text; value > 0 {
+			if values[j] = c.Values[j] + " " + g.Legend[j].Text; value > 0 {
 				bottom += value
 				c.Bars = append(c.Bars, bar{g.Legend[j].Class, y(bottom), decimal(height(value))})
 			}
 			if value >= 0 {
-				c.Title = strings.Join(told[:j+1], ", ")
+				c.Title = strings.Join(values[:j+1], ", ")
 			}
 		}
 		c.Title = c.From + ": " + c.Title
@@ -112,7 +113,6 @@ func roundStep(most int64, waits bool) int64 {
 
 func decimal(value float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", value), ".00") }
 
-// numberText writes a number with a comma after each three digits.
 func numberText(value int64) string {
 	text := strconv.FormatInt(value, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -132,11 +132,89 @@ func valueText(value int64, waits bool) string {
 	}
 }
 
-// spanText says from when a span lasts: by the clock where it is short, and by the day.
+// spanText is the beginning of a span: the time of a short one, otherwise the day.
 func spanText(from time.Time, step time.Duration, zone *time.Location) string {
 	from = from.In(zone)
 	if step <= time.Hour {
 		return from.Format("15:04")
 	}
 	return strings.TrimSuffix(from.Format("Mon 2 Jan 15:04"), " 00:00")
+}
+
+// period is how far back charts go.
+type period struct {
+	name  string // in the address
+	text  string
+	step  time.Duration // of a slot
+	slots int
+}
+
+// periods begin with the default.
+var periods = []period{
+	{"", "Hour", time.Minute, 60}, {"24h", "24 hours", time.Hour, 24},
+	{"7d", "7 days", 3 * time.Hour, 56}, {"90d", "90 days", 24 * time.Hour, 90},
+}
+
+func findPeriod(name string) (*period, error) {
+	for i := range periods {
+		if periods[i].name == name {
+			return &periods[i], nil
+		}
+	}
+	return nil, document.Refuse("period", "24h, 7d, 90d or none", document.Found(name))
+}
+
+// slot has counts of a part of a period, and levels: the highest input and wait, otherwise the last one; -1: unknown.
+type slot struct {
+	from   time.Time
+	values [report.Metrics]int64
+}
+
+// fill makes the slots of a period that ends at now. The difference between two samples counts in the slot of the first one. A slot without a sample
+// is unknown, and so are its counts if the next sample is beyond the next slot, or is smaller: somebody has reset the counters.
+func (p *period) fill(samples []report.Sample, now time.Time) []slot {
+	slots := make([]slot, p.slots)
+	first := now.Truncate(p.step).Add(-time.Duration(p.slots-1) * p.step)
+	at := func(one report.Sample) int { return int(one.At.Sub(first) / p.step) }
+	for i := range slots {
+		slots[i].from = first.Add(time.Duration(i) * p.step)
+		for m := range slots[i].values {
+			slots[i].values[m] = -1
+		}
+	}
+	for i, one := range samples {
+		if one.At.Before(first) || at(one) >= p.slots {
+			continue
+		}
+		next := samples[min(i+1, len(samples)-1)]
+		slots[at(one)].add(&one, &next, at(next) <= at(one)+1)
+	}
+	return slots
+}
+
+// add adds the levels of a sample, and the counts until the next one.
+func (s *slot) add(one, next *report.Sample, near bool) {
+	begins := s.values[report.MetricModels] < 0
+	for m := range report.MetricModels {
+		near = near && next.Values[m] >= one.Values[m]
+	}
+	for m := range report.Metrics {
+		switch value := &s.values[m]; {
+		case m == report.MetricInput || m == report.MetricWait:
+			*value = max(*value, one.Values[m])
+		case !m.Counts():
+			*value = one.Values[m]
+		case !near || !begins && *value < 0:
+			*value = -1
+		default:
+			*value = max(0, *value) + next.Values[m] - one.Values[m]
+		}
+	}
+}
+
+func total(slots []slot, m report.Metric) (sum int64) {
+	for i := range slots {
+		sum += max(0, slots[i].values[m])
+	}
+	return sum
 }

@@ -15,27 +15,27 @@ import (
 var journalPage = page{path: "journal", title: "Journal", nav: true, file: "journal", read: readJournal, live: []string{"journal-list"}}
 
 const (
-	// maxEntries is how many entries of the journal a page looks at.
+	// maxEntries bounds the entries that a page reads.
 	maxEntries = 10_000
-	// maxPause is between entries that one row tells together.
+	// maxPause bounds the time between entries of one row.
 	maxPause = time.Minute
 )
 
 type journal struct {
 	By, UID  string
-	Kind     string // all: also transitions that nobody asked for
+	Kind     string // all: also transitions without an operator
 	First    bool
 	Rows     []journalRow
 	Next     string // where the next page begins; "": there is none
 	Searched bool   // the page ended before it was full
 }
 
-// journalRow tells what was done to a model, or to several one after the other.
+// journalRow is what was done to a model, or to several one after the other.
 type journalRow struct {
 	At     time.Time // of the last one
 	Who    string    // "": it happened to the models
 	Did    string
-	About  string // what is no model, such as the key of a circuit
+	About  string // such as the key of a circuit
 	Named  []link // models, at most three
 	Models int
 	Reason string
@@ -47,13 +47,13 @@ type journalRow struct {
 // More is how many models are not named.
 func (r *journalRow) More() int { return r.Models - len(r.Named) }
 
-// deeds are what people ask for; happenings are those of the other transitions whose name is no word of a sentence.
+// deeds are acts of people; happenings are other transitions whose name fits no sentence.
 var (
 	deeds = map[model.Event]string{
 		model.EventRun: "ran", model.EventEnable: "enabled", model.EventDisable: "disabled", model.EventCreate: "created", model.EventUpdate: "changed",
 		model.EventRemove: "removed", model.EventImport: "imported", model.EventAccept: "accepted the result of", model.EventCancel: "took back the attempt of",
 		"worker_quiet": "quieted the worker", "worker_stop": "stopped the worker", "worker_resume": "resumed the worker", "zones": "planned anew by newer zone data",
-		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
+		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new fingerprint:",
 	}
 	happenings = map[model.Event]string{
 		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventSuspect: "waits for a verdict", model.EventTimeout: "timed out",
@@ -86,7 +86,7 @@ func (req *request) newJournalRow(e *model.JournalEntry) journalRow {
 	return row
 }
 
-// add takes in another row, which is of before; false: they do not belong together.
+// add merges another row, which happened before; false: they do not belong together.
 func (r *journalRow) add(other *journalRow) bool {
 	if other.Models == 0 || r.event != other.event || r.Who != other.Who || r.Reason != other.Reason || r.first.Sub(other.At) > maxPause ||
 		slices.Contains(r.Named, other.Named[0]) {

@@ -15,53 +15,51 @@ import (
 )
 
 const (
-	// maxStreams is how many open pages are served at the same time.
+	// maxStreams bounds the open pages.
 	maxStreams = 200
-	// maxOfClient is how many of them one client may have.
+	// maxOfClient bounds those of one client.
 	maxOfClient = 10
 	// streamTime is how long one stream lasts. The browser then opens another, so that the stream of a lost browser ends too.
 	streamTime = 30 * time.Minute
-	// sendTime bounds one write to a browser that takes nothing.
+	// sendTime bounds one write to a browser that reads nothing.
 	sendTime = 10 * time.Second
-	// restFactor is how many times as long as it read a page rests, unless the tick is longer: expensive pages are read less often.
+	// restFactor makes expensive pages rest longer: so many times as long as reading took, at least a tick.
 	restFactor = 9
-	// beatTicks is after how many ticks open pages are read again even if nothing has changed: time goes by, and late becomes stale.
+	// beatTicks is after how many ticks open pages are read again without a change: late models become stale.
 	beatTicks = 30
-	// askTime bounds a tick: a loop of which no round ends for 15 s counts as stuck, and while Redis hangs none is to be restarted.
+	// askTime bounds a tick: the health checks take 15 s without a round as stuck, and a Redis that hangs must not cause a restart.
 	askTime = 10 * time.Second
 )
 
 const streamType = "text/event-stream"
 
-// beat is the time from one change of a queue to the next. All who look at the same address meanwhile share one reading. It is safe for concurrent use.
+// beat is the time between two changes of a queue. Meanwhile all readers of an address share one reading. It is safe for concurrent use.
 type beat struct {
 	over  chan struct{} // closed at its end
 	pages sync.Map      // func() rendered, by address
 }
 
-// rendered is what was read of a page.
 type rendered struct {
 	fragments []fragment
 	at        time.Time
 	err       error
 }
 
-// fragment is a part of a page.
 type fragment struct {
 	ID   string `json:"id"`
 	HTML string `json:"html"`
 	Age  int64  `json:"age"` // ms since it was read
 }
 
-// passing is what time alone changes, which browsers change themselves.
+// passing matches what time alone changes, which browsers update themselves.
 var passing = regexp.MustCompile(`(<time [^>]*data-from=")\d+("[^>]*>)[^<]*`)
 
-// same reports whether a fragment says the same as an older one.
+// same reports whether a fragment shows the same as an older one.
 func (f *fragment) same(as *fragment) bool {
 	return f.HTML == as.HTML || passing.ReplaceAllString(f.HTML, "$1$2") == passing.ReplaceAllString(as.HTML, "$1$2")
 }
 
-// read reads a page, if nobody has in this beat. One that could not be read is read again.
+// read reads a page once in a beat. A failed one is read again.
 func (b *beat) read(address string, read func() rendered) rendered {
 	shared, _ := b.pages.LoadOrStore(address, sync.OnceValue(read))
 	once, _ := shared.(func() rendered)
@@ -72,13 +70,13 @@ func (b *beat) read(address string, read func() rendered) rendered {
 	return found
 }
 
-// failed reports whether another try may succeed though the queue stays as it is.
+// failed reports whether another try may succeed without a change of the queue.
 func (r *rendered) failed() bool {
 	return r.err != nil && statusOf(r.err) >= http.StatusInternalServerError
 }
 
-// watch asks once a tick whether the queue has changed, whatever number of pages are open, and then begins another beat, until ctx ends. While the queue
-// cannot be read, nothing has changed.
+// watch checks once a tick whether the queue has changed, and then begins another beat, until ctx ends. A queue that cannot be read counts as
+// unchanged.
 func (d *Dashboard) watch(ctx context.Context, site *site) {
 	for last, ticks := "", 0; ctx.Err() == nil; ticks++ {
 		ended := site.observe()
@@ -98,14 +96,13 @@ func (d *Dashboard) watch(ctx context.Context, site *site) {
 
 func newBeat() *beat { return &beat{over: make(chan struct{})} }
 
-// streams counts the open pages. It is safe for concurrent use.
 type streams struct {
 	mu      sync.Mutex
 	open    int            // guarded by mu
 	clients map[string]int // guarded by mu: open pages by client
 }
 
-// enter reports whether a client may open one more page. If so, it leaves.
+// enter reports whether a client may open one more page. If so, it must leave.
 func (s *streams) enter(client string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +123,8 @@ func (s *streams) leave(client string) {
 	}
 }
 
-// stream reads a page after each change of its queue, at most once a tick, and sends the fragments that differ, for as long as the page is open.
-func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
+// stream reads an open page after each change of its queue, at most once a tick, and sends the fragments that differ.
+func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, req *request, page *page) {
 	client := d.auth.client(r)
 	if !d.streams.enter(client) {
 		w.Header().Set("Retry-After", "60")
@@ -144,15 +141,14 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 	defer alive.Stop()
 	defer rest.Stop()
 	close(now)
-	_ = out.SetWriteDeadline(time.Time{}) // that of a page would end it
+	_ = out.SetWriteDeadline(time.Time{}) // the deadline of a page would end it
 	send := func(text string) bool {
 		stuck := time.AfterFunc(sendTime, func() { _ = out.SetWriteDeadline(time.Unix(1, 0)) }) // which has passed on any clock
 		defer stuck.Stop()
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
-	query, session, sent := r.URL.Query(), d.session(r), make([]fragment, len(page.live))
-	address := session.key() + site.address(page.path, query)
+	sent, address := make([]fragment, len(page.live)), req.session.key()+req.address(page.path, req.query)
 	var change <-chan struct{} // nil: it rests
 	for next, sending := now, send(": open\n\n"); sending; {
 		select {
@@ -165,8 +161,8 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 		case <-rest.C:
 			change = next
 		case <-change:
-			beat, begun := site.beat.Load(), d.config.Clock() // before it reads, so that no change is missed
-			found := beat.read(address, func() rendered { return d.fragments(ctx, site, page, session, query) })
+			beat, begun := req.beat.Load(), d.config.Clock() // before it reads, so that no change is missed
+			found := beat.read(address, func() rendered { return d.fragments(ctx, req.site, page, req.session, req.query) })
 			if change, next = nil, beat.over; found.failed() {
 				next = now
 			}
@@ -183,12 +179,12 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 	}
 }
 
-// fragments reads a page and renders its live parts.
 func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, session session, query url.Values) (found rendered) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	f := d.frame(site, page, session, query)
-	if found.err = d.read(ctx, f, page, session, query); found.err != nil {
+	req := d.newRequest(site, session, query)
+	f := d.frame(req, page)
+	if found.err = f.read(ctx, page, req); found.err != nil {
 		return found
 	}
 	found.at = d.config.Clock()

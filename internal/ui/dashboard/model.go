@@ -31,13 +31,12 @@ type modelView struct {
 	*store.Record
 
 	Past  []pastRow
-	shown *time.Location // the zone of the times on the page
+	zone  *time.Location // the zone of the times on the page
 	Holds []model.Hold   // that pick the model and have not ended
 }
 
-func (m *modelView) heading() (title string, zone *time.Location) { return m.UID, m.shown }
+func (m *modelView) heading() (title string, zone *time.Location) { return m.UID, m.zone }
 
-// Zone is that of the schedule.
 func (m *modelView) Zone() string { return explain.ZoneOf(&m.Model).String() }
 
 // InForce is the policy, as JSON.
@@ -46,7 +45,6 @@ func (m *modelView) InForce() string {
 	return indented(string(text))
 }
 
-// pastRow is an attempt that has ended.
 type pastRow struct {
 	*model.Attempt
 
@@ -71,7 +69,7 @@ func readModel(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := &modelView{Explanation: e, Record: e.Record, shown: req.zoneOf(&e.Record.Model)}
+	view := &modelView{Explanation: e, Record: e.Record, zone: req.zoneOf(&e.Record.Model)}
 	view.Past = redis.Map(e.Attempts, func(a model.Attempt) pastRow { return rowOf(&a) })
 	holds, problem, err := flow.Of(req.queue.Of(e.Record.UID)).Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {
@@ -95,7 +93,7 @@ func rowOf(a *model.Attempt) pastRow {
 	return row
 }
 
-// indented is a JSON document for people. Other text stays as it is.
+// indented formats JSON for people. Other text stays as it is.
 func indented(text string) string {
 	var out bytes.Buffer
 	if json.Indent(&out, []byte(text), "", "  ") != nil {
@@ -104,7 +102,6 @@ func indented(text string) string {
 	return out.String()
 }
 
-// drawPast draws the attempts of a model that ended last.
 func drawPast(ctx context.Context, req *request, w io.Writer) error {
 	uid, err := req.uid()
 	if err != nil {
@@ -119,7 +116,7 @@ func drawPast(ctx context.Context, req *request, w io.Writer) error {
 	return chart.SVG(w, drawing)
 }
 
-// drawNext draws three branches: the next attempt succeeds, fails or is lost.
+// drawNext draws the branches of the next attempt.
 func drawNext(ctx context.Context, req *request, w io.Writer) error {
 	e, err := readExplanation(ctx, req)
 	if err != nil {
@@ -128,7 +125,6 @@ func drawNext(ctx context.Context, req *request, w io.Writer) error {
 	return e.Tree().SVG(w)
 }
 
-// writeLog writes what an attempt has said.
 func writeLog(ctx context.Context, req *request, w io.Writer) error {
 	uid, err := req.uid()
 	if err != nil {
@@ -146,7 +142,7 @@ func writeLog(ctx context.Context, req *request, w io.Writer) error {
 	return err
 }
 
-// picture is an SVG that a page shows with <img>, or a text that it leads to, under an address of its own.
+// picture is an SVG or a text at an address of its own.
 type picture struct {
 	path, kind string // below the base of the queue; of its content
 	draw       func(ctx context.Context, req *request, w io.Writer) error
@@ -157,14 +153,14 @@ var pictures = []picture{
 	{"model/log.txt", "text/plain; charset=utf-8", writeLog},
 }
 
-// policyOfPicture lets a picture use its own style sheet, and nothing else in the world.
+// policyOfPicture lets a picture use only its own style sheet.
 const policyOfPicture = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 
-func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, picture *picture) {
+func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, req *request, picture *picture) {
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	var text bytes.Buffer
-	if err := picture.draw(ctx, d.newRequest(site, d.session(r), r.URL.Query()), &text); err != nil {
+	if err := picture.draw(ctx, req, &text); err != nil {
 		http.Error(w, inWords(err), statusOf(err))
 		return
 	}
@@ -173,12 +169,12 @@ func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, pic
 	_, _ = w.Write(text.Bytes()) // the browser has gone
 }
 
-// outcomes are behind the uid. The page that follows tells the rest.
+// outcomes follow the uid in a flash.
 var outcomes = map[model.CommandType]string{
 	model.CommandRun: " was asked for.", model.CommandEnable: " is enabled.", model.CommandAccept: " counts as refreshed.", model.CommandReject: " counts as failed.", model.CommandDisable: " is disabled until somebody enables it.",
 }
 
-// change is the action that carries out a command about one model.
+// change returns the action that carries out a command about one model.
 func change(kind model.CommandType) func(context.Context, *request) (outcome, error) {
 	return func(ctx context.Context, req *request) (outcome, error) {
 		uid, err := req.uid()

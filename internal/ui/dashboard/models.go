@@ -15,9 +15,8 @@ import (
 var modelsPage = page{path: "models", title: "Models", nav: true, file: "models", read: readModels, live: []string{"models-list"}}
 
 const (
-	// maxRows is how many models a page shows.
 	maxRows = 50
-	// maxSteps bounds how far a page looks for models that a selector picks rarely: some thousands of models. The next page goes on there.
+	// maxSteps bounds the search for rare models: some thousands of models. The next page goes on there.
 	maxSteps = 25
 )
 
@@ -26,14 +25,13 @@ type modelList struct {
 	Actions    []string // on all of them
 	Chips      []chip
 	Shown      *reading  // of the text
-	Others     []reading // what else it may mean
-	Rows       []listing.Listed
+	Others     []reading // other meanings
+	Rows       []listing.Item
 	First      bool   // it is the first page
 	Next       string // where the next page begins; "": there is none
 	Searched   bool   // the page ended before it was full: the search goes on with the next one
 }
 
-// chip leads to the models of a status.
 type chip struct {
 	Status, Selector string
 	Count            int64
@@ -49,7 +47,7 @@ func (l *modelList) Filter() string {
 var errFull = errors.New("the page is full")
 
 func readModels(ctx context.Context, req *request) (any, error) {
-	list := &modelList{Text: strings.TrimSpace(strings.ToValidUTF8(req.get("l"), "\uFFFD")), Sort: req.get("sort"), Actions: manyActions, First: req.get("after") == ""}
+	list := &modelList{Text: strings.TrimSpace(strings.ToValidUTF8(req.get("l"), "\uFFFD")), Sort: req.get("sort"), Actions: bulkActions, First: req.get("after") == ""}
 	if !slices.Contains([]string{"", listing.SortDue, listing.SortFailing}, list.Sort) {
 		return nil, document.Refuse("sort", "due or failing", document.Found(list.Sort))
 	}
@@ -74,22 +72,22 @@ func readModels(ctx context.Context, req *request) (any, error) {
 	return list, err
 }
 
-// show reads the models of one of the readings of the text.
+// show reads the models of one reading.
 func (l *modelList) show(ctx context.Context, req *request, found []reading, i int, stats *report.Stats) (err error) {
 	l.Shown, l.Others = &found[i], slices.Delete(slices.Clone(found), i, i+1)
 	onlyDue := slices.Equal(l.Shown.picks.Only(model.SelectStatus), []string{string(model.StatusDue)})
 	if onlyDue && l.Sort == "" {
-		l.Sort = listing.SortDue // whose index has them first
+		l.Sort = listing.SortDue // its index has them first
 	}
-	which := listing.Which{Picks: l.Shown.picks, Sort: l.Sort}
-	if which.From, err = listing.ReadPage(req.get("after"), l.Sort); err != nil {
+	which := listing.Query{Picks: l.Shown.picks, Sort: l.Sort}
+	if which.From, err = listing.ParseCursor(req.get("after"), l.Sort); err != nil {
 		return err
 	}
 	steps := 0
-	err = listing.Walk(ctx, req.queue, which, func(found []listing.Listed, behind listing.Page) error {
+	err = listing.Walk(ctx, req.queue, which, func(found []listing.Item, behind listing.Cursor) error {
 		found = found[:min(len(found), maxRows-len(l.Rows))]
 		if l.Rows = append(l.Rows, found...); len(l.Rows) == maxRows {
-			l.Next = found[len(found)-1].Page.String()
+			l.Next = found[len(found)-1].Cursor.String()
 			return errFull
 		}
 		if onlyDue && l.Sort == listing.SortDue && behind.Score > stats.At.UnixMilli() {
@@ -123,7 +121,7 @@ func (l *modelList) addChips(stats *report.Stats) {
 	}
 }
 
-// redirect is the error of a page that another address shows.
+// redirect is the error of a page that has another address.
 type redirect string
 
 func (r redirect) Error() string { return "expected the address " + string(r) }

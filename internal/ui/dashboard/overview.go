@@ -13,12 +13,11 @@ import (
 
 var overviewPage = page{
 	path: "", title: "Overview", nav: true, file: "overview", read: readOverview,
-	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-causes", "overview-processes"},
+	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-fingerprints", "overview-processes"},
 }
 
-// overview is a queue at a glance.
 type overview struct {
-	Findings []link // of which some have no page
+	Findings []link // some have no page
 	Stats    report.Stats
 
 	Never, Fresh, Late, Stale int64
@@ -31,7 +30,6 @@ type overview struct {
 	Processes []process
 }
 
-// process are the daemons and workers of one role.
 type process struct {
 	Name    string
 	Missing bool
@@ -56,7 +54,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		o.Findings = append(o.Findings, found)
 	}
 	if stats.Failing > 0 {
-		groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError})
+		groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: operate.ByFingerprint})
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +68,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	return o, o.draw(ctx, req)
 }
 
-// charts are those of the overview, with their metrics from the lowest up.
+// charts have their metrics from the lowest up.
 var charts = []struct {
 	name    string
 	metrics []report.Metric
@@ -84,7 +82,7 @@ var charts = []struct {
 	{"Fresh, late and stale models", []report.Metric{report.MetricFresh, report.MetricNever, report.MetricLate, report.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
 }
 
-// draw makes the charts of the period that is asked for.
+// draw draws the charts of the chosen period.
 func (o *overview) draw(ctx context.Context, req *request) error {
 	p, err := findPeriod(req.get("period"))
 	if err != nil {
@@ -105,15 +103,15 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 		}
 	}
 	for _, c := range charts {
-		g, told, when := graph{Name: c.name, Legend: c.legend}, make([]string, len(c.metrics)), " now."
+		g, values, when := graph{Name: c.name, Legend: c.legend}, make([]string, len(c.metrics)), " now."
 		for i, m := range c.metrics {
 			value := now.Values[m]
 			if m.Counts() {
 				value, when = total(slots, m), " in the last "+strings.ToLower(p.text)+"."
 			}
-			told[i] = valueText(value, m == report.MetricWait) + " " + c.legend[i].Text
+			values[i] = valueText(value, m == report.MetricWait) + " " + c.legend[i].Text
 		}
-		g.About = strings.Join(told, ", ") + when
+		g.About = strings.Join(values, ", ") + when
 		g.draw(slots, p.step, req.zone, 0, c.metrics...)
 		o.Graphs = append(o.Graphs, g)
 	}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	html "html/template"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -30,10 +29,10 @@ type page struct {
 	path  string // below the base of the queue; "": the first one
 	title string
 	nav   bool // the navigation leads to it
-	// under is the path of the page that the navigation shows as the current one; "": its own.
+	// under is the path of the current page in the navigation; "": its own.
 	under string
 	file  string // of its template, without .html
-	// read reads the page. What it returns is .Data of the template.
+	// read reads the page. Its result is .Data of the template.
 	read func(ctx context.Context, req *request) (any, error)
 	// live are the fragments that are sent again when they differ.
 	live  []string
@@ -42,9 +41,9 @@ type page struct {
 	form bool
 }
 
-// pages are all pages, in the order of the navigation.
+// pages are in the order of the navigation.
 var pages = []*page{
-	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &manyPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
+	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
 	&policyEditPage, &playgroundPage,
 }
 
@@ -54,7 +53,7 @@ var templateFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// parseTemplates returns the templates of all pages by their files, each with the layout.
+// parseTemplates returns the templates by their files, each with the layout.
 func parseTemplates() (map[string]*html.Template, error) {
 	layout, err := html.New("").Funcs(functions).ParseFS(templateFiles, "layout.html")
 	if err == nil {
@@ -78,7 +77,7 @@ func parseTemplates() (map[string]*html.Template, error) {
 }
 
 var functions = html.FuncMap{
-	// The address of a file changes with its content: browsers keep it.
+	// The address of a file changes with its content, so that browsers may keep it.
 	"static": func(name string) (string, error) {
 		text, err := staticFiles.ReadFile("static/" + name)
 		sum := sha256.Sum256(text)
@@ -105,9 +104,9 @@ type frame struct {
 	Stream   string // the address of the live fragments; "": nothing is live
 	Flash    *flash
 	Problem  string // why the page cannot be shown
-	Data     any    // what read of the page has returned
+	Data     any    // the result of read of the page
 	Zone     string // of the times on the page; "": there are none
-	Chosen   string // the zone that somebody has chosen; "": none
+	Chosen   string // "": none
 
 	zone *time.Location
 }
@@ -117,33 +116,31 @@ type link struct {
 	Current       bool
 }
 
-func (d *Dashboard) frame(site *site, page *page, session session, query url.Values) *frame {
+func (d *Dashboard) frame(req *request, page *page) *frame {
 	f := &frame{
-		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: session.readOnly, Session: len(d.auth.tokens) > 0, By: session.name,
-		Here: site.address(page.path, query),
+		site: req.site, Title: page.title, Base: req.base, Queue: req.queue.Name, ReadOnly: req.session.readOnly, Session: len(d.auth.tokens) > 0,
+		By: req.session.name, Here: req.address(page.path, req.query),
 	}
-	if f.in(cmp.Or(session.zone, time.UTC)); session.zone != nil {
+	if f.in(req.zone); req.session.zone != nil {
 		f.Chosen = f.Zone
 	}
 	for _, other := range pages {
 		if other.nav {
-			f.Links = append(f.Links, link{other.title, site.Link(other.path), other.path == page.path || page.under != "" && other.path == page.under})
+			f.Links = append(f.Links, link{other.title, req.Link(other.path), other.path == page.path || page.under != "" && other.path == page.under})
 		}
 	}
 	if sites := d.sites.all(); len(sites) > 1 {
 		for _, other := range sites {
-			f.Queues = append(f.Queues, link{other.queue.Name, other.Link(""), other == site})
+			f.Queues = append(f.Queues, link{other.queue.Name, other.Link(""), other == req.site})
 		}
 	}
 	return f
 }
 
-// in sets the zone of the times on the page.
 func (f *frame) in(zone *time.Location) { f.zone, f.Zone = zone, zone.String() }
 
-// read reads the page for its frame.
-func (d *Dashboard) read(ctx context.Context, f *frame, page *page, session session, query url.Values) (err error) {
-	if f.Data, err = page.read(ctx, d.newRequest(f.site, session, query)); err != nil {
+func (f *frame) read(ctx context.Context, page *page, req *request) (err error) {
+	if f.Data, err = page.read(ctx, req); err != nil {
 		return err
 	}
 	if own, is := f.Data.(interface {
@@ -173,11 +170,11 @@ func (d *Dashboard) Handler() http.Handler {
 	mux.HandleFunc("GET /", d.absent)
 	mux.HandleFunc("GET /scale", d.scale)
 	mux.HandleFunc("GET /zone", d.chooseZone)
-	onSite := func(method, path string, do func(http.ResponseWriter, *http.Request, *site)) {
+	onSite := func(method, path string, do func(http.ResponseWriter, *http.Request, *request)) {
 		mux.HandleFunc(method+" /q/{queue}/"+path, func(w http.ResponseWriter, r *http.Request) {
 			for _, site := range d.sites.all() {
 				if site.queue.Name == r.PathValue("queue") {
-					do(w, r, site)
+					do(w, r, d.newRequest(site, d.session(r), r.URL.Query()))
 					return
 				}
 			}
@@ -185,26 +182,25 @@ func (d *Dashboard) Handler() http.Handler {
 		})
 	}
 	for _, page := range pages {
-		show, path := func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }, cmp.Or(page.path, "{$}")
+		show, path := func(w http.ResponseWriter, r *http.Request, req *request) { d.show(w, r, req, page) }, cmp.Or(page.path, "{$}")
 		onSite(http.MethodGet, path, show)
 		if page.form {
 			onSite(http.MethodPost, path, show)
 		}
 		if page.live != nil {
-			onSite(http.MethodGet, "live/"+path, func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) })
+			onSite(http.MethodGet, "live/"+path, func(w http.ResponseWriter, r *http.Request, req *request) { d.stream(w, r, req, page) })
 		}
 	}
 	for _, picture := range pictures {
-		onSite(http.MethodGet, picture.path, func(w http.ResponseWriter, r *http.Request, site *site) { d.draw(w, r, site, &picture) })
+		onSite(http.MethodGet, picture.path, func(w http.ResponseWriter, r *http.Request, req *request) { d.draw(w, r, req, &picture) })
 	}
 	for _, action := range actions {
-		onSite(http.MethodPost, action.path, func(w http.ResponseWriter, r *http.Request, site *site) { d.act(w, r, site, &action) })
+		onSite(http.MethodPost, action.path, func(w http.ResponseWriter, r *http.Request, req *request) { d.act(w, r, req, &action) })
 	}
 	return d.guard(compressed(mux))
 }
 
-// compressed sends pages, pictures and files in gzip to whoever accepts it. A stream is sent as it is: while it is open, it would keep a megabyte of
-// tables.
+// compressed sends gzip to whoever accepts it, but streams as they are: an open one would keep a megabyte of tables.
 var compressed, _ = gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.MinSize(0), // good options
 	gzhttp.ContentTypeFilter(func(kind string) bool { return kind != streamType }))
 
@@ -215,9 +211,8 @@ func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
-	query := r.URL.Query()
-	f := d.frame(site, page, d.session(r), query)
+func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, req *request, page *page) {
+	f := d.frame(req, page)
 	if page.edits && f.ReadOnly {
 		f.Problem = "This only shows: you may not change anything here."
 		d.render(w, http.StatusForbidden, "problem", f)
@@ -228,22 +223,20 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 			http.Error(w, "expected a form of at most 256 KiB", http.StatusBadRequest)
 			return
 		}
-		query = r.PostForm
+		req.query = r.PostForm
 	}
 	f.Flash = takeFlash(w, r)
-	d.answer(w, r, http.StatusOK, f, page, query)
+	d.answer(w, r, http.StatusOK, f, page, req)
 }
 
-// answer reads a page and writes it.
-func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, query url.Values) {
+func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, req *request) {
 	if page.live != nil {
 		f.Stream = strings.Replace(f.Here, f.base+"/", f.base+"/live/", 1)
-		session := d.session(r)
-		f.beat.Load().pages.Delete(session.key() + f.Here) // what was read before is older than this page
+		f.beat.Load().pages.Delete(req.session.key() + f.Here) // an older reading
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	err := d.read(ctx, f, page, d.session(r), query)
+	err := f.read(ctx, page, req)
 	if to, away := errors.AsType[redirect](err); away {
 		http.Redirect(w, r, string(to), http.StatusSeeOther)
 		return
@@ -256,7 +249,7 @@ func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f
 	d.render(w, status, page.file, f)
 }
 
-// render writes a whole page. A template that fails has written nothing.
+// render writes a whole page, or nothing if the template fails.
 func (d *Dashboard) render(w http.ResponseWriter, status int, file string, f *frame) {
 	var text bytes.Buffer
 	if err := d.templates[file].ExecuteTemplate(&text, "layout", f); err != nil {

@@ -20,21 +20,20 @@ var planPage = page{path: "plan", title: "Plan", nav: true, file: "plan", read: 
 const (
 	planStep  = 10 * time.Minute
 	planSlots = 144
-	// planKept is how long a plan is shown before another is computed, if somebody looks.
+	// planKept is how long a plan is shown before somebody who looks causes another.
 	planKept = 5 * time.Minute
-	// planRetry is how long it waits after one that failed.
+	// planRetry is the pause after a failure.
 	planRetry = 10 * time.Second
 	// planTime bounds the computation.
 	planTime = 5 * time.Minute
 )
 
-// planner computes the starts of the next day, beside the pages that show them. It is safe for concurrent use.
+// planner computes the starts of the next day in the background. It is safe for concurrent use.
 type planner struct {
 	wanted chan struct{}        // holds one if somebody looks
 	last   atomic.Pointer[plan] // nil: none yet
 }
 
-// plan is what is expected of a queue.
 type plan struct {
 	operate.Forecast
 	err  error
@@ -58,18 +57,17 @@ func (p *planner) run(ctx context.Context, queue *store.Queue, clock func() time
 	}
 }
 
-// computePlan keeps the old forecast if there is no new one: better old than none.
+// computePlan keeps the old forecast if there is no new one.
 func computePlan(ctx context.Context, queue *store.Queue, clock func() time.Time, old operate.Forecast) *plan {
 	ctx, cancel := context.WithTimeout(ctx, planTime)
 	defer cancel()
-	found, err := operate.Operator{Queue: queue}.Forecast(ctx, operate.ForecastRequest{FleetRequest: operate.FleetRequest{For: "24h"}})
+	found, err := operate.Operator{Queue: queue}.Forecast(ctx, operate.ForecastRequest{InputRequest: operate.InputRequest{For: "24h"}})
 	if err != nil {
 		return &plan{old, err, clock().Add(planRetry)}
 	}
 	return &plan{found, nil, clock().Add(planKept)}
 }
 
-// planView is the plan on its page.
 type planView struct {
 	Computed time.Time // zero: it is not computed yet
 	Problem  string
@@ -110,20 +108,20 @@ func (v *planView) draw(f *operate.Forecast, zone *time.Location) {
 	v.Peaks = peaks(f, slots, zone)
 }
 
-// peaks names the most starts, and what workers will be behind.
-func peaks(f *operate.Forecast, slots []slot, zone *time.Location) (told []string) {
+// peaks describes the busiest slot, and the backlog.
+func peaks(f *operate.Forecast, slots []slot, zone *time.Location) (lines []string) {
 	peak := slices.MaxFunc(slots, func(a, b slot) int { return int(a.values[report.MetricStarts] - b.values[report.MetricStarts]) })
 	most := numberText(peak.values[report.MetricStarts])
 	switch {
 	case most == "0":
 		return []string{"Nothing starts within 24 hours."}
 	case peak.from.Before(f.From):
-		told = []string{fmt.Sprintf("Most starts now: %s until %s.", most, peak.from.Add(planStep).In(zone).Format("15:04"))}
+		lines = []string{fmt.Sprintf("Most starts now: %s until %s.", most, peak.from.Add(planStep).In(zone).Format("15:04"))}
 	default:
-		told = []string{fmt.Sprintf("Most starts %s: %s in 10 minutes.", words.At(peak.from, f.From, zone), most)}
+		lines = []string{fmt.Sprintf("Most starts %s: %s in 10 minutes.", words.At(peak.from, f.From, zone), most)}
 	}
 	if load := f.Load; load.Backlog != nil && *load.Backlog > 0 {
-		told = append(told, fmt.Sprintf("As fast as workers were lately, %s will wait in line %s.", words.Count(*load.Backlog, "attempt", "attempts"), words.At(load.BacklogAt, f.From, zone)))
+		lines = append(lines, fmt.Sprintf("As fast as workers were lately, %s will wait in line %s.", words.Count(*load.Backlog, "attempt", "attempts"), words.At(load.BacklogAt, f.From, zone)))
 	}
-	return told
+	return lines
 }

@@ -10,7 +10,6 @@ import (
 
 var playgroundPage = page{path: "playground", title: "Playground", nav: true, file: "playground", read: readPlayground, form: true}
 
-// maxPlays is how many simulations run at the same time.
 const maxPlays = 2
 
 func readPlayground(ctx context.Context, req *request) (any, error) {
@@ -25,7 +24,7 @@ func readPlayground(ctx context.Context, req *request) (any, error) {
 	return form, play(ctx, req, form.Play)
 }
 
-// play waits until a simulation may run, and runs it now and beside the stored policies.
+// play waits until a simulation may run, and runs it now and with the stored policies.
 func play(ctx context.Context, req *request, run func(playground.Setting) error) error {
 	select {
 	case req.plays <- struct{}{}:

@@ -17,7 +17,6 @@ var (
 	policyPage   = page{path: "policy", title: "Policy", under: "policies", file: "policy", read: readPolicy}
 )
 
-// policies are the policies that were stored under a name.
 type policies struct {
 	Policies []policyRow
 	Counted  int  // models, if all were
@@ -32,7 +31,7 @@ type policyRow struct {
 	Models                 int
 }
 
-// maxCounted is of how many models those of each policy are counted: of more, the page would take thousands of calls of Redis.
+// maxCounted bounds the models that are counted by policy: more would take thousands of calls of Redis.
 const maxCounted = 2000
 
 func readPolicies(ctx context.Context, req *request) (any, error) {
@@ -87,7 +86,6 @@ func readPolicy(ctx context.Context, req *request) (any, error) {
 	})
 }
 
-// readStored reads a policy that must be stored.
 func readStored(ctx context.Context, store *store.Store, name string) (policy.Policy, error) {
 	found, err := store.Policies(ctx, []string{name})
 	p, is := found[name]

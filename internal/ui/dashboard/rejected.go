@@ -25,7 +25,6 @@ type rejections struct {
 
 type rejection struct{ operate.Rejected }
 
-// rejectedAPage is how many messages a page shows.
 const rejectedAPage = 25
 
 func readRejected(ctx context.Context, req *request) (any, error) {
@@ -75,7 +74,7 @@ func (r *rejection) Text() string {
 	return visible(model.Masked(raw), 2000)
 }
 
-// visible shows bytes of anybody: a character that does not print is shown by its number, so that nothing hides or turns the direction of writing.
+// visible replaces characters that do not print by their numbers, so that nothing hides or turns the direction of writing.
 func visible(raw string, most int) string {
 	rest := ""
 	if len(raw) > most {

@@ -18,7 +18,6 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// request asks for a page of a queue, or for an action.
 type request struct {
 	*site
 
@@ -41,7 +40,7 @@ func (req *request) uid() (string, error) {
 	return uid, document.ValidateUID(uid)
 }
 
-// now is the time of the first part of the queue.
+// now is the time of the first part.
 func (req *request) now(ctx context.Context) (time.Time, error) { return req.queue.Parts[0].Now(ctx) }
 
 // Link is the address of a page, with fields in pairs of name and value. A field without a value is left out.
@@ -63,7 +62,7 @@ func (s *site) address(path string, query url.Values) string {
 	return address
 }
 
-// clock is an instant on the clock of a zone, which the page names; "": there is none.
+// clock is an instant in a zone, which the page names; "": zero.
 func clock(at time.Time, zone *time.Location) string {
 	if at.IsZero() {
 		return ""
@@ -71,7 +70,7 @@ func clock(at time.Time, zone *time.Location) string {
 	return at.In(zone).Format(time.DateTime)
 }
 
-// distance is how far away an instant is, coarsely. The browser goes on to tell it, see page.js.
+// distance is the rough distance of an instant. The browser updates it, see page.js.
 func distance(at, now time.Time) string {
 	away := at.Sub(now)
 	length := words.Roughly(away.Abs())
@@ -88,7 +87,6 @@ func distance(at, now time.Time) string {
 	}
 }
 
-// readTime bounds the reads of one page, or one action.
 const readTime = 20 * time.Second
 
 // inWords is an error for people, on one line.
@@ -107,7 +105,7 @@ func inWords(err error) string {
 	}
 }
 
-// statusOf is the HTTP status of a page that cannot be shown.
+// statusOf is the HTTP status of an error.
 func statusOf(err error) int {
 	_, refused := errors.AsType[*document.Error](err)
 	switch {

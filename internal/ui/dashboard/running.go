@@ -15,10 +15,8 @@ import (
 
 var runningPage = page{path: "running", title: "Running", nav: true, file: "running", read: readRunning, live: []string{"running-processes", "running-attempts"}}
 
-// maxProcesses is how many processes a page shows.
 const maxProcesses = 200
 
-// running is who works for a queue, and on what.
 type running struct {
 	Name       string // of the host, process or worker that the page is about; "": of all
 	Now        time.Time
@@ -30,7 +28,6 @@ type running struct {
 	Total      int64
 }
 
-// runningRow is a process.
 type runningRow struct {
 	*operate.WorkerPool
 	Role string
@@ -85,7 +82,7 @@ func (r *runningRow) Label() string {
 	return r.Host + ":" + r.PID
 }
 
-// latest are processes, each by its latest heartbeat: it sends one to each part of a queue.
+// latest keeps the latest heartbeat of each process, which sends one to each part.
 func latest(processes []operate.Process) (each []operate.Process) {
 	known := map[string]bool{}
 	for _, p := range processes { // the latest heartbeat is first
@@ -97,7 +94,7 @@ func latest(processes []operate.Process) (each []operate.Process) {
 	return each
 }
 
-// order returns what asks workers for something. did tells of it, behind who is asked.
+// order returns the action that orders workers. did describes it, behind their name.
 func order(verb, did string) func(ctx context.Context, req *request) (outcome, error) {
 	return func(ctx context.Context, req *request) (outcome, error) {
 		name := req.get("name")

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// scale tells an autoscaler how many slots of workers a queue needs: /scale?queue=bigtables&horizon=10m. Without a queue it is the first one.
+// scale answers an autoscaler with the needed slots of workers: /scale?queue=bigtables&horizon=10m. The default is the first queue.
 func (d *Dashboard) scale(w http.ResponseWriter, r *http.Request) {
 	sites, name := d.sites.all(), r.FormValue("queue")
 	i := slices.IndexFunc(sites, func(s *site) bool { return name == "" || s.queue.Name == name })

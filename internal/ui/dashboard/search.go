@@ -16,10 +16,10 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// reading is one way to understand a search: the models that a selector picks.
+// reading is one meaning of a search: the models that a selector picks.
 type reading struct {
 	Selector string
-	Count    int64 // models that it picks; unknown: only a walk would tell
+	Count    int64 // unknown: it would take a walk
 
 	about string // the models, as in "with tenant=t1"
 	picks model.Selector
@@ -35,17 +35,17 @@ func (r reading) String() string {
 	return words.Count(int(r.Count), "model", "models") + " " + r.about
 }
 
-// vocabulary is what a text may mean in a queue, beside what it means anywhere.
+// vocabulary is what a text may mean in this queue only.
 type vocabulary struct {
 	stored bool             // it is the uid of a model
 	labels map[string]int64 // models by terms such as tenant=t1 that have it as their value
 	groups []operate.Failures
 }
 
-// maxCauses bounds the causes of one reading: a selector is at most 1,000 bytes.
-const maxCauses = 50
+// maxFingerprints bounds those of one reading: a selector is at most 1,000 bytes.
+const maxFingerprints = 50
 
-// understand lists what a text may mean, the likeliest first. One that is a selector means that alone.
+// understand lists the meanings of a text, the likeliest first. A selector has no other.
 func (v *vocabulary) understand(text string) (found []reading) {
 	add := func(count int64, about, selector string) {
 		picks, err := model.ParseSelector(selector)
@@ -67,12 +67,12 @@ func (v *vocabulary) understand(text string) (found []reading) {
 	}
 	ids, sum, about, begins := []string{}, int64(0), "", regexp.MustCompile(`(?i)(^|[^\pL\pN])`+regexp.QuoteMeta(text))
 	for i := range v.groups {
-		if group := &v.groups[i]; begins.MatchString(group.Text+" "+group.Reason) && len(ids) < maxCauses {
-			ids, sum, about = append(ids, group.ID), sum+group.Models, "failing because of "+cmp.Or(group.Text, group.ID)
+		if group := &v.groups[i]; begins.MatchString(group.Text+" "+group.Reason) && len(ids) < maxFingerprints {
+			ids, sum, about = append(ids, group.ID), sum+group.Models, "failing with "+cmp.Or(group.Text, group.ID)
 		}
 	}
 	if len(ids) > 1 {
-		about = fmt.Sprintf("failing because of %d causes with %s", len(ids), text)
+		about = fmt.Sprintf("failing with %d fingerprints that contain %s", len(ids), text)
 	}
 	add(sum, about, model.SelectError+"="+strings.Join(ids, "|"))
 	if document.IsUID(text) {
@@ -87,7 +87,7 @@ func (v *vocabulary) understand(text string) (found []reading) {
 	return found
 }
 
-// asSelector is the selector that a text is, or that its words are together, such as "failing tenant=t1"; empty: neither.
+// asSelector returns the selector that a text is, or its words together, such as "failing tenant=t1"; empty: neither.
 func asSelector(text string) string {
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 	for i, word := range fields {
@@ -103,7 +103,7 @@ func asSelector(text string) string {
 	return ""
 }
 
-// readings reads what a text may mean in the queue. One that is the uid of a model leads to it.
+// readings reads the meanings of a text. The uid of a model leads to its page.
 func (req *request) readings(ctx context.Context, text string, stats *report.Stats) (found []reading, err error) {
 	v := &vocabulary{}
 	if document.IsUID(text) {
@@ -121,7 +121,7 @@ func (req *request) readings(ctx context.Context, text string, stats *report.Sta
 			return nil, err
 		}
 		if stats.Failing > 0 {
-			if v.groups, err = req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError}); err != nil {
+			if v.groups, err = req.operator.Failures(ctx, operate.FailuresRequest{By: operate.ByFingerprint}); err != nil {
 				return nil, err
 			}
 		}

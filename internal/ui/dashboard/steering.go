@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
 var steeringPage = page{
@@ -20,14 +19,14 @@ var steeringPage = page{
 	live: []string{"steering-holds", "steering-circuits", "steering-limits", "steering-calendars", "steering-bulks"},
 }
 
-// steering is what keeps models from starting, and what is done to many at once.
+// steering shows what keeps models from starting, and running bulks.
 type steering struct {
 	Now       time.Time
 	Holds     []flow.HoldSum
 	Circuits  []operate.Circuit
 	Limits    []flow.LimitUse
 	Calendars []operate.Calendar
-	Bulks     []operate.Bulk // what goes on first, and the newest of it
+	Bulks     []operate.Bulk // running ones first, then the newest
 
 	Key string // that was asked for
 }
@@ -60,7 +59,7 @@ func readSteering(ctx context.Context, req *request) (any, error) {
 	return page, nil
 }
 
-// readKeys lists by the kind of blocker the keys that a page shows: the one that was asked for, and those for which models wait.
+// readKeys lists the keys of the page by the kind of their blocker: the chosen one, and those for which models wait.
 func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 	keys := map[string][]string{model.BlockerCircuit: {model.QueueCircuitKey}}
 	if key := req.get("key"); (&model.Limit{Name: key, Running: 1}).Validate() == nil && key[0] != '{' { // else nothing counts by it
@@ -77,7 +76,7 @@ func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 		}
 	}
 	if len(keys[model.BlockerLimit]) == 0 {
-		keys[model.BlockerLimit] = []string{""} // which is the key of nothing: those that were set
+		keys[model.BlockerLimit] = []string{""} // the key of nothing: only limits of operators
 	}
 	for kind := range keys {
 		slices.Sort(keys[kind])
@@ -114,63 +113,63 @@ func hold(ctx context.Context, req *request, r operate.HoldRequest) (outcome, er
 	return outcome{text: text}, err
 }
 
-func releaseHold(ctx context.Context, req *request) (outcome, error) {
-	id := req.get("id")
-	_, err := req.operator.Release(ctx, operate.ReleaseRequest{ID: id})
-	return outcome{text: "The hold " + id + " is released: what waits for it starts once."}, err
-}
-
 func openCircuit(ctx context.Context, req *request) (outcome, error) {
 	key := req.get("key")
 	after, err := req.operator.OpenCircuit(ctx, key, req.get("probe"), req.get("reason"))
 	return outcome{text: "The circuit " + key + " is open, for " + document.FormatDuration(after) + " at least.", next: req.Link("steering", "key", key)}, err
 }
 
-func closeCircuit(ctx context.Context, req *request) (outcome, error) {
-	key := req.get("key")
-	return outcome{text: "The circuit " + key + " is closed: its models start again.", next: req.Link("steering", "key", key)}, req.operator.CloseCircuit(ctx, key)
-}
-
-// setLimit sets a limit for a key, or for all keys of a template.
 func setLimit(ctx context.Context, req *request) (outcome, error) {
 	key := req.get("key")
 	r := operate.LimitRequest{Key: key, Running: req.get("running"), Rate: req.get("rate"), Reason: req.get("reason"), Ending: req.ending("end")}
 	return outcome{text: "The limit of " + key + " is set."}, req.operator.SetLimit(ctx, r)
 }
 
-func removeLimit(ctx context.Context, req *request) (outcome, error) {
-	key := req.get("key")
-	return outcome{text: "The limit of " + key + " is forgotten: what policies say is in force."}, req.operator.RemoveLimit(ctx, key)
-}
-
-func openLimit(ctx context.Context, req *request) (outcome, error) {
-	key := req.get("key")
-	return outcome{text: "The key " + key + " is open: its models start again.", next: req.Link("steering", "key", key)}, req.operator.OpenLimit(ctx, key)
-}
-
-func cancelBulk(ctx context.Context, req *request) (outcome, error) {
-	id := req.get("id")
-	_, err := req.operator.CancelBulk(ctx, id)
-	return outcome{text: "The bulk " + id + " is cancelled; what it has done stays done."}, err
-}
-
-// runFailures begins a bulk that runs the models of one group.
 func runFailures(ctx context.Context, req *request) (outcome, error) {
 	id := req.get("error")
-	if err := fingerprint.ValidateID(id); err != nil {
+	selector, err := operate.SelectFailing(id)
+	if err != nil {
 		return outcome{}, err
 	}
-	bulk, err := req.operator.BeginBulk(ctx, operate.BulkRequest{Action: model.CommandRun, Selector: model.SelectError + "=" + id, Rate: req.get("rate")})
-	return outcome{text: fmt.Sprintf("The bulk %s runs all models that fail by %s.", bulk, id), next: req.Link("steering")}, err
+	bulk, err := req.operator.BeginBulk(ctx, operate.BulkRequest{Action: model.CommandRun, Selector: selector, Rate: req.get("rate")})
+	return outcome{text: fmt.Sprintf("The bulk %s runs all models that fail with %s.", bulk, id), next: req.Link("steering")}, err
 }
 
-// requeueRejected moves a rejected message back to the list that it came from.
-func requeueRejected(ctx context.Context, req *request) (outcome, error) {
-	changed, err := req.operator.RequeueRejected(ctx, operate.Messages{IDs: []string{req.get("id")}})
-	return outcome{text: "The message " + req.get("id") + " is requeued: look whether it is rejected again."}, errors.Join(append(changed.Refused, err)...)
+// named returns the action that does something to what a field names. text describes it, with %s for the name.
+func named(field, text string, do func(operate.Operator, context.Context, string) error) func(context.Context, *request) (outcome, error) {
+	return func(ctx context.Context, req *request) (outcome, error) {
+		name := req.get(field)
+		return outcome{text: fmt.Sprintf(text, name)}, do(req.operator, ctx, name)
+	}
 }
 
-func dropRejected(ctx context.Context, req *request) (outcome, error) {
-	changed, err := req.operator.DropRejected(ctx, operate.Messages{IDs: []string{req.get("id")}})
-	return outcome{text: "The message " + req.get("id") + " is forgotten."}, errors.Join(append(changed.Refused, err)...)
+// keyed is named for a key, and leads to the steering page of that key.
+func keyed(text string, do func(operate.Operator, context.Context, string) error) func(context.Context, *request) (outcome, error) {
+	act := named("key", text, do)
+	return func(ctx context.Context, req *request) (outcome, error) {
+		done, err := act(ctx, req)
+		done.next = req.Link("steering", "key", req.get("key"))
+		return done, err
+	}
+}
+
+var (
+	releaseHold = func(o operate.Operator, ctx context.Context, id string) error {
+		_, err := o.Release(ctx, operate.ReleaseRequest{ID: id})
+		return err
+	}
+	cancelBulk = func(o operate.Operator, ctx context.Context, id string) error {
+		_, err := o.CancelBulk(ctx, id)
+		return err
+	}
+)
+
+// message returns what changes one rejected message.
+func message(
+	change func(operate.Operator, context.Context, operate.Messages) (operate.Changed, error),
+) func(operate.Operator, context.Context, string) error {
+	return func(o operate.Operator, ctx context.Context, id string) error {
+		changed, err := change(o, ctx, operate.Messages{IDs: []string{id}})
+		return errors.Join(append(changed.Refused, err)...)
+	}
 }

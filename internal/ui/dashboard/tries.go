@@ -13,13 +13,13 @@ const (
 	maxTries   = 10 // tokens of one address in a tryWindow that are compared at once
 	tryWindow  = time.Minute
 	tryWait    = 5 * time.Second // how long each further one waits
-	maxWaiting = 100             // of one address; what is more is refused
+	maxWaiting = 100             // of one address; more are refused
 
 	knownTime    = 24 * time.Hour
 	maxAddresses = 1000 // with a wrong token in the window, and with a right one
 )
 
-// tries slows down who guesses tokens, by address. Who was right lately never waits there, so nobody can lock others out.
+// tries slows down whoever guesses tokens, by address. A token that was right there lately never waits, so nobody can lock others out.
 type tries struct {
 	clock func() time.Time
 	wait  func(ctx context.Context)
@@ -40,7 +40,7 @@ func newTries(clock func() time.Time) tries {
 	return tries{clock: clock, wait: func(ctx context.Context) { backoff.Rest(ctx, tryWait, nil) }, waiting: map[string]int{}, known: map[known]time.Time{}}
 }
 
-// admit waits until a token may be compared, as long for a right one as for a wrong one. nil, false: it is wrong and waited, or is not compared.
+// admit waits until a token may be compared, as long for a right one as for a wrong one. nil, false: it waited and was wrong, or is not compared.
 func (t *tries) admit(ctx context.Context, address string, right *Token) (token *Token, may bool) {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Unmap().Is6() { // one host may have all addresses of its network
 		network, _ := ip.Prefix(64)
@@ -67,7 +67,7 @@ func (t *tries) admit(ctx context.Context, address string, right *Token) (token 
 	return right, true
 }
 
-// take counts a token of an address, and lets it wait, without mu.
+// take counts a token of an address, and waits without mu if there were too many.
 func (t *tries) take(ctx context.Context, address string) (slow, refused bool) {
 	if now := t.clock(); now.Sub(t.since) >= tryWindow {
 		t.since, t.tried = now, map[string]int{}

@@ -20,7 +20,6 @@ const (
 	maxZone    = 64 // bytes of a name
 )
 
-// loadZone returns the zone of an IANA name; nil: there is none.
 func loadZone(name string) *time.Location {
 	if name == "" || len(name) > maxZone {
 		return nil
@@ -29,7 +28,7 @@ func loadZone(name string) *time.Location {
 	return zone
 }
 
-// chosenZone is the zone in which a browser shows times; nil: nobody has chosen one.
+// chosenZone is the zone that the browser has chosen; nil: none.
 func chosenZone(r *http.Request) *time.Location {
 	cookie, err := r.Cookie(zoneCookie)
 	if err != nil {
@@ -38,7 +37,7 @@ func chosenZone(r *http.Request) *time.Location {
 	return loadZone(cookie.Value)
 }
 
-// chooseZone keeps the zone in the browser, and leads back to the page.
+// chooseZone stores the zone in the browser, and leads back to the page.
 func (d *Dashboard) chooseZone(w http.ResponseWriter, r *http.Request) {
 	name, age := cmp.Or(strings.TrimSpace(r.FormValue("other")), r.FormValue("zone")), zoneTime
 	switch {
@@ -56,7 +55,7 @@ func (d *Dashboard) chooseZone(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
-// zoneOf is the zone in which the page of a model shows times: the chosen one, or that of its schedule.
+// zoneOf is the zone of the page of a model: the chosen one, or that of its schedule.
 func (req *request) zoneOf(m *model.Model) *time.Location {
 	if req.session.zone != nil {
 		return req.session.zone

@@ -1,9 +1,9 @@
-// Package health tells whether the loops of a process make progress, by the rounds that they have done.
+// Package health checks whether the loops of a process make progress.
 //
-// A loop makes progress when a round has done its work: it took a batch, or Redis answered that nothing is due. A loop without
-// progress for three ticks is not ready. There are two causes, and a restart helps against the first only:
+// A round makes progress when it handles a batch, or Redis answers that nothing is due. A loop without progress for three ticks is
+// not ready. A restart helps against the first of two reasons only:
 //
-//   - The loop is stuck: for three ticks no round has ended, with or without an error. It is not live at once.
+//   - The loop is stuck: for three ticks no round has ended, with or without an error. It is not live.
 //   - Redis fails: rounds end with errors. The loop stays live for as long as the patience of its Checks.
 package health
 
@@ -21,7 +21,7 @@ import (
 // minTick is the shortest tick that counts. A single call to Redis may take seconds to fail.
 const minTick = 5 * time.Second
 
-// ticks is how many ticks without progress are too many.
+// ticks without progress are too many.
 const ticks = 3
 
 // Progress is the health of one loop. It is safe for concurrent use, and a nil one does nothing.
@@ -88,7 +88,7 @@ type State struct {
 	stuck bool // a restart may help
 }
 
-// kind is what all loops of the parts of a queue are called, before the name of their part.
+// kind is the common name of the loops of all parts.
 func (s State) kind() string {
 	kind, _, _ := strings.Cut(s.Loop, " ")
 	return kind
@@ -178,7 +178,7 @@ func (c *Checks) Drop(done ...*Progress) {
 	c.loops = slices.DeleteFunc(c.loops, func(loop *Progress) bool { return slices.Contains(done, loop) })
 }
 
-// Stop says that the process has been asked to end: it is not ready from now on, and live whatever its loops do.
+// Stop marks the end of the process: it is not ready from now on, and live whatever its loops do.
 func (c *Checks) Stop() {
 	if c != nil {
 		c.stopping.Store(true)
@@ -193,7 +193,7 @@ func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "expected GET or HEAD", http.StatusMethodNotAllowed)
 	case r.URL.Path == "/livez":
-		// A process is alive whose loops fail in some parts of a queue only: the others would pay for a restart.
+		// A process is alive if its loops fail in some parts of a queue only: a restart would harm the others.
 		well := map[string]bool{} // by the kind of the loop
 		c.report(func(s State) bool { well[s.kind()] = well[s.kind()] || s.Live; return true })
 		report := c.report(func(s State) bool { return s.Live || well[s.kind()] && !s.stuck })

@@ -105,7 +105,7 @@ func (l *Loop) Committed(batch store.Batch, codes []store.Code) {
 	}
 }
 
-// transition counts one that was committed at now, and measures the attempt that it has started, begun or ended.
+// transition counts a transition that was committed at now, and measures the attempt that it started, began or ended.
 func (l *Loop) transition(t *store.Transition, now time.Time) {
 	loops, event := &l.metrics.loops, t.Event()
 	loops.transitions.WithLabelValues(l.queue, l.name, known(model.Events, string(event))).Inc()
@@ -125,7 +125,7 @@ func (l *Loop) transition(t *store.Transition, now time.Time) {
 	}
 }
 
-// seconds is how long one instant is before another; 0: it is none, or the clock was set back.
+// seconds between two instants; 0: none, or the clock was set back.
 func seconds(from, to time.Time) float64 {
 	if from.IsZero() {
 		return 0
@@ -133,7 +133,7 @@ func seconds(from, to time.Time) float64 {
 	return max(0, to.Sub(from).Seconds())
 }
 
-// outcome is the event of a message, or why it has changed nothing.
+// outcome is the event of a message, or why it changed nothing.
 func outcome(item *store.Item) string {
 	if item.Transition != nil {
 		return known(model.Events, string(item.Transition.Event()))
@@ -141,10 +141,9 @@ func outcome(item *store.Item) string {
 	return known(model.Refusals, item.Counter)
 }
 
-// other stands for names outside of the lists.
 const other = "other"
 
-// known is a name of a list, so that nobody outside can make up a label.
+// known returns a name of a list, so that nobody outside can make up a label.
 func known[T ~string](list []T, name string) string {
 	if slices.Contains(list, T(name)) {
 		return name

@@ -1,7 +1,7 @@
 // Package metrics exports numbers of a process and of its queues, for Prometheus.
 //
-// There are two kinds of numbers. Those of a process are counted where they happen: add up the processes. Those of a queue are read at each scrape
-// and are the same in each process: take the largest. Their names begin with refreshd_queue_.
+// Numbers of a process are counted where they happen: add up the processes. Numbers of a queue are read at each scrape and are the same in each
+// process: take the largest. Their names begin with refreshd_queue_.
 //
 // Nobody outside can make up the value of a label: queues are those that the process serves, all other values come from lists.
 package metrics
@@ -19,7 +19,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// Build is what the program was built from.
+// Build describes the build of the program.
 type Build struct{ Version, Commit, Go string }
 
 // Metrics are those of one process. It is safe for concurrent use. Nil metrics measure nothing.
@@ -57,7 +57,7 @@ func New(build Build, clock func() time.Time) *Metrics {
 	return m
 }
 
-// collector tells numbers of one queue. It describes none beforehand, as a registry takes each description once, and others tell the same of theirs.
+// collector collects the numbers of one queue. It describes none, because a registry takes each description once.
 type collector func(metrics chan<- prometheus.Metric)
 
 func (collector) Describe(chan<- *prometheus.Desc) {}
@@ -92,7 +92,7 @@ func (m *Metrics) Watch(clients *redis.Clients) {
 	})
 }
 
-// Classic buckets, for those who scrape no native histograms.
+// Classic buckets, for scrapers without native histograms.
 var (
 	waits = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600}
 	runs  = []float64{.01, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600}
@@ -110,7 +110,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-// Work measures what a handler does for a queue. Nil metrics return it as it is.
+// Work measures the handler of a queue. Nil metrics return it as it is.
 func (m *Metrics) Work(queue string, next worker.Handler) worker.Handler {
 	if m == nil {
 		return next

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// fresh is how long numbers of a queue are kept before they are read anew.
+	// fresh is how long numbers of a queue are kept.
 	fresh = time.Second
-	// patience bounds how long a scrape waits for Redis. The server that answers gives up after 5 s.
+	// patience bounds the wait of a scrape for Redis. The HTTP server gives up after 5 s.
 	patience = 3 * time.Second
-	// atOnce is how many parts of a queue are read at the same time.
+	// atOnce bounds the parts that are read at the same time.
 	atOnce = 8
 )
 
@@ -61,7 +61,6 @@ var (
 	queueCounted   = describe("counted_total", "Counters of the queue since it began, of all processes.", "counter")
 )
 
-// read reads and adds up all parts, unless that was done just now.
 func (n *queueNumbers) read() (report.Stats, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +80,7 @@ func (n *queueNumbers) read() (report.Stats, error) {
 	}
 	n.err, n.readAt, n.sum = reading.Wait(), n.clock(), report.Stats{}
 	if n.err != nil {
-		return n.sum, n.err // numbers of some parts alone would pass for those of the queue
+		return n.sum, n.err // numbers of some parts would pass for those of the queue
 	}
 	for i := range parts {
 		n.sum.Add(&parts[i])
@@ -124,7 +123,7 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 		count(queueParked, g.ParkedBy[kind], kind)
 		rest -= g.ParkedBy[kind]
 	}
-	count(queueParked, max(0, rest), other) // they wait for blockers beyond those that were read
+	count(queueParked, max(0, rest), other) // their blockers were not read
 	largest := int64(0)
 	for _, models := range g.Errors {
 		largest = max(largest, models)

@@ -21,7 +21,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Routes says which entries of the outbox go to which channels. Those who run it close it at their end.
+// Routes say which entries of the outbox go to which channels. Whoever runs them closes them.
 type Routes struct {
 	channels map[string]*Channel
 	routes   []route
@@ -50,10 +50,10 @@ type route struct {
 
 type addressee struct {
 	recipient policy.Recipient
-	byPolicy  bool // the policy of the model says it
+	byPolicy  bool // as the policy of the model says
 }
 
-// events are what a route may name, by whether they are about a model. They are those of the outbox.
+// events are the possible events of a route, by whether they are about a model.
 var events = map[string]bool{
 	string(policy.NoticeDisabled): true, string(policy.NoticeRecovered): true, string(policy.NoticeFailing): true,
 	string(policy.NoticeStale): true, string(policy.NoticeFresh): true, string(policy.NoticeSuspect): true,
@@ -127,7 +127,6 @@ func (r *Routes) readRoute(value any) error {
 	return doc.Err()
 }
 
-// readNames reads a list of at least one known name.
 func readNames(doc *document.Reader, field string, known []string) []string {
 	names := doc.Words(field)
 	var wrong any // nil: the list is empty
@@ -140,7 +139,7 @@ func readNames(doc *document.Reader, field string, known []string) []string {
 	return names
 }
 
-// The kinds of channels, in their order, and the fields that only one of them has.
+// The kinds of channels, and the fields of only one of them.
 var (
 	kinds  = []string{"webhook", "email", "list"}
 	onlyOf = map[string][]string{"webhook": {"secret"}, "email": {"tls", "user", "password", "ca", "from", "to", "templates"}}
@@ -184,7 +183,7 @@ func readChannel(name string, value any, environment Secrets) (*Channel, error) 
 
 const defaultWithin = 5 * time.Minute // of a digest
 
-// defaultRetries try for some eleven hours.
+// defaultRetries last about eleven hours.
 var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": document.FormatDuration(maxRetryAfter), "count": "14"}
 
 // readCommon reads when messages are sent, and sent again.
@@ -232,14 +231,14 @@ func (c *Channel) readWebhook(doc *document.Reader, environment Secrets) {
 	if err != nil {
 		doc.Refuse("secret", "{env: NAME} or {file: PATH} that holds whsec_ and at least 16 bytes in base64", "none like it")
 	}
-	// A redirection would send what is signed for one host to another.
+	// A redirection would send to one host what is signed for another.
 	c.sender = &webhook{text, key, &http.Client{
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// readSecret reads the secret to which a field refers, in the environment or in a file; empty: there is no such field.
+// readSecret reads the secret of a field from the environment or a file; empty: there is no such field.
 func readSecret(doc *document.Reader, field string, environment Secrets) string {
 	value := doc.Fields[field]
 	if value == nil {

@@ -14,21 +14,21 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// sender sends messages beyond Redis. A finalError says that no further try would help.
+// sender sends messages. A finalError says that no further try would help.
 type sender interface {
 	send(ctx context.Context, m message) error
 }
 
 const (
-	// maxAtOnce is how many recipients of a channel get messages at the same time.
+	// maxAtOnce bounds the recipients of a channel that get messages at the same time.
 	maxAtOnce = 8
-	// maxDigest is how many notices a message holds.
+	// maxDigest bounds the notices of a message.
 	maxDigest = 500
 	// margin is how long a message stays in hand beyond its timeout, before another notifier takes it.
 	margin = 5 * time.Second
 )
 
-// Deliver sends messages to those recipients of a channel whose time has come. more: there may be others.
+// Deliver sends the due messages of a channel. more: there may be others.
 func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err error) {
 	now, err := n.store.Now(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err err
 	return len(recipients) > 0, errors.Join(append(errs, err)...)
 }
 
-// deliver takes the next message for a recipient in hand, sends it, and stores the outcome.
+// deliver takes the next message of a recipient, sends it, and stores the outcome.
 func (n *Notifier) deliver(ctx context.Context, c *Channel, recipient string, now time.Time) error {
 	box := outbox.Of(n.store)
 	mailbox, err := box.ReadMailbox(ctx, c.Name, recipient, maxDigest)
@@ -123,11 +123,11 @@ type digest struct {
 	within time.Duration
 }
 
-// maxInList is how many notices go into a list at once.
+// maxInList bounds the notices that go into a list at once.
 const maxInList = 100
 
-// next decides about the notices that wait for a recipient: how the delivery goes on, with the next Size notices as its message, or until when they
-// wait. Neither: nothing waits, and the delivery is forgotten.
+// next decides about the waiting notices of a recipient: the next Size of them become a message, or they wait until a time. Neither: nothing waits,
+// and the delivery is forgotten.
 func (c *Channel) next(d outbox.Delivery, waiting int, now time.Time) (next outbox.Delivery, until time.Time) {
 	switch {
 	case waiting == 0:
@@ -155,5 +155,5 @@ func (c *Channel) next(d outbox.Delivery, waiting int, now time.Time) (next outb
 	return d, time.Time{}
 }
 
-// maxRetryAfter bounds Retry-After: the longest pause of the built-in retries. A longer one may be a mistake.
+// maxRetryAfter bounds Retry-After, like the longest pause of the built-in retries. A longer one may be a mistake.
 const maxRetryAfter = 2 * time.Hour

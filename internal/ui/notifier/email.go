@@ -29,7 +29,7 @@ type email struct {
 	templates templates
 }
 
-// readLogin reads how the server is spoken to, and as whom.
+// readLogin reads the security of the connection, and the user.
 func (e *email) readLogin(doc *document.Reader, environment Secrets) {
 	security := doc.OneOf("tls", "starttls", "starttls", "tls", "none")
 	e.options = append(e.options, map[string]mail.Option{
@@ -44,7 +44,7 @@ func (e *email) readLogin(doc *document.Reader, environment Secrets) {
 	}
 }
 
-// readServer reads where the server is, and whom it is to be trusted by.
+// readServer reads the address of the server, and its authorities.
 func (e *email) readServer(doc *document.Reader) {
 	host, portText, err := net.SplitHostPort(doc.Text("email"))
 	doc.Require(err == nil, "email", `the host and port of a server, such as "smtp.example.com:587"`)
@@ -71,7 +71,7 @@ func (e *email) send(ctx context.Context, m message) error {
 	if err := errors.Join(letter.From(e.from), letter.To(m.address)); err != nil {
 		return finalError{err}
 	}
-	letter.SetMessageIDWithValue(m.id() + "@" + e.domain()) // the same in every try, so that a mailbox may tell a repetition
+	letter.SetMessageIDWithValue(m.id() + "@" + e.domain()) // the same in every try, so that a mailbox recognizes a repetition
 	letter.SetDateWithValue(m.at)
 	letter.SetGenHeader("Auto-Submitted", "auto-generated")
 	letter.Subject(subject)
@@ -93,20 +93,19 @@ func (e *email) send(ctx context.Context, m message) error {
 //go:embed templates
 var embedded embed.FS
 
-// templates are those of one channel. What they are given cannot end a line, nor be HTML.
+// templates are those of one channel. Their values cannot end a line, nor be HTML.
 type templates struct {
 	subject, text *template.Template
 	html          *htmltemplate.Template // nil: text alone
 }
 
-// The files of templates.
 const (
 	subjectFile = "subject.txt"
 	textFile    = "text.txt"
 	htmlFile    = "html.html"
 )
 
-// readTemplates reads the templates of a directory; a file that is not there is the embedded one.
+// readTemplates reads the templates of a directory; a missing file is the embedded one.
 func readTemplates(directory string) (t templates, err error) {
 	read := func(name string) string {
 		text, failed := fs.ReadFile(embedded, "templates/"+name)

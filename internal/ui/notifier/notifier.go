@@ -1,8 +1,8 @@
-// Package notifier brings the entries of the outbox to people and programs: by webhook, by e-mail, or in a list of Redis. Each notice is delivered at
-// least once.
+// Package notifier delivers the entries of the outbox to people and programs: by webhook, by e-mail, or in a list of Redis. Each notice is delivered
+// at least once.
 //
-// A notifier keeps no state; any number may run side by side. It routes each entry of the outbox to the mailboxes of its recipients, in one script
-// that also acknowledges it. A mailbox is delivered in order, as one message or as a digest, with retries until it succeeds or is given up.
+// A notifier keeps no state; any number may run side by side. One script routes an entry to the mailboxes of its recipients and acknowledges it. A
+// mailbox is delivered in order, as one message or as a digest, with retries until it succeeds or is given up.
 package notifier
 
 import (
@@ -77,8 +77,8 @@ func New(store *store.Store, routes *Routes, config Config) (*Notifier, error) {
 	return &Notifier{store: store, routes: routes, config: config, owner: strings.ToLower(rand.Text()), adopt: 30 * time.Second}, nil
 }
 
-// Run works until ctx ends, sends what it has in hand, and returns nil. Errors of Redis are logged and retried for ever. Each channel has a loop of
-// its own, so that one that does not answer holds up no other.
+// Run works until ctx ends, finishes the work in hand, and returns nil. Errors of Redis are logged and retried for ever. Each channel has a loop of
+// its own, so that it delays no other.
 func (n *Notifier) Run(ctx context.Context) error {
 	defer n.routes.Close()
 	var running sync.WaitGroup
@@ -97,13 +97,13 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// loop does rounds until ctx ends: at once while there is more to do, and else once a tick.
+// loop does rounds until ctx ends: immediately while there is more to do, otherwise once a tick.
 func (n *Notifier) loop(ctx context.Context, what string, round func(context.Context) (more bool, err error)) {
 	retry := backoff.New(backoff.Config{
 		Part: "notifier", What: what, First: n.config.Backoff, Max: n.config.Tick, Log: n.config.Log, Clock: n.config.Clock,
 	})
 	for ctx.Err() == nil {
-		// A round that has begun is finished: cut off in the middle, its outcome would be unknown.
+		// A round is finished: the outcome of a cut one would be unknown.
 		more, err := round(context.WithoutCancel(ctx))
 		pause := retry.After(err)
 		if err == nil && !more {

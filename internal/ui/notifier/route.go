@@ -1,28 +1,32 @@
 package notifier
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"maps"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
-// routeBatch is how many entries are routed at once.
 const routeBatch = 500
 
-// Route routes entries of the outbox to the mailboxes of their recipients: first those that a dead notifier has left, then new ones. more: there may
-// be others.
+// Route routes entries of the outbox to mailboxes: first those that a dead notifier has left, then new ones. more: there may be others.
 func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	entries, err := outbox.Of(n.store).Adopt(ctx, n.adopt, routeBatch)
 	if err == nil && len(entries) == 0 {
@@ -50,7 +54,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// route decides who gets an entry, and from when on. The model is that of the entry; nil: it is about none.
+// route decides who gets an entry, and when. about is its model; nil: it has none.
 func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time) outbox.Routed {
 	routed := outbox.Routed{ID: entry.ID}
 	notice, _ := json.Marshal(noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry)) // texts only
@@ -69,7 +73,7 @@ func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time)
 			}
 			recipient += " " + address
 		} else if channel.divided() {
-			// All entries about one model share a mailbox, and so do those about one key: they keep their order.
+			// Entries about the same model or key share a mailbox, to keep their order.
 			hash := fnv.New32a()
 			_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
 			recipient += " " + strconv.Itoa(int(hash.Sum32()%maxAtOnce))
@@ -79,13 +83,13 @@ func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time)
 	return routed
 }
 
-// divided reports whether the channel has several mailboxes, so that several messages are sent at once: a webhook without a digest.
+// divided reports whether the channel has several mailboxes, which are sent at once: a webhook without a digest.
 func (c *Channel) divided() bool {
 	_, posts := c.sender.(*webhook)
 	return posts && c.digest.above == 0
 }
 
-// channelsFor are the channels to which an entry goes, each once.
+// channelsFor returns the channels of an entry, each once.
 func (r *Routes) channelsFor(entry outbox.Entry, about *store.Record, now time.Time) (names []string) {
 	for _, to := range r.routes {
 		if !slices.Contains(to.events, entry.Fields[fieldEvent]) {
@@ -103,7 +107,7 @@ func (r *Routes) channelsFor(entry outbox.Entry, about *store.Record, now time.T
 	return names
 }
 
-// address is who gets e-mail of a channel about a model; empty: nobody.
+// address is the recipient of e-mail about a model; empty: nobody.
 func (c *Channel) address(about *store.Record) string {
 	to := c.to.recipient
 	switch {
@@ -131,7 +135,7 @@ const (
 	fieldLink  = "link" // of a model, if the notifier knows where the dashboard is
 )
 
-// noticeOf is the notice of an entry; dashboard is the address of the queue there, or empty.
+// noticeOf makes the notice of an entry; dashboard is the address of the queue there, or empty.
 func noticeOf(queue, dashboard string, entry outbox.Entry) Notice {
 	n := make(Notice, len(entry.Fields)+3)
 	maps.Copy(n, entry.Fields)
@@ -149,11 +153,63 @@ type message struct {
 	notices []Notice
 }
 
-// id is the same in every try, so that a recipient can recognize a repetition.
+// id is the same in every try, so that a recipient recognizes a repetition.
 func (m *message) id() string {
 	hash := sha256.New()
 	for _, notice := range m.notices {
 		_, _ = hash.Write([]byte(notice[fieldID] + "\n")) // a hash takes everything
 	}
 	return "msg_" + hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// What says what happened.
+func (n Notice) What() string { return n.say()[0] }
+
+// Why gives the reason, in the words of a worker, a policy or an operator; empty: unknown.
+func (n Notice) Why() string { return n.say()[1] }
+
+// Next says what happens next, or what to do; empty: nothing.
+func (n Notice) Next() string { return n.say()[2] }
+
+func (n Notice) say() [3]string {
+	number := func(field string) int { count, _ := strconv.Atoi(n[field]); return count } // 0 if it is no number
+	is, reason := n[fieldUID]+" is ", ""
+	if n["reason"] != "" {
+		reason = strings.TrimSuffix(n["reason"], ".") + "."
+	}
+	circuit, opened, closed := n[fieldKey], "Its models wait until a probe succeeds.", "Its models start again."
+	if circuit == model.QueueCircuitKey {
+		circuit, opened, closed = "the whole queue", "Look for a cause on your side. No model is disabled meanwhile.", "Failures may disable models again."
+	}
+	by := reason
+	if failed := number("failures"); n["failures"] != "" {
+		by = fmt.Sprintf("%d of the last %s failed.", failed, words.Count(failed+number("successes"), "attempt", "attempts"))
+	} else if n["by"] != "" {
+		by = words.Sentence("by " + strings.TrimSuffix(n["by"]+": "+reason, ": "))
+	}
+	switch event := n[fieldEvent]; event {
+	case "circuit_opened":
+		return [3]string{"The circuit of " + circuit + " is open.", by, opened}
+	case "circuit_closed":
+		return [3]string{"The circuit of " + circuit + " is closed.", by, closed}
+	case "new_error":
+		what := words.Count(number("models"), "model fails", "models fail") + " with " + cmp.Or(n["signature"], n["error"]) + "."
+		return [3]string{what, reason, "Mend the cause, then run these models."}
+	case string(policy.NoticeRecovered):
+		return [3]string{n[fieldUID] + " works again.", by}
+	case string(policy.NoticeFresh):
+		return [3]string{is + "fresh again.", by}
+	case string(policy.NoticeFailing):
+		why := "it failed " + words.Count(number("attempt_no"), "time", "times") + ": " + cmp.Or(n["reason"], n["error_type"], "nobody said why")
+		return [3]string{is + event + ".", words.Sentence(why), words.Sentence(n["refresh_why"])}
+	case string(policy.NoticeSuspect):
+		return [3]string{"The last success of " + n[fieldUID] + " is doubted.", by, "Look at the numbers, then accept or reject it."}
+	case string(policy.NoticeStale):
+		if at := n["last_success_at"]; at != "" {
+			return [3]string{is + event + ".", "Its last success was at " + at + ".", "Look why it fails or waits."}
+		}
+		return [3]string{is + event + ".", "It has never succeeded.", "Look why it fails or waits."}
+	default:
+		return [3]string{is + event + ".", by, "Nothing is tried until it is saved or enabled."}
+	}
 }

@@ -27,7 +27,7 @@ type webhook struct {
 	client *http.Client
 }
 
-// parseSecret reads a secret as Standard Webhooks writes it.
+// parseSecret reads a secret of Standard Webhooks.
 func parseSecret(text string) ([]byte, error) {
 	encoded, is := strings.CutPrefix(text, "whsec_")
 	secret, err := base64.StdEncoding.DecodeString(encoded)
@@ -37,14 +37,13 @@ func parseSecret(text string) ([]byte, error) {
 	return secret, nil
 }
 
-// sign is the signature of a body under an id at an instant.
+// sign signs a body.
 func sign(secret []byte, id string, at time.Time, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = fmt.Fprintf(mac, "%s.%d.%s", id, at.Unix(), body) // a hash takes everything
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// send posts a notice, or all of a digest.
 func (w *webhook) send(ctx context.Context, m message) error {
 	payload := struct {
 		Type      string `json:"type"`
@@ -81,7 +80,7 @@ func (w *webhook) send(ctx context.Context, m message) error {
 	return retryAfterError{err, asked}
 }
 
-// judge reads a status. One that blames the request is final, unless it is about how much or how soon.
+// judge reads a status. One that blames the request is final, unless it is about its size or time.
 func judge(status int) error {
 	if status >= 200 && status < 300 {
 		return nil
@@ -93,10 +92,10 @@ func judge(status int) error {
 	return finalError{err}
 }
 
-// finalError says that no further try would deliver a message.
+// finalError: no further try would deliver a message.
 type finalError struct{ error }
 
-// retryAfterError says when the server may be tried again.
+// retryAfterError has the time of the next try.
 type retryAfterError struct {
 	error
 	asked backoff.Asked

@@ -1,7 +1,7 @@
 // Package traces sends the spans of an attempt to OpenTelemetry: its late start, its wait in line, the work, and how its result was applied.
 //
-// No state is kept for it. The ids of a trace and of its parts follow from the uid of the attempt, so that a dispatcher, a worker and a poller that know
-// nothing of each other add to the same trace. Instants are those of the clock of Redis.
+// It keeps no state. The ids of a trace and its spans follow from the uid of the attempt, so that a dispatcher, a worker and a poller add to the
+// same trace without knowing each other. Instants are those of the clock of Redis.
 package traces
 
 import (
@@ -32,8 +32,8 @@ type Traces struct {
 	clock    func() time.Time
 }
 
-// New returns traces that go to the collector at an address, such as http://127.0.0.1:4318; empty: where the environment says, as all of OTEL_EXPORTER_OTLP_
-// is read. The clock measures how long things take. The caller closes them.
+// New returns traces for the collector at an address, such as http://127.0.0.1:4318; empty: as the environment says by OTEL_EXPORTER_OTLP_*. The
+// clock measures durations. The caller closes them.
 func New(ctx context.Context, address, version string, clock func() time.Time) (*Traces, error) {
 	var options []otlptracehttp.Option
 	if address != "" {
@@ -55,12 +55,12 @@ func New(ctx context.Context, address, version string, clock func() time.Time) (
 	if err != nil {
 		return nil, fmt.Errorf("describe the source of traces: %w", err)
 	}
-	// The collector decides whether a trace is kept: each daemon sends its own part, and none knows of the others.
+	// The collector decides whether to keep a trace: each daemon sends its own part, and knows of no other.
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about), sdk.WithIDGenerator(ids{}), sdk.WithSampler(sdk.AlwaysSample()))
 	return &Traces{provider, provider.Tracer("github.com/refreshd/refreshd"), clock}, nil
 }
 
-// Close sends what is left, as long as ctx lets it.
+// Close sends the rest, as long as ctx lasts.
 func (t *Traces) Close(ctx context.Context) error {
 	if err := t.provider.Shutdown(ctx); err != nil {
 		return fmt.Errorf("send the last traces: %w", err)
@@ -106,7 +106,7 @@ func (t *Traces) Committed(queue string, batch store.Batch, codes []store.Code, 
 func (t *Traces) Run(queue string) func(*worker.Attempt, time.Time) func(model.MessageType) {
 	return func(a *worker.Attempt, begun time.Time) func(model.MessageType) {
 		parent := model.SpanWithin(a.Traceparent, a.AttemptUID)
-		if parent == "" { // of a trace of somebody else
+		if parent == "" { // the trace is not ours
 			return nil
 		}
 		began := t.clock()
@@ -127,7 +127,6 @@ func (t *Traces) Run(queue string) func(*worker.Attempt, time.Time) func(model.M
 	}
 }
 
-// span is one part of the trace of an attempt.
 type span struct {
 	queue, model, attempt string
 	no                    int
@@ -165,7 +164,7 @@ func (t *Traces) record(s span) {
 	started.End(trace.WithTimestamp(s.to))
 }
 
-// ids are the ids of a span; as a generator it takes them from the context.
+// ids are the ids of a span; as a generator they come from the context.
 type ids struct {
 	trace trace.TraceID
 	span  trace.SpanID

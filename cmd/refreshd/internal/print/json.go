@@ -1,4 +1,4 @@
-// Package print writes results: as JSON by the tags of their types, or as a table for people.
+// Package print writes results as JSON, by the tags of their types, or as a table.
 package print
 
 import (
@@ -29,7 +29,7 @@ func encode(to io.Writer, result any, indent string) error {
 	return encoder.Encode(plainValue(reflect.ValueOf(result)))
 }
 
-// object is a JSON object whose members stand in the order of the fields of its struct.
+// object is a JSON object with its members in the order of the fields of its struct.
 type object struct {
 	names  []string
 	values []any
@@ -52,8 +52,8 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// plainValue turns a result into values that encoding/json writes as docs/cli.md says: a time is RFC 3339 in UTC with milliseconds, or null if it
-// is zero; a length of time is a text such as 1h 30m; a list and a map are never null.
+// plainValue turns a result into values that encoding/json writes as docs/cli.md promises: a time in RFC 3339, UTC, with milliseconds, a zero time
+// as null, a duration as 1h 30m; a list and a map are never null.
 func plainValue(v reflect.Value) any {
 	if !v.IsValid() {
 		return nil
@@ -93,8 +93,7 @@ func plainValue(v reflect.Value) any {
 	}
 }
 
-// add adds the fields of a struct that have a tag. Those of an embedded struct come where it stands, and give way to a field of the same name
-// outside of it.
+// add adds the tagged fields of a struct. A field hides one of the same name in an embedded struct.
 func (o *object) add(v reflect.Value, outer map[string]bool) {
 	names := maps.Clone(outer)
 	for field := range v.Type().Fields() {

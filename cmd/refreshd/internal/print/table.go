@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Table aligns the columns of what it writes.
+// Table aligns the columns of its rows.
 type Table struct{ *tabwriter.Writer }
 
 // NewTable begins a table. It writes nothing before Flush.
@@ -34,7 +34,7 @@ func (t Table) Row(cells ...any) {
 	fmt.Fprintln(t, strings.Join(texts, "\t"))
 }
 
-// Pairs writes the fields of one result for people: a name and a value on each line. What has no value is left out.
+// Pairs writes the fields of one result: a name and a value on each line, without those that have no value.
 func Pairs(to io.Writer, pairs [][2]any) error {
 	t := NewTable(to)
 	for _, pair := range pairs {

@@ -37,7 +37,7 @@ func save(ctx context.Context, t *testing.T, o Operator) (map[string]int, error)
 
 // steer carries out the same for some models, and lists what became of each.
 func steer(ctx context.Context, o Operator, same model.Command, uids ...string) (results []string, err error) {
-	_, err = o.Steer(ctx, same, uids, func(outcomes []Outcome) error {
+	_, err = o.ExecuteEach(ctx, same, uids, func(outcomes []Outcome) error {
 		for _, one := range outcomes {
 			results = append(results, one.Result+" "+one.UID)
 		}
@@ -96,7 +96,7 @@ var patientCommands = []patientCommand{
 		return plan.Summary(true), nil
 	}, nil},
 	{"level --apply", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
-		return o.Level(ctx, LevelRequest{FleetRequest: FleetRequest{For: "31d", Drain: "1/m"}, Within: "10m", Apply: true})
+		return o.Level(ctx, LevelRequest{InputRequest: InputRequest{For: "31d", Drain: "1/m"}, Within: "10m", Apply: true})
 	}, nil},
 	{"policy put", func(t *testing.T, ctx context.Context, o Operator) (any, error) {
 		p, err := policy.Parse(map[string]any{"name": "p", "timeout": "2h", "rrule": "FREQ=DAILY"})

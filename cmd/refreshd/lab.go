@@ -45,7 +45,7 @@ takes about ten seconds. Another Redis, as in --redis, is never touched.`,
 				return err
 			}
 			config := demo.Config{Out: a.stdout, For: time.Duration(life), Port: port, Queue: a.store.Queue, JSON: a.json()}
-			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what the daemons warn of stands in the lines
+			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // the lines already show what the daemons warn of
 			if serves(listen) {
 				config.Dashboard = func(queue *store.Queue) (demo.Dashboard, error) {
 					at := a.pagesAt(listen)
@@ -66,7 +66,7 @@ func conformanceCommand(a *app) *cobra.Command {
 	config := conformance.Config{Clock: time.Now}
 	command := &cobra.Command{
 		Use:   "conformance [--scenario NAME] -- PROGRAM [ARGUMENT...]",
-		Short: "Play the server against a worker of your own, and tell what it does right",
+		Short: "Play the server against a worker of your own, and show what it does right",
 		Long: `Start a worker of your own again and again, and play the server: attempts that succeed and fail, that are superseded while it
 works, that come twice, that cannot be read, that take too long; many at once; a Redis that is gone, or refuses writes (OOM, READONLY, BUSY
 and the like), for a moment; SIGTERM.
@@ -78,7 +78,7 @@ Without --redis it brings a Redis along. The exit code is 0 if all that a worker
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			config.Command, config.Redis, config.Environ, config.Stderr = args, a.redis, a.environ, a.stderr
-			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what is played here goes wrong on purpose
+			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // a scenario goes wrong on purpose
 			if err := config.WithDefaults().Validate(); err != nil {
 				return usageError{err}
 			}
@@ -123,7 +123,7 @@ type benchFlags struct {
 	plan        bench.Plan
 	dispatchers int
 	pollers     int
-	beside      bool // other data may stand in the same Redis
+	beside      bool
 }
 
 func benchCommand(a *app) *cobra.Command {
@@ -168,7 +168,7 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 		}
 		defer server.Close()
 		a.redis = server.URL()
-		a.complain("no --redis is given: this is the embedded one, in the same process, and its numbers are no measurement")
+		a.report("no --redis is given: this is the embedded one, in the same process, and its numbers are no measurement")
 	}
 	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
 	a.queues.names = []string{a.store.Queue}
@@ -195,8 +195,8 @@ func (a *app) measure(command *cobra.Command, queue *store.Store, flags *benchFl
 	return b.Run(command.Context(), plan)
 }
 
-// startDaemons starts daemons as processes of their own, so that each costs what it costs elsewhere. They get the settings of this
-// process by their environment, where nobody else sees a password.
+// startDaemons starts daemons as processes of their own, so that their cost is realistic. They get their settings by the environment, where nobody
+// else sees a password.
 func (a *app) startDaemons(settings *pflag.FlagSet, flags *benchFlags) (bench.Stop, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -226,7 +226,7 @@ func (a *app) startDaemons(settings *pflag.FlagSet, flags *benchFlags) (bench.St
 	return func() (time.Duration, error) { return stopDaemons(running) }, nil
 }
 
-// stopDaemons ends processes and returns for how long they have kept processors busy.
+// stopDaemons ends processes and returns their CPU time.
 func stopDaemons(running []*exec.Cmd) (busy time.Duration, err error) {
 	for _, daemon := range running {
 		_ = daemon.Process.Signal(syscall.SIGTERM) // one that has ended already is waited for all the same

@@ -26,22 +26,22 @@ var (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
-	for _, page := range []Page{{Place: store.WalkBegins, UID: "a"}, {Sort: SortDue, Score: 12, UID: "a"}, {Part: 3, Place: "17"}, {Sort: SortFailing, Score: -1, UID: `a"b`}} {
-		got, err := ReadPage(page.String(), page.Sort)
+	for _, page := range []Cursor{{Place: store.WalkBegins, UID: "a"}, {Sort: SortDue, Score: 12, UID: "a"}, {Part: 3, Place: "17"}, {Sort: SortFailing, Score: -1, UID: `a"b`}} {
+		got, err := ParseCursor(page.String(), page.Sort)
 		failIf(t, err != nil || got != page, "expected %v, found %v, %v", page, got, err)
 	}
-	got, err := ReadPage("", SortDue)
-	failIf(t, err != nil || got != (Page{Sort: SortDue, Place: store.WalkBegins}), "expected the beginning, found %v, %v", got, err)
+	got, err := ParseCursor("", SortDue)
+	failIf(t, err != nil || got != (Cursor{Sort: SortDue, Place: store.WalkBegins}), "expected the beginning, found %v, %v", got, err)
 	for name, test := range map[string]struct{ text, sort string }{
 		"no base64":        {"###", ""},
 		"no JSON":          {"bm8", ""},
-		"nothing":          {Page{}.String(), ""},
-		"no model":         {Page{Sort: SortDue, Place: store.WalkBegins}.String(), SortDue},
-		"a part below 0":   {Page{Part: -1, Place: store.WalkBegins, UID: "a"}.String(), ""},
-		"of another order": {Page{Sort: SortDue, UID: "a"}.String(), SortFailing},
-		"of no order":      {Page{Place: store.WalkBegins, UID: "a"}.String(), SortDue},
+		"nothing":          {Cursor{}.String(), ""},
+		"no model":         {Cursor{Sort: SortDue, Place: store.WalkBegins}.String(), SortDue},
+		"a part below 0":   {Cursor{Part: -1, Place: store.WalkBegins, UID: "a"}.String(), ""},
+		"of another order": {Cursor{Sort: SortDue, UID: "a"}.String(), SortFailing},
+		"of no order":      {Cursor{Place: store.WalkBegins, UID: "a"}.String(), SortDue},
 	} {
-		got, err := ReadPage(test.text, test.sort)
+		got, err := ParseCursor(test.text, test.sort)
 		failIf(t, err == nil || !strings.Contains(err.Error(), "--after"), "%s: expected it refused, found %v, %v", name, got, err)
 	}
 }
@@ -65,12 +65,12 @@ func filled(t *testing.T, server *testkit.Server, models int) *fixture.Queue {
 }
 
 // list walks to the end, or until visit has had enough, and returns the uids.
-func list(t *testing.T, queue *store.Queue, which Which, most int) (uids []string, last Page) {
+func list(t *testing.T, queue *store.Queue, which Query, most int) (uids []string, last Cursor) {
 	t.Helper()
 	enough := errors.New("enough")
-	err := Walk(t.Context(), queue, which, func(found []Listed, _ Page) error {
+	err := Walk(t.Context(), queue, which, func(found []Item, _ Cursor) error {
 		for _, one := range found {
-			uids, last = append(uids, one.Record.UID), one.Page
+			uids, last = append(uids, one.Record.UID), one.Cursor
 			if len(uids) == most {
 				return enough
 			}
@@ -88,18 +88,18 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 		for _, selector := range []string{"", "tenant=t0", "uid=m01*", "tenant!=t0", "tenant=t9"} {
 			picks := check.Got(model.ParseSelector(selector))(t)
 			for _, sort := range []string{"", SortDue} {
-				want, _ := list(t, queue, Which{Picks: picks, Sort: sort, From: begins(sort)}, 0)
+				want, _ := list(t, queue, Query{Picks: picks, Sort: sort, From: begins(sort)}, 0)
 				counts := map[string]int{"": 30, "tenant=t0": 10, "uid=m01*": 10, "tenant!=t0": 20}
 				failIf(t, len(want) != counts[selector], "%q %q: expected %d, found %q", selector, sort, counts[selector], want)
 				for _, size := range []int{1, 7, 30} {
 					var got []string
 					for from := begins(sort); ; {
-						uids, last := list(t, queue, Which{Picks: picks, Sort: sort, From: from}, size)
+						uids, last := list(t, queue, Query{Picks: picks, Sort: sort, From: from}, size)
 						got = append(got, uids...)
 						if len(uids) < size {
 							break
 						}
-						from = check.Got(ReadPage(last.String(), sort))(t)
+						from = check.Got(ParseCursor(last.String(), sort))(t)
 					}
 					if sort == "" {
 						slices.Sort(got)
@@ -113,8 +113,8 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 	})
 }
 
-func begins(sort string) Page {
-	page, _ := ReadPage("", sort) // the beginning
+func begins(sort string) Cursor {
+	page, _ := ParseCursor("", sort) // the beginning
 	return page
 }
 
@@ -123,12 +123,12 @@ func TestAnErrorOfTheVisitEndsTheWalkAndSoDoesTheEndOfTheContext(t *testing.T) {
 	queue := &store.Queue{Name: "bigtables", Parts: []*store.Store{q.Store}}
 	broken := errors.New("broken")
 	for _, sort := range []string{"", SortDue} {
-		if err := Walk(t.Context(), queue, Which{Sort: sort, From: begins(sort)}, func([]Listed, Page) error { return broken }); !errors.Is(err, broken) {
+		if err := Walk(t.Context(), queue, Query{Sort: sort, From: begins(sort)}, func([]Item, Cursor) error { return broken }); !errors.Is(err, broken) {
 			t.Errorf("%q: expected the error of the visit, found %v", sort, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		visits := 0
-		err := Walk(ctx, queue, Which{Sort: sort, From: begins(sort)}, func([]Listed, Page) error { visits++; cancel(); return nil })
+		err := Walk(ctx, queue, Query{Sort: sort, From: begins(sort)}, func([]Item, Cursor) error { visits++; cancel(); return nil })
 		failIf(t, !errors.Is(err, context.Canceled) || visits != 1, "%q: expected the end of the context, found %v after %d visits", sort, err, visits)
 	}
 }

@@ -46,7 +46,7 @@ func TestACommandAboutManyModelsWaitsForARedisThatIsNotReady(t *testing.T) {
 
 func TestEachCommandThatIsPatientExists(t *testing.T) {
 	root := new(app).rootCommand()
-	for path := range patient {
+	for path := range retried {
 		found, _, err := root.Find(strings.Fields(path)[1:])
 		must(t, err)
 		failIf(t, found.CommandPath() != path || !found.Runnable(), "expected the command %s, found %s", path, found.CommandPath())

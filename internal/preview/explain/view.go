@@ -14,32 +14,32 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Shown is a model as it was at one instant.
-type Shown struct {
+// View is a model as it was at one instant.
+type View struct {
 	Record    *store.Record
 	Status    model.Status
 	Now       time.Time
-	Liveness  *model.Liveness // of those that serve its queue; nil: not read
-	Rejection *Rejection      // nil: none, or nobody has looked
+	Liveness  *model.Liveness // nil: not read
+	Rejection *Rejection      // nil: none, or not read
 	Reason    string          // why it is disabled, or failed last; only in lists
 	Because   string          // why it waits as it does; likewise
 }
 
 // ReadLiveness reads who serves the queue.
-func (s *Shown) ReadLiveness(ctx context.Context, store *store.Store) error {
+func (s *View) ReadLiveness(ctx context.Context, store *store.Store) error {
 	liveness, err := store.Report().Liveness(ctx)
 	s.Liveness = &liveness
 	return err
 }
 
 // ReadModel reads one model that must be stored.
-func ReadModel(ctx context.Context, store *store.Store, uid string) (Shown, error) {
+func ReadModel(ctx context.Context, store *store.Store, uid string) (View, error) {
 	found, err := ReadModels(ctx, store, []string{uid})
 	if err != nil {
-		return Shown{}, err
+		return View{}, err
 	}
 	if len(found) == 0 {
-		return Shown{}, fmt.Errorf("%s: %w", uid, ErrUnknownModel)
+		return View{}, fmt.Errorf("%s: %w", uid, ErrUnknownModel)
 	}
 	r, rejected, err := outbox.Of(store).RejectionAbout(ctx, uid)
 	if rejected {
@@ -49,7 +49,7 @@ func ReadModel(ctx context.Context, store *store.Store, uid string) (Shown, erro
 }
 
 // ReadModels reads the models that are stored, in the order of uids.
-func ReadModels(ctx context.Context, store *store.Store, uids []string) ([]Shown, error) {
+func ReadModels(ctx context.Context, store *store.Store, uids []string) ([]View, error) {
 	now, err := store.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func ReadModels(ctx context.Context, store *store.Store, uids []string) ([]Shown
 		return nil, err
 	}
 	var queued map[string]string
-	var found []Shown
+	var found []View
 	for _, uid := range uids {
 		record := records[uid]
 		if !record.Exists {
@@ -74,13 +74,13 @@ func ReadModels(ctx context.Context, store *store.Store, uids []string) ([]Shown
 			}
 		}
 		_, waiting := queued[record.AttemptUID]
-		found = append(found, Shown{Record: record, Status: record.Status(now, waiting), Now: now})
+		found = append(found, View{Record: record, Status: record.Status(now, waiting), Now: now})
 	}
 	return found, nil
 }
 
-// ReadReasons reads why those models failed last that fail or are disabled, and what those wait for that are parked.
-func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
+// ReadReasons adds why failing and disabled models failed last, and why parked ones wait.
+func ReadReasons(ctx context.Context, part *store.Store, found []View) error {
 	var uids []string
 	for _, one := range found {
 		if r := one.Record; !r.FailingSince.IsZero() || r.Disabled {
@@ -88,12 +88,12 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 		}
 	}
 	reasons, err := report.Of(part).LastReasons(ctx, uids)
-	var gates model.Blockers
-	if err == nil && slices.ContainsFunc(found, func(one Shown) bool { return one.Record.Parked() }) {
-		gates, err = part.Fleet().Blockers(ctx)
+	var blockers model.Blockers
+	if err == nil && slices.ContainsFunc(found, func(one View) bool { return one.Record.Parked() }) {
+		blockers, err = part.Fleet().Blockers(ctx)
 	}
 	for i, one := range found {
-		found[i].Because, found[i].Reason = one.because(&gates), reasons[one.Record.UID]
+		found[i].Because, found[i].Reason = one.because(&blockers), reasons[one.Record.UID]
 		if one.Record.Disabled {
 			found[i].Reason = cmp.Or(one.Record.DisabledReason, found[i].Reason)
 		}
@@ -102,10 +102,10 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 }
 
 // ReadPast reads one model that must be stored, and its attempts that ended last, newest first.
-func ReadPast(ctx context.Context, store *store.Store, uid string) (Shown, []model.Attempt, error) {
+func ReadPast(ctx context.Context, store *store.Store, uid string) (View, []model.Attempt, error) {
 	found, err := ReadModel(ctx, store, uid)
 	if err != nil {
-		return Shown{}, nil, err
+		return View{}, nil, err
 	}
 	attempts, err := report.Of(store).History(ctx, uid)
 	return found, attempts, err
@@ -122,7 +122,7 @@ type Rejection struct {
 	Reason string `json:"reason"`
 }
 
-// Text tells a person of a rejected message about a model; "": there is none.
+// Text describes a rejected message; "": there is none.
 func (r *Rejection) Text(when func(time.Time) string) string {
 	if r == nil {
 		return ""
@@ -141,8 +141,8 @@ type MissingRole struct {
 	Certain bool       `json:"certain"` // so long a silence has no other cause
 }
 
-// Missing is the role that the model misses; nil, which is null: none, or nobody has looked.
-func (s Shown) Missing() *MissingRole {
+// Missing is the missing role that the model needs; nil, which is null: none, or not read.
+func (s View) Missing() *MissingRole {
 	if s.Liveness == nil {
 		return nil
 	}
@@ -153,29 +153,28 @@ func (s Shown) Missing() *MissingRole {
 	return &MissingRole{missing.Role, missing.String(), missing.Certain}
 }
 
-func (s Shown) misses(role model.Role) bool {
+func (s View) misses(role model.Role) bool {
 	return cmp.Or(s.Missing(), &MissingRole{}).Role == role
 }
 
-// because tells why the model waits as it does, for a list: without times.
-func (s Shown) because(gates *model.Blockers) string {
-	gate := s.Record.ParkedBy
-	kind, name := gate.Split()
-	switch opens, until := gates.Opens(gate, s.Now); {
+// because says in a list why the model waits, without times.
+func (s View) because(blockers *model.Blockers) string {
+	blocker := s.Record.ParkedBy
+	kind, name := blocker.Split()
+	switch opens, until := blockers.Opens(blocker, s.Now); {
 	case s.Record.Broken:
 		return s.Record.Fault
 	case !s.Record.Parked():
 		return s.Record.Why
-	case gate.Timed() && opens:
+	case blocker.Timed() && opens:
 		return kind + " " + name + " no longer stops it"
 	default:
-		return StopText(gates, gate, until, nil)
+		return StopText(blockers, blocker, until, nil)
 	}
 }
 
-// stopped tells what parks a model.
-func stopped(gate model.Blocker) string {
-	switch kind, name := gate.Split(); kind {
+func stopped(blocker model.Blocker) string {
+	switch kind, name := blocker.Split(); kind {
 	case "":
 		return ""
 	case model.BlockerHold:
@@ -191,5 +190,5 @@ func stopped(gate model.Blocker) string {
 	}
 }
 
-// UTC is an instant as it is shown where models of several zones are told of.
+// UTC writes an instant beside models of several zones.
 func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }

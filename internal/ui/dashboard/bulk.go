@@ -12,38 +12,37 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-var manyPage = page{path: "models/all", title: "All models that a filter shows", under: "models", file: "many", read: readMany, edits: true}
+var bulkPage = page{path: "models/all", title: "All models that a filter shows", under: "models", file: "bulk", read: readBulk, edits: true}
 
-// manyActions are what can be done to all models that a filter shows.
-var manyActions = []string{string(model.BulkRun), string(model.BulkEnable), string(model.BulkDisable), string(model.CommandHold)}
+var bulkActions = []string{string(model.BulkRun), string(model.BulkEnable), string(model.BulkDisable), string(model.CommandHold)}
 
-// many asks back how many models are meant.
-type many struct {
+// bulkSelection asks for a confirmation.
+type bulkSelection struct {
 	operate.Selected
 	Action string
 }
 
-func readMany(ctx context.Context, req *request) (any, error) {
-	page := &many{Action: req.get("do")}
-	if !slices.Contains(manyActions, page.Action) {
-		return nil, document.Refuse("do", words.List(manyActions), document.Found(page.Action))
+func readBulk(ctx context.Context, req *request) (any, error) {
+	page := &bulkSelection{Action: req.get("do")}
+	if !slices.Contains(bulkActions, page.Action) {
+		return nil, document.Refuse("do", words.List(bulkActions), document.Found(page.Action))
 	}
 	var err error
 	page.Selected, err = req.operator.Select(ctx, req.get("l"), true)
 	return page, err
 }
 
-// changeMany does to all models of a filter what its page has asked back, unless they have become more by over a tenth since.
-func changeMany(ctx context.Context, req *request) (outcome, error) {
+// beginBulk does the confirmed action to all models of a filter, unless they have become more by over a tenth since.
+func beginBulk(ctx context.Context, req *request) (outcome, error) {
 	counted, err := strconv.Atoi(req.get("counted"))
 	if number := req.get("number"); err != nil || number != req.get("counted") {
 		return outcome{}, document.Refuse("number", req.get("counted")+", which is how many models the page has counted", document.Found(number))
 	}
-	read, err := readMany(ctx, req)
+	read, err := readBulk(ctx, req)
 	if err != nil {
 		return outcome{}, err
 	}
-	page, _ := read.(*many)
+	page, _ := read.(*bulkSelection)
 	if page.Models > counted+counted/10 {
 		return outcome{}, fmt.Errorf("the filter shows %s now, and you confirmed %d. Nothing was done", &page.Selected, counted)
 	}
