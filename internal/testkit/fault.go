@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -44,8 +45,11 @@ func (f *Fault) strikes(commands ...redis.Cmder) bool {
 	return strikes
 }
 
-// greets reports whether a command belongs to the beginning of a connection: when one begins depends on how busy the others are.
-func greets(command redis.Cmder) bool { return command.Name() == "hello" || command.Name() == "client" }
+// greets reports whether a command belongs to the beginning of a connection, whose time depends on how busy the others are, or only forgets what a
+// transaction has watched.
+func greets(command redis.Cmder) bool {
+	return slices.Contains([]string{"hello", "client", "unwatch"}, command.Name())
+}
 
 // DialHook implements redis.Hook.
 func (f *Fault) DialHook(next redis.DialHook) redis.DialHook {
