@@ -19,7 +19,7 @@ func damaged(t testing.TB, queue *store.Queue) {
 		b, k := fixture.OnPart(t, part), part.Keys
 		b.Fail(fixture.Homed(i), b.Clock())
 		check.Must(t, b.Redis.HSet(ctx, k.Circuit("host=h"), "probe", "gone").Err())
-		check.Must(t, b.Redis.ZAdd(ctx, k.Gates, fixture.At(1, "limit:host=h")).Err())
+		check.Must(t, b.Redis.ZAdd(ctx, k.Blockers, fixture.At(1, "limit:host=h")).Err())
 		check.Must(t, b.Redis.ZAdd(ctx, k.Due, fixture.At(1, "gone")).Err())
 	}
 }
