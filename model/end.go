@@ -118,7 +118,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	if v.final {
 		m.disable(&decision, failure, now)
 	}
-	decision.TellsFailing = !v.final && m.Policy.FailingFrom > 0 && m.AttemptNo == m.Policy.FailingFrom
+	decision.NotifiesFailing = !v.final && m.Policy.FailingFrom > 0 && m.AttemptNo == m.Policy.FailingFrom
 	decision.end(m, now, failure, nil)
 	return decision
 }

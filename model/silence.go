@@ -22,7 +22,7 @@ func (m *Model) listen(next *State, every time.Duration, now time.Time) {
 // sign is what a message does that says no more than that the worker lives.
 func (m *Model) sign(now time.Time) Decision {
 	decision := Decision{Event: EventStatus, Next: m.State}
-	if m.Listens() {
+	if m.ExpectsSigns() {
 		decision.Next.hear(now)
 	}
 	return decision
@@ -31,7 +31,7 @@ func (m *Model) sign(now time.Time) Decision {
 // beginAgain is what another `started` does: a sign of life, or the worker before has died, and who has its attempt now announces other signs or
 // none. The deadline stays. false: nothing changes.
 func (m *Model) beginAgain(every time.Duration, now time.Time) (Decision, bool) {
-	decision, listens := Decision{Event: EventStarted, Next: m.State}, m.Listens()
+	decision, listens := Decision{Event: EventStarted, Next: m.State}, m.ExpectsSigns()
 	m.listen(&decision.Next, every, now)
 	switch {
 	case listens && decision.Next.SilentAfter == m.SilentAfter:

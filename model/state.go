@@ -158,14 +158,14 @@ func (s *State) Due(now time.Time) bool {
 	return s.Waiting() && s.ParkedBy == "" && !s.RefreshAt.After(now)
 }
 
-// Listens reports whether the running attempt counts as lost when its worker is silent. That is a part of the state, so that a changed policy
+// ExpectsSigns reports whether the running attempt counts as lost when its worker is silent. That is a part of the state, so that a changed policy
 // changes no attempt that has begun.
-func (s *State) Listens() bool { return s.SilentAfter > 0 }
+func (s *State) ExpectsSigns() bool { return s.SilentAfter > 0 }
 
 // ExpiresAt is when the running attempt fails if nothing is heard: at its deadline, or after its silence. It is its score in the running set.
 func (s *State) ExpiresAt() time.Time {
 	silentAt := s.HeardAt.Add(s.SilentAfter)
-	if !s.Listens() || s.DeadlineAt.Before(silentAt) {
+	if !s.ExpectsSigns() || s.DeadlineAt.Before(silentAt) {
 		return s.DeadlineAt
 	}
 	return silentAt

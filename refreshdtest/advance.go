@@ -31,7 +31,7 @@ func (q *Queue) AdvanceTo(to time.Time) {
 		}
 		// Time passes until a handler has something to tell.
 		ctx, cancel := context.WithTimeout(q.t.Context(), next.Sub(now))
-		q.pool.Rest(ctx)
+		q.pool.Wait(ctx)
 		cancel()
 		synctest.Wait() // all that this instant brings
 		q.mini.FastForward(q.Now().Sub(now))
@@ -60,7 +60,7 @@ func (q *Queue) settle() {
 // tell pushes what handlers have told, and applies it; false: they have told nothing.
 func (q *Queue) tell() bool {
 	q.t.Helper()
-	told, err := q.pool.Tell(q.t.Context())
+	told, err := q.pool.Send(q.t.Context())
 	q.must(err, "tell what became of attempts")
 	if told > 0 {
 		q.poll()

@@ -34,7 +34,7 @@ func (s *Source) Taken() []string {
 }
 
 // ReadAs returns how a policy or rule in English was read; nil: it was not in English.
-func (s *Source) ReadAs(now time.Time) *schedule.Understood {
+func (s *Source) ReadAs(now time.Time) *schedule.ParsedAs {
 	if !s.English && !s.InWords() {
 		return nil
 	}

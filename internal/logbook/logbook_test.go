@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 var failIf = check.FailIf

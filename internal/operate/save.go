@@ -27,7 +27,7 @@ type Outcome struct {
 	// Warnings are reported with the first model that they concern.
 	Warnings []string `json:"warnings,omitempty"`
 	// ReadAs is reported with the first model of a rule in English.
-	ReadAs   *schedule.Understood `json:"read_as,omitempty"`
+	ReadAs   *schedule.ParsedAs `json:"read_as,omitempty"`
 	Position string               `json:"-"` // of that model
 	Refused  error                `json:"-"` // what Error tells; nil: nothing was refused
 }
@@ -91,7 +91,7 @@ func (v *reviewer) review(requests []*Request) []Outcome {
 }
 
 // readAs returns how the rule of a saved model was read, unless it is no English or was reported already.
-func (v *reviewer) readAs(r *Request) *schedule.Understood {
+func (v *reviewer) readAs(r *Request) *schedule.ParsedAs {
 	rule := [2]string{cmp.Or(r.Saved.Rule, r.Saved.Policy.Rule), r.Saved.Zone()}
 	if !r.inWords || v.read[rule] || len(v.read) == maxRead {
 		return nil

@@ -59,7 +59,7 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"email":"ops@example.com"}`:                          with(func(p *Policy) { p.Email = Recipient{Address: "ops@example.com"} }),
 		`{"disabled_reason":""}`:                               with(func(p *Policy) { p.DisabledReason = "" }),
 		`{"limits":[]}`:                                        with(func(p *Policy) { p.Limits = nil }),
-		`{"limits":[{"key":"{kind}","running":1}]}`:            with(func(p *Policy) { p.Limits = []Limit{{Key: Key{KeyField, "kind"}, Running: 1}} }),
+		`{"limits":[{"key":"{kind}","running":1}]}`:            with(func(p *Policy) { p.Limits = []Limit{{Key: Key{keyField, "kind"}, Running: 1}} }),
 		`{"circuit":"none"}`:                                   with(func(p *Policy) { p.Circuit = nil }),
 		`{"circuit":{"key":"{policy}","open_after":"1 of 1"}}`: with(func(p *Policy) { p.Circuit = &Circuit{Key{Kind: KeyPolicy}, 1, 1, nil, DefaultProbe} }),
 		`{"max_retry_after":"1d"}`:                             with(func(p *Policy) { p.MaxRetryAfter = 0 }),

@@ -91,7 +91,7 @@ var fields = []field{
 	{"on_suspect", func(p *Policy) (any, bool) { return saidOr(p.OnSuspect, p.OnSuspect != "", SuspectTell) },
 		func(p, usual *Policy) { p.OnSuspect = usual.OnSuspect }, ""},
 	{"notify", func(p *Policy) (any, bool) {
-		return slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) }), len(p.Muted) == 0
+		return slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Notifies(n) }), len(p.Muted) == 0
 	}, func(p, usual *Policy) { p.Muted = usual.Muted }, ""},
 	{"failing_from", func(p *Policy) (any, bool) {
 		if p.FailingFrom == 0 {

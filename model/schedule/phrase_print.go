@@ -186,8 +186,8 @@ func spokenChoice(o *rrule.ROption) string {
 	return words.List(list)
 }
 
-// Understood is how a schedule was read, for those who wrote it in their own words.
-type Understood struct {
+// ParsedAs is how a schedule was read, for those who wrote it in their own words.
+type ParsedAs struct {
 	Sentence string   `json:"sentence"`           // one sentence, or the rule where English has no words for it
 	Timezone string   `json:"timezone,omitempty"` // of the wall clocks in both; empty: there is no rule
 	Next     []string `json:"next,omitempty"`     // the next three occurrences, such as "Tue 2026-11-24 06:00"; fewer when it ends
@@ -196,7 +196,7 @@ type Understood struct {
 const shownNext = 3
 
 // Sentence is what was read, in English, with its start and its spread; empty where English has no words for the rule.
-func (r Reading) Sentence() string {
+func (r ParsedRule) Sentence() string {
 	text := Sentence(r.Rule)
 	if text == "" {
 		return ""
@@ -220,7 +220,7 @@ func spokenStart(dtstart string) string {
 }
 
 // ReadAs tells how a rule was read, and when it occurs after an instant, of whose day midnight stands for an empty dtstart. Errors are those of Parse.
-func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err error) {
+func ReadAs(rule, timezone, dtstart string, after time.Time) (u ParsedAs, err error) {
 	today, err := Midnight(after, timezone)
 	if err != nil {
 		return u, err
@@ -234,7 +234,7 @@ func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err 
 		return u, err
 	}
 	said := cmp.Or(Sentence(rule), "by the rule "+strings.Join(strings.Fields(rule), " ")) + starting
-	u = Understood{Sentence: said, Timezone: compiled.zone.loc.String()}
+	u = ParsedAs{Sentence: said, Timezone: compiled.zone.loc.String()}
 	for len(u.Next) < shownNext {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil || !ok {
@@ -249,7 +249,7 @@ func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err 
 	return u, nil
 }
 
-func (u Understood) String() string {
+func (u ParsedAs) String() string {
 	if u.Timezone == "" {
 		return u.Sentence
 	}

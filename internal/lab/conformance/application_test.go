@@ -9,8 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/admin/acl"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -18,7 +19,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 const told = `put: applied

@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -18,7 +19,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // publishers are workers that count rows, say something, and ask before they publish if the payload says for how many seconds. They publish by a status.

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // stage is where one scenario is played: a queue with daemons of its own, and a worker.

@@ -118,7 +118,7 @@ func (s View) work(since func(time.Time) string) string {
 	if m.Progress > 0 {
 		sentences = join(sentences, fmt.Sprintf("%d%% are done.", m.Progress))
 	}
-	if m.Listens() {
+	if m.ExpectsSigns() {
 		sentences = join(sentences, "Last heard "+words.Distance(m.HeardAt, s.Now)+".")
 	}
 	switch {

@@ -206,7 +206,7 @@ func (out *printer) end(p *policy.Policy) {
 	out.sayIf(p.DisabledReason != "", "Give the reason %s", strconv.Quote(p.DisabledReason), "Give the usual reason")
 	var told []string
 	for _, notice := range policy.Notices {
-		if p.Tells(notice) {
+		if p.Notifies(notice) {
 			told = append(told, noticeWords[notice])
 		}
 	}

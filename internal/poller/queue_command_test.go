@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 const holdAll = `{"type":"hold","id":"h1","reason":"maintenance","by":"ann"}`

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // expired is how many attempts a dispatcher ends now by their deadline.

@@ -13,11 +13,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/outbox"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/poller"
 )
 
 func TestCommandsOfAnApplicationDoWhatTheySay(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // told notes what a poller asks of the queue.

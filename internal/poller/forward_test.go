@@ -11,12 +11,12 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/outbox"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // pair is a queue of two parts with a poller each.

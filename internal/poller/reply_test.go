@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/poller"
 )
 
 const here = "bigtables:reply:here"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"

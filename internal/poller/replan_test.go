@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // rule stores the policy feeds with a rule; empty: none.

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/poller"
 )
 
 func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {

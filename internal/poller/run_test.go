@@ -10,11 +10,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // start runs a poller on the clock of Redis and returns what ends it.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/alicebob/miniredis/v2/server"
 
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/poller"
 )
 
 var (
