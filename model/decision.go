@@ -76,13 +76,13 @@ type Decision struct {
 	Notice policy.Notice
 	// Muted: the policy wants nobody to be told of the notice.
 	Muted bool
-	// WasFreshness is the freshness before. TellsFresh: the owner, who was told that the model is stale, is told that it is fresh again.
-	WasFreshness Freshness
-	TellsFresh   bool
-	// TellsFailing: the owner is told that the model fails.
-	TellsFailing bool
-	// TellsSuspect: somebody is told that its success is doubted.
-	TellsSuspect bool
+	// PriorFreshness is the freshness before. NotifiesFresh: the owner, who was told that the model is stale, is told that it is fresh again.
+	PriorFreshness Freshness
+	NotifiesFresh  bool
+	// NotifiesFailing: the owner is told that the model fails.
+	NotifiesFailing bool
+	// NotifiesSuspect: somebody is told that its success is doubted.
+	NotifiesSuspect bool
 	// Verdict is for the worker that has said `ready`, and Doubt why its numbers are doubted; empty: they are not.
 	Verdict Verdict
 	Doubt   string
@@ -189,7 +189,7 @@ func (d *Decision) CountedAttempt() int {
 }
 
 func (d *Decision) addNotice(notice policy.Notice, policy *policy.Policy) {
-	d.Notice, d.Muted = notice, !policy.Tells(notice)
+	d.Notice, d.Muted = notice, !policy.Notifies(notice)
 }
 
 // TimeLayout is how times stand in Redis, in messages and in output: RFC 3339 in UTC with milliseconds.
@@ -286,7 +286,7 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	add(CounterRetriesHelped, no > 1 && success)
 	add(CounterRetriedCycles, no == 2)
 	add(CounterHeld, d.Held)
-	add(CounterFreshAgain, d.Next.Freshness.Kept() && (d.WasFreshness == FreshnessLate || d.WasFreshness == FreshnessStale))
+	add(CounterFreshAgain, d.Next.Freshness.Kept() && (d.PriorFreshness == FreshnessLate || d.PriorFreshness == FreshnessStale))
 	for range d.Ignored {
 		add(CounterIgnored, true)
 	}

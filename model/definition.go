@@ -256,10 +256,10 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 		if next.Held() {
 			m.unpark(next, now)
 		}
-		waits, cause := next.RefreshAt, next.Trigger.started()
+		waits, trigger := next.RefreshAt, next.Trigger.started()
 		m.plan(next, now)
 		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
-			next.wait(waits, cause, "saved while waiting: nothing planned")
+			next.wait(waits, trigger, "saved while waiting: nothing planned")
 		}
 	}
 }

@@ -30,11 +30,11 @@ func TestTheFirstDeathOfAWorkerHandsTheAttemptOutAgainAsIfNobodyHadBegunIt(t *te
 	if d.Event != EventWorkerDied || d.Ended != nil || next.AttemptUID != "a2" || next.AttemptNo != 2 || next.Deaths != 1 {
 		t.Fatalf("expected the same attempt, found %+v", d)
 	}
-	if !next.ProcessingAt.IsZero() || next.Listens() || !next.ExpiresAt().Equal(now.Add(time.Hour)) {
+	if !next.ProcessingAt.IsZero() || next.ExpectsSigns() || !next.ExpiresAt().Equal(now.Add(time.Hour)) {
 		t.Errorf("expected its time and its signs to begin anew, found %+v", next)
 	}
 	m.State = next
-	if again, outcome := m.Handle(Message{Type: MessageStarted, AttemptUID: "a2"}, now.Add(time.Minute)); outcome != Applied || again.Next.Listens() {
+	if again, outcome := m.Handle(Message{Type: MessageStarted, AttemptUID: "a2"}, now.Add(time.Minute)); outcome != Applied || again.Next.ExpectsSigns() {
 		t.Errorf("expected the announcement of the next worker to count, found %s, %+v", outcome, again.Next)
 	}
 }

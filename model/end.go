@@ -112,13 +112,13 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
 	m.notTried(next, v.waits)
-	next.wait(v.at, v.cause, v.why.behind(""))
+	next.wait(v.at, v.trigger, v.why.behind(""))
 	decision.Exhausted, decision.Held, decision.PolicyError = v.exhausted, v.why.held > 0, v.policyError
 	decision.why = v.why
 	if v.final {
 		m.disable(&decision, failure, now)
 	}
-	decision.TellsFailing = !v.final && m.Policy.FailingFrom > 0 && m.AttemptNo == m.Policy.FailingFrom
+	decision.NotifiesFailing = !v.final && m.Policy.FailingFrom > 0 && m.AttemptNo == m.Policy.FailingFrom
 	decision.end(m, now, failure, nil)
 	return decision
 }
@@ -175,11 +175,11 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	if event != EventWorkerDied {
 		next.Deferrals++
 	}
-	cause := TriggerDeferred
+	trigger := TriggerDeferred
 	if event == EventInterrupted && m.Trigger.ByHand() {
-		cause = m.Trigger
+		trigger = m.Trigger
 	}
-	next.wait(now.Add(delay), cause, why)
+	next.wait(now.Add(delay), trigger, why)
 	if event == EventPostponed {
 		next.NotBefore = next.RefreshAt
 	}

@@ -40,7 +40,7 @@ func (s *State) freshFrom() time.Time {
 // it is late changes nothing of that.
 func (m *Model) Watch(decision *Decision, now time.Time) {
 	next, promised := &decision.Next, decision.Event == EventWatch
-	decision.WasFreshness = m.Freshness
+	decision.PriorFreshness = m.Freshness
 	if saved := decision.Definition; saved != nil {
 		promised = !saved.Policy.WatchesAlike(m.Policy)
 		m = saved
@@ -64,7 +64,7 @@ func (m *Model) Watch(decision *Decision, now time.Time) {
 		next.Freshness = is
 	}
 	next.StaleAt = m.changes(next)
-	decision.TellsFresh = decision.WasFreshness == FreshnessStale && next.Freshness.Kept() && m.Policy.Tells(policy.NoticeFresh)
+	decision.NotifiesFresh = decision.PriorFreshness == FreshnessStale && next.Freshness.Kept() && m.Policy.Notifies(policy.NoticeFresh)
 }
 
 func (m *Model) freshness(s *State, now time.Time) Freshness {

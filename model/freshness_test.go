@@ -153,9 +153,9 @@ func TestTheJournalTellsWhatTheFreshnessWas(t *testing.T) {
 		was, is Freshness
 		want    string
 	}{{"", Fresh, " fresh"}, {Fresh, FreshnessLate, "fresh late"}, {FreshnessStale, "", "stale "}, {Fresh, Fresh, " "}, {"", "", " "}} {
-		d := Decision{Event: EventWatch, WasFreshness: test.was, Next: State{Freshness: test.is}}
+		d := Decision{Event: EventWatch, PriorFreshness: test.was, Next: State{Freshness: test.is}}
 		entry, _ := d.Journal("m", now)
-		got := fmt.Sprint(entry.FreshnessWas, " ", entry.Freshness)
+		got := fmt.Sprint(entry.PriorFreshness, " ", entry.Freshness)
 		failIf(t, got != test.want, "from %q to %q: got %q, want %q", test.was, test.is, got, test.want)
 	}
 	stale := Decision{Event: EventBecameStale, Notice: policy.NoticeStale, Next: State{LastSuccessAt: now}}

@@ -194,7 +194,7 @@ func (m *Model) judge(message Message, now time.Time) (decision Decision) {
 	if decision.Event == EventSuccess && reason == "" && m.Doubts(&message) {
 		decision.learn(m, m.Past)
 	}
-	decision.TellsSuspect = reason != "" && m.Policy.Tells(policy.NoticeSuspect)
+	decision.NotifiesSuspect = reason != "" && m.Policy.Notifies(policy.NoticeSuspect)
 	return decision
 }
 

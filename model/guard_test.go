@@ -98,19 +98,19 @@ func TestADoubtedSuccessIsToldFailedOrHeldAsThePolicySays(t *testing.T) {
 	at, reason := monday.Add(time.Minute), "rows 0: expected at least 1"
 	tell := guarded(t, "")
 	d := succeed(t, &tell, 0, at)
-	failIf(t, d.Event != EventSuccess || d.Ended.Suspect != reason || !d.TellsSuspect || !d.Next.LastSuccessAt.Equal(at), "tell: %+v", d)
+	failIf(t, d.Event != EventSuccess || d.Ended.Suspect != reason || !d.NotifiesSuspect || !d.Next.LastSuccessAt.Equal(at), "tell: %+v", d)
 	d = succeed(t, &tell, 1, at)
-	failIf(t, d.Event != EventSuccess || d.Ended.Suspect != "" || d.TellsSuspect || d.Ended.Metrics["rows"] != 1, "well: %+v", d)
+	failIf(t, d.Event != EventSuccess || d.Ended.Suspect != "" || d.NotifiesSuspect || d.Ended.Metrics["rows"] != 1, "well: %+v", d)
 
 	fail := guarded(t, policy.SuspectFail)
 	d = succeed(t, &fail, 0, at)
-	failIf(t, d.Event != EventFailure || d.Ended.ErrorType != "suspect" || d.Ended.Reason != reason || d.TellsSuspect || d.Next.AttemptNo != 1, "fail: %+v", d)
+	failIf(t, d.Event != EventFailure || d.Ended.ErrorType != "suspect" || d.Ended.Reason != reason || d.NotifiesSuspect || d.Next.AttemptNo != 1, "fail: %+v", d)
 
 	hold := guarded(t, policy.SuspectHold)
 	d = succeed(t, &hold, 0, at)
 	next := &d.Next
 	failIf(t, d.Event != EventSuspect || !next.Held() || next.AttemptNo != 0 || next.Running() || !next.LastSuccessAt.Equal(monday.Add(-time.Hour)) ||
-		!d.Recheck.Equal(Never) || !d.TellsSuspect || d.CountedAttempt() != 0, "hold: %+v", d)
+		!d.Recheck.Equal(Never) || !d.NotifiesSuspect || d.CountedAttempt() != 0, "hold: %+v", d)
 	opens, recheck := new(Blockers).Opens(next.ParkedBy, at.Add(1000*time.Hour))
 	failIf(t, opens || !recheck.Equal(Never), "time opens it")
 

@@ -55,7 +55,7 @@ type Attempt struct {
 }
 
 // Lengths returns how long the attempt waited for its worker, and how long the work took: the whole where no worker told that it began.
-func (a *Attempt) Lengths() (wait, took time.Duration, told bool) {
+func (a *Attempt) Lengths() (wait, took time.Duration, known bool) {
 	if a.ProcessingAt.IsZero() {
 		return 0, a.Duration, false
 	}
@@ -204,7 +204,7 @@ func (a *Attempt) expectedOverlap() policy.Overlap {
 // expectedWhy is the text of a plain retry, which need not be stored.
 func (a *Attempt) expectedWhy(retries int) string {
 	return why{
-		basis: retryAfterDelay, k: a.AttemptNo, retries: retries, delay: a.Delay, jitter: a.Jitter,
+		reason: retryAfterDelay, k: a.AttemptNo, retries: retries, delay: a.Delay, jitter: a.Jitter,
 		overlap: a.Overlap, plannedFirst: a.RefreshAt.Equal(a.PlannedAt) && !a.RefreshAt.Equal(a.RetryAt),
 	}.behind("")
 }

@@ -44,8 +44,8 @@ type JournalEntry struct {
 	Wait, Work time.Duration
 	Who        string
 	About      string // of an entry without a model: the key of the circuit, or the signature of a new error
-	// Freshness is what the model has become, FreshnessWas what it was before. Both empty: that is as it was.
-	Freshness, FreshnessWas Freshness
+	// Freshness is what the model has become, PriorFreshness what it was before. Both empty: that is as it was.
+	Freshness, PriorFreshness Freshness
 }
 
 // Journal returns the journal entry of a decision about a model at now; false: it is no transition.
@@ -58,8 +58,8 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 		RefreshAt: d.Next.RefreshAt, DeadlineAt: d.Next.DeadlineAt, Why: d.Next.Why,
 		PolicyError: d.PolicyError, Held: d.Held, Final: d.Final, By: d.By,
 	}
-	if d.WasFreshness != d.Next.Freshness {
-		e.Freshness, e.FreshnessWas = d.Next.Freshness, d.WasFreshness
+	if d.PriorFreshness != d.Next.Freshness {
+		e.Freshness, e.PriorFreshness = d.Next.Freshness, d.PriorFreshness
 	}
 	if d.Event == EventWithdrawn { // the attempt ended without a record of it
 		e.AttemptUID, e.EndedNo = d.Next.LastAttemptUID, d.Next.AttemptNo+1
@@ -67,7 +67,7 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 	if d.Ended != nil {
 		e.AttemptUID, e.EndedNo = d.Ended.AttemptUID, d.Ended.AttemptNo
 		e.Reason, e.ErrorType, e.Changed = d.Ended.Reason, d.Ended.ErrorType, d.Ended.Changed
-		if wait, work, told := d.Ended.Lengths(); told {
+		if wait, work, known := d.Ended.Lengths(); known {
 			e.Wait, e.Work, e.Who = wait, work, d.Ended.Worker
 		}
 		if d.Next.LastAttemptUID != d.Ended.AttemptUID {
@@ -111,13 +111,13 @@ func (d *Decision) Notifications(uid string, now time.Time) (all []Notification)
 	if d.Notice != policy.NoticeNone && !d.Muted {
 		all = append(all, d.notification(d.Notice, uid, now))
 	}
-	if d.TellsFresh {
+	if d.NotifiesFresh {
 		all = append(all, d.notification(policy.NoticeFresh, uid, now))
 	}
-	if d.TellsFailing {
+	if d.NotifiesFailing {
 		all = append(all, d.notification(policy.NoticeFailing, uid, now))
 	}
-	if d.TellsSuspect {
+	if d.NotifiesSuspect {
 		all = append(all, d.notification(policy.NoticeSuspect, uid, now))
 	}
 	return all

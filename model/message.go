@@ -319,7 +319,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case MessageStarted:
 		var begins bool
 		if decision, begins = m.Begin(now, message.Worker); begins {
-			m.listen(&decision.Next, message.SignsEvery, now)
+			m.expectSigns(&decision.Next, message.SignsEvery, now)
 		} else if decision, begins = m.beginAgain(message.SignsEvery, now); !begins {
 			return Decision{}, Duplicate
 		}

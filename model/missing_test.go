@@ -61,7 +61,7 @@ func TestAResultThatFoundNothingNewIsNeitherDoubtedNorUsual(t *testing.T) {
 		m := guarded(t, policy.SuspectHold)
 		m.Past, m.Usual = rowsOf(100, 100, 100), `{"rows":100}`
 		d, _ := m.Handle(Message{Type: MessageSuccess, AttemptUID: m.AttemptUID, Metrics: metrics, Changed: new(bool)}, monday.Add(time.Minute))
-		if d.Event != EventSuccess || d.Ended.Suspect != "" || d.TellsSuspect {
+		if d.Event != EventSuccess || d.Ended.Suspect != "" || d.NotifiesSuspect {
 			t.Errorf("%v: got %s doubted by %q, want a success", metrics, d.Event, d.Ended.Suspect)
 		}
 		if d.Next.Usual != m.Usual || d.Ended.Good() {

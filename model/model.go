@@ -79,7 +79,7 @@ func (m *Model) Zone() string {
 }
 
 // ReadAs tells how the rule in force was read. The errors are those of schedule.ReadAs, also when there is none.
-func (m *Model) ReadAs(after time.Time) (schedule.Understood, error) {
+func (m *Model) ReadAs(after time.Time) (schedule.ParsedAs, error) {
 	return schedule.ReadAs(cmp.Or(m.Rule, m.Policy.Rule), m.Zone(), cmp.Or(m.Dtstart, m.Policy.Dtstart), after)
 }
 

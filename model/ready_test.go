@@ -97,7 +97,7 @@ func TestAnAcceptedResultThatIsNotPublishedRunsAtOnceAndNoGuardDoubtsItUntilASuc
 	failed.State = failed.Fail(policy.Failure{}, at).Next
 	failIf(t, !failed.Unpublished, "a failure ends what was accepted")
 	d = say(t, &m, Message{Type: MessageSuccess}, 0)
-	failIf(t, d.Event != EventSuccess || d.Next.Unpublished || d.Ended.Suspect != "" || d.TellsSuspect, "its success: %+v", d)
+	failIf(t, d.Event != EventSuccess || d.Next.Unpublished || d.Ended.Suspect != "" || d.NotifiesSuspect, "its success: %+v", d)
 	m.State = d.Next
 	m.State = m.Start(at, "a3").Next
 	d = say(t, &m, Message{Type: MessageReady}, 0)
@@ -136,7 +136,7 @@ func TestWhatIsNotPublishedIsNeverARefresh(t *testing.T) {
 		before := m.LastSuccessAt
 		d := say(t, &m, Message{Type: MessageSuccess, Unpublished: true}, test.rows)
 		failIf(t, d.Event != EventInterrupted || !d.Next.Due(at) || d.Next.AttemptNo != 0 || !d.Next.LastSuccessAt.Equal(before) || !d.Ended.Unpublished || d.Ended.Good() ||
-			d.TellsSuspect, "%s: %+v", name, d)
+			d.NotifiesSuspect, "%s: %+v", name, d)
 	}
 	fails := guarded(t, policy.SuspectFail)
 	d := say(t, &fails, Message{Type: MessageSuccess, Unpublished: true}, 0)

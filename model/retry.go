@@ -16,12 +16,12 @@ func (m *Model) join(v *verdict, j policy.AlignInput, floor time.Time) {
 	at, plannedFirst, policyError := m.align(j, floor)
 	free, _, _ := m.align(from, floor) // without a window
 	w.inWindow = !j.RetryAt.Equal(from.RetryAt)
-	v.at, v.cause = at, TriggerPlanned
+	v.at, v.trigger = at, TriggerPlanned
 	if w.ownTime = !plannedFirst && !at.Equal(j.RetryAt); w.ownTime {
 		v.at = m.opens(at)
 	}
 	if !plannedFirst {
-		v.cause = TriggerRetry
+		v.trigger = TriggerRetry
 	}
 	v.waits, v.policyError = max(0, v.at.Sub(free)), cmp.Or(v.policyError, policyError)
 	w.retryAt, w.plannedAt, w.overlap = j.RetryAt, j.PlannedAt, policy.OverlapOf(j.RetryAt, j.PlannedAt, m.Policy.Timeout)
@@ -67,7 +67,7 @@ func (m *Model) rejoin(next *State, from, now time.Time) (policyError string) {
 		why = whyWindowPlanned
 	}
 	m.notTried(next, v.waits)
-	next.wait(v.at, v.cause, why)
+	next.wait(v.at, v.trigger, why)
 	if v.why.plannedFirst && m.Policy.Alignment == policy.BetweenPlanned {
 		next.AttemptNo = 0
 	}

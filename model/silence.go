@@ -9,9 +9,9 @@ func (s *State) hear(now time.Time) {
 	}
 }
 
-// listen puts the policy in force for an attempt whose worker gives a sign every so often; 0: it has announced none. Two signs must fit in, so
+// expectSigns puts the policy in force for an attempt whose worker gives a sign every so often; 0: it has announced none. Two signs must fit in, so
 // that none is lost between them.
-func (m *Model) listen(next *State, every time.Duration, now time.Time) {
+func (m *Model) expectSigns(next *State, every time.Duration, now time.Time) {
 	next.SilentAfter, next.HeardAt = 0, time.Time{}
 	if every > 0 && m.Policy.SilentAfter > 0 {
 		next.SilentAfter = max(m.Policy.SilentAfter, 2*every)
@@ -22,7 +22,7 @@ func (m *Model) listen(next *State, every time.Duration, now time.Time) {
 // sign is what a message does that says no more than that the worker lives.
 func (m *Model) sign(now time.Time) Decision {
 	decision := Decision{Event: EventStatus, Next: m.State}
-	if m.Listens() {
+	if m.ExpectsSigns() {
 		decision.Next.hear(now)
 	}
 	return decision
@@ -31,12 +31,12 @@ func (m *Model) sign(now time.Time) Decision {
 // beginAgain is what another `started` does: a sign of life, or the worker before has died, and who has its attempt now announces other signs or
 // none. The deadline stays. false: nothing changes.
 func (m *Model) beginAgain(every time.Duration, now time.Time) (Decision, bool) {
-	decision, listens := Decision{Event: EventStarted, Next: m.State}, m.Listens()
-	m.listen(&decision.Next, every, now)
+	decision, expects := Decision{Event: EventStarted, Next: m.State}, m.ExpectsSigns()
+	m.expectSigns(&decision.Next, every, now)
 	switch {
-	case listens && decision.Next.SilentAfter == m.SilentAfter:
+	case expects && decision.Next.SilentAfter == m.SilentAfter:
 		return m.sign(now), true
-	case listens, decision.Next.SilentAfter > 0:
+	case expects, decision.Next.SilentAfter > 0:
 		return decision, true
 	default:
 		return decision, false

@@ -159,11 +159,11 @@ func (s *State) Due(now time.Time) bool {
 	return s.Waiting() && s.ParkedBy == "" && !s.RefreshAt.After(now)
 }
 
-// Listens reports whether the running attempt counts as lost when its worker is silent. That is a part of the state, so that a changed policy
+// ExpectsSigns reports whether the running attempt counts as lost when its worker is silent. That is a part of the state, so that a changed policy
 // changes no attempt that has begun.
 //
 // A daemon of an older release neither knows nor removes its fields. What it left of an earlier attempt was heard before this one began.
-func (s *State) Listens() bool {
+func (s *State) ExpectsSigns() bool {
 	return s.SilentAfter > 0 && !s.ProcessingAt.IsZero() && !s.HeardAt.Before(s.ProcessingAt)
 }
 
@@ -260,8 +260,8 @@ func (c Trigger) started() Trigger {
 	return c
 }
 
-func (s *State) wait(at time.Time, cause Trigger, why string) {
-	s.RefreshAt, s.Trigger, s.Why = at, cause, why
+func (s *State) wait(at time.Time, trigger Trigger, why string) {
+	s.RefreshAt, s.Trigger, s.Why = at, trigger, why
 	s.PlannedFor = time.Time{}
 	s.Unpublished = s.Unpublished && s.ParkedBy != BySuspect
 	s.ParkedBy, s.ParkedSince, s.Reserved = "", time.Time{}, ""
@@ -269,11 +269,11 @@ func (s *State) wait(at time.Time, cause Trigger, why string) {
 
 // dueNow makes the model due before the backlog. A person asks, so NotBefore does not hold.
 func (s *State) dueNow(now time.Time, why string) {
-	cause := TriggerChange
+	trigger := TriggerChange
 	if s.Urgent() {
-		cause = s.Trigger
+		trigger = s.Trigger
 	}
-	s.wait(now, cause, why)
+	s.wait(now, trigger, why)
 	s.NotBefore = time.Time{}
 }
 

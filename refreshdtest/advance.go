@@ -31,7 +31,7 @@ func (q *Queue) AdvanceTo(to time.Time) {
 		}
 		// Time passes until a handler has something to tell.
 		ctx, cancel := context.WithTimeout(q.t.Context(), next.Sub(now))
-		q.pool.Rest(ctx)
+		q.pool.Wait(ctx)
 		cancel()
 		synctest.Wait() // all that this instant brings
 		q.mini.FastForward(q.Now().Sub(now))
@@ -43,7 +43,7 @@ func (q *Queue) AdvanceTo(to time.Time) {
 func (q *Queue) settle() {
 	q.t.Helper()
 	for {
-		q.tell()
+		q.deliver()
 		round, err := q.dispatcher.RunOnce(q.t.Context())
 		q.must(err, "dispatch")
 		// Attempts are handed to the handler one after another in their order, each when the one before waits for something or has ended.
@@ -51,22 +51,22 @@ func (q *Queue) settle() {
 			q.must(q.pool.Take(q.t.Context()), "take an attempt")
 			synctest.Wait()
 		}
-		if round.Sleep > 0 && !q.tell() {
+		if round.Sleep > 0 && !q.deliver() {
 			return
 		}
 	}
 }
 
-// tell pushes what handlers have told, and applies it; false: they have told nothing.
-func (q *Queue) tell() bool {
+// deliver pushes and applies the messages of handlers; false: there were none.
+func (q *Queue) deliver() bool {
 	q.t.Helper()
-	told, err := q.pool.Tell(q.t.Context())
-	q.must(err, "tell what became of attempts")
-	if told > 0 {
+	sent, err := q.pool.Send(q.t.Context())
+	q.must(err, "push messages")
+	if sent > 0 {
 		q.poll()
 		synctest.Wait()
 	}
-	return told > 0
+	return sent > 0
 }
 
 func (q *Queue) poll() {

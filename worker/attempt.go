@@ -67,14 +67,14 @@ func (a *Attempt) Status(text string, percent int) {
 	if percent >= 0 {
 		m.Progress = new(min(percent, 100))
 	}
-	a.status.say(m)
+	a.status.report(m)
 }
 
 // Alive says that the work gets on: a sign of life, where Config.SignsEvery announces some. Status is one too. Call it where something is done,
 // not by a timer: else work that hangs looks alive. It may be called as often as one likes, from any goroutine.
 func (a *Attempt) Alive() {
 	if a.signs != nil {
-		a.signs.say(a.message(model.MessageStatus))
+		a.signs.report(a.message(model.MessageStatus))
 	}
 }
 
@@ -102,19 +102,19 @@ func (a *Attempt) Ready(ctx context.Context) error {
 	}
 	m := a.message(model.MessageReady)
 	m.Metrics = a.counted()
-	told, err := a.ask(ctx, m)
+	answer, err := a.ask(ctx, m)
 	if err != nil {
 		return err
 	}
-	switch told.Verdict {
+	switch answer.Verdict {
 	case model.VerdictPublish:
 		return nil
 	case model.VerdictStale:
-		return mark(ErrFenceLost, withheld(told.Verdict))
+		return mark(ErrFenceLost, withheld(answer.Verdict))
 	case model.VerdictHold, model.VerdictFail:
-		return mark(errors.New("not published: "+told.Reason), withheld(told.Verdict))
+		return mark(errors.New("not published: "+answer.Reason), withheld(answer.Verdict))
 	default:
-		return fmt.Errorf("read the verdict: expected publish, hold, fail or stale, found %q", told.Verdict)
+		return fmt.Errorf("read the verdict: expected publish, hold, fail or stale, found %q", answer.Verdict)
 	}
 }
 
@@ -155,20 +155,20 @@ func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
 // reads it: the first and the last status, and how it ended. It is for tests of handlers. The error says that the poller would
 // reject a message.
 func Try(ctx context.Context, handler Handler, attempt *Attempt) ([]model.Message, error) {
-	var told []message
-	attempt.status = &status{every: math.MaxInt64, send: func(m message) { told = append(told, m) }}
+	var sent []message
+	attempt.status = &status{every: math.MaxInt64, send: func(m message) { sent = append(sent, m) }}
 	config := Config{}.WithDefaults()
 	e := &execution{Attempt: attempt, ctx: ctx}
 	m, wanted := e.ending(e.call(handler, &config))
 	attempt.status.end(wanted)
 	if wanted {
-		told = append(told, m)
+		sent = append(sent, m)
 	}
-	read := make([]model.Message, len(told))
-	for i, m := range told {
+	read := make([]model.Message, len(sent))
+	for i, m := range sent {
 		var err error
 		if read[i], err = (model.Wire{}).DecodeMessage([]byte(m.encode(model.Wire{}))); err != nil {
-			return read, fmt.Errorf("read what was told: %w", err)
+			return read, fmt.Errorf("read messages: %w", err)
 		}
 	}
 	return read, nil

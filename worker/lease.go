@@ -34,16 +34,16 @@ func (s *session) hear(order store.PoolOrder) {
 	if s.order.Swap(order) == order {
 		return
 	}
-	said, tells := "takes no new attempts", s.queue == s.queues[0]
+	text, logs := "takes no new attempts", s.queue == s.queues[0]
 	switch order.Verb {
 	case "":
-		said = "takes attempts again"
+		text = "takes attempts again"
 	case store.PoolStop:
-		said, tells = "stops", false
-		s.slots.stopped.Do(func() { tells = true; s.slots.stop() }) // whichever hears first: the others end before they do
+		text, logs = "stops", false
+		s.slots.stopped.Do(func() { logs = true; s.slots.stop() }) // whichever hears first: the others end before they do
 	}
-	if tells {
-		s.config.Log.Info().Str("by", order.By).Msgf("worker: %s, as an operator asked", said)
+	if logs {
+		s.config.Log.Info().Str("by", order.By).Msgf("worker: %s, as an operator asked", text)
 	}
 }
 

@@ -39,17 +39,17 @@ func (r *ManualPool) Take(ctx context.Context) error {
 	return errors.Join(err, r.stopped)
 }
 
-// Tell pushes what handlers have told, and compares the attempts in hand with Redis. It returns how many messages there were.
-func (r *ManualPool) Tell(ctx context.Context) (told int, err error) {
+// Send pushes what handlers have told, and compares the attempts in hand with Redis. It returns how many messages there were.
+func (r *ManualPool) Send(ctx context.Context) (sent int, err error) {
 	s := r.session
-	for told = s.sender.len(); s.sender.len() > 0 && err == nil; {
+	for sent = s.sender.len(); s.sender.len() > 0 && err == nil; {
 		err = s.sender.pushOnce(ctx)
 	}
-	return told, errors.Join(err, s.checkOnce(ctx))
+	return sent, errors.Join(err, s.checkOnce(ctx))
 }
 
-// Rest waits until ctx ends, a handler has told something, or the deadline of an attempt has passed.
-func (r *ManualPool) Rest(ctx context.Context) {
+// Wait waits until ctx ends, a handler has told something, or the deadline of an attempt has passed.
+func (r *ManualPool) Wait(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-r.session.sender.news:

@@ -34,7 +34,7 @@ func (s *Source) Taken() []string {
 }
 
 // ReadAs tells how a policy was read that was written in English, or its rule; nil: it was not.
-func (s *Source) ReadAs(now time.Time) *schedule.Understood {
+func (s *Source) ReadAs(now time.Time) *schedule.ParsedAs {
 	if !s.English && !s.InWords() {
 		return nil
 	}

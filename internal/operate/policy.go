@@ -25,13 +25,13 @@ import (
 
 // PolicyResult is what became of a policy.
 type PolicyResult struct {
-	Name      string               `json:"name"`
-	Result    string               `json:"result"`
-	Warnings  []string             `json:"warnings"`          // of what is seldom meant, each with its position
-	Plan      *Impact              `json:"plan"`              // null: nobody has asked for one
-	Completed []string             `json:"completed"`         // fields that the policy names nothing of, and has from the policy `default`
-	ReadAs    *schedule.Understood `json:"read_as,omitempty"` // how the policy, or its rule, was read that was written in English
-	Position  string               `json:"-"`                 // of the policy
+	Name      string             `json:"name"`
+	Result    string             `json:"result"`
+	Warnings  []string           `json:"warnings"`          // of what is seldom meant, each with its position
+	Plan      *Impact            `json:"plan"`              // null: nobody has asked for one
+	Completed []string           `json:"completed"`         // fields that the policy names nothing of, and has from the policy `default`
+	ReadAs    *schedule.ParsedAs `json:"read_as,omitempty"` // how the policy, or its rule, was read that was written in English
+	Position  string             `json:"-"`                 // of the policy
 
 	Differences []definitions.Difference `json:"-"` // from what is stored
 }

@@ -181,7 +181,7 @@ func (r *Running) readAttempts(ctx context.Context, part *store.Store, held *hel
 	}
 	for _, record := range snapshot.Records {
 		a := RunningAttempt{record.UID, record.Worker, record.ProcessingAt, record.ExpiresAt(), time.Time{}, record.UserFriendlyStatus, record.Progress}
-		if record.Listens() {
+		if record.ExpectsSigns() {
 			a.HeardAt = record.HeardAt
 		}
 		begun := !a.Since.IsZero()

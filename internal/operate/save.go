@@ -27,9 +27,9 @@ type Outcome struct {
 	// Warnings are what is seldom meant, each told of the first model that it is about.
 	Warnings []string `json:"warnings,omitempty"`
 	// ReadAs is how a rule in English was read, told of the first model that has it.
-	ReadAs   *schedule.Understood `json:"read_as,omitempty"`
-	Position string               `json:"-"` // of that model
-	Refused  error                `json:"-"` // what Error tells; nil: nothing was refused
+	ReadAs   *schedule.ParsedAs `json:"read_as,omitempty"`
+	Position string             `json:"-"` // of that model
+	Refused  error              `json:"-"` // what Error tells; nil: nothing was refused
 }
 
 // Tally sums up what became of commands.
@@ -91,7 +91,7 @@ func (v *reviewer) review(requests []*Request) []Outcome {
 }
 
 // readAs tells how the rule of a saved model was read, unless it was written as a rule, or another model has told of it.
-func (v *reviewer) readAs(r *Request) *schedule.Understood {
+func (v *reviewer) readAs(r *Request) *schedule.ParsedAs {
 	rule := [2]string{cmp.Or(r.Saved.Rule, r.Saved.Policy.Rule), r.Saved.Zone()}
 	if !r.inWords || v.read[rule] || len(v.read) == maxRead {
 		return nil

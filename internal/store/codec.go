@@ -257,7 +257,7 @@ func (c *codec) notes(e *model.JournalEntry) {
 	c.length("wait", &e.Wait)
 	c.length("work", &e.Work)
 	c.text("who", &e.Who)
-	c.text("freshness_was", (*string)(&e.FreshnessWas))
+	c.text("freshness_was", (*string)(&e.PriorFreshness))
 }
 
 func (c *codec) text(name string, value *string) {

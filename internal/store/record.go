@@ -259,7 +259,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	case model.EventMend: // the hash stays as it is, also what cannot be read of it
 		return t
 	case model.EventRemove, model.EventOrphan:
-		t.isLabels, t.decision.WasFreshness = nil, r.Freshness
+		t.isLabels, t.decision.PriorFreshness = nil, r.Freshness
 		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
 		return t
 	}

@@ -33,7 +33,7 @@ type Failure struct {
 	ByServer           bool          // RetryAfter was read from a header of a server
 	Asked              time.Duration // what the server has asked for, if that is more than its policy allows; 0: it is not
 
-	Ours bool // no worker said so: a deadline, or too many deferrals
+	Ours bool // decided here, not by a worker: a deadline, or too many deferrals
 }
 
 // ReasonTimeout is the reason, and the error type, of an attempt whose deadline passed.

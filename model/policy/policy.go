@@ -66,7 +66,7 @@ type Policy struct {
 	FailingFrom int
 	// Email is who gets e-mail about a model, where that is sent to whom the policy says.
 	Email Recipient
-	// DisabledReason is what the owner of a disabled model reads when the worker said nothing fit for him; empty: a template.
+	// DisabledReason is what the owner of a disabled model reads when the worker has no text for him; empty: a template.
 	DisabledReason string
 }
 
@@ -163,8 +163,8 @@ const (
 // Notices are what `notify` may list.
 var Notices = []Notice{NoticeDisabled, NoticeRecovered, NoticeStale, NoticeFresh, NoticeSuspect}
 
-// Tells reports whether the owner is told of a notice.
-func (p *Policy) Tells(notice Notice) bool { return !slices.Contains(p.Muted, notice) }
+// Notifies reports whether the owner is told of a notice.
+func (p *Policy) Notifies(notice Notice) bool { return !slices.Contains(p.Muted, notice) }
 
 // Recipient is who gets e-mail about a model: one of an address, a field of its payload that holds one, and a label that does. It is
 // comparable; the zero value is nobody.

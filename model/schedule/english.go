@@ -13,18 +13,18 @@ import (
 )
 
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
-func readEnglish(text string) (Reading, error) {
+func readEnglish(text string) (ParsedRule, error) {
 	rest, timezone := cutZone(text)
 	words := readWords(respell(rest))
 	p := readPhrase(words)
 	if p.reason == "" {
-		return Reading{Rule: ruleOf(p.rules...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
+		return ParsedRule{Rule: ruleOf(p.rules...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
 	if lines, ok := readSeveral(words.words, nil); ok && words.reason == "" {
-		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
+		return ParsedRule{Rule: ruleOf(lines...), Timezone: timezone}, nil
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
-	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
+	return ParsedRule{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
 }
 
 // readSeveral reads "weekdays at 8:00 and weekends at 10:00". Each part says its days and its times.

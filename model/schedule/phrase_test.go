@@ -230,6 +230,6 @@ func TestAScheduleIsShownAsASentenceWithItsNextOccurrences(t *testing.T) {
 		_, err := ReadAs("FREQ=DAILY", "Nowhere", dtstart, after)
 		failIf(t, err == nil, "expected an error for a zone that does not exist, found none")
 	}
-	got := (Understood{Sentence: "Allow 1 hour to complete"}).String()
+	got := (ParsedAs{Sentence: "Allow 1 hour to complete"}).String()
 	failIf(t, got != "Allow 1 hour to complete", "expected nothing of a rule that there is not, found %s", got)
 }

@@ -15,7 +15,7 @@ var (
 )
 
 // readDocument takes the start from lines of RFC 5545.
-func readDocument(text string) (r Reading, err error) {
+func readDocument(text string) (r ParsedRule, err error) {
 	r.Rule = folded.ReplaceAllStringFunc(foldedEnd.ReplaceAllString(text, "$1"), func(fold string) string {
 		if found := folded.FindStringSubmatch(fold); found[1] != "" && found[2] != "" {
 			return fold // an indented line
@@ -37,7 +37,7 @@ func readDocument(text string) (r Reading, err error) {
 }
 
 // otherwise tells what a start in UTC is in a zone, and how to write it as a wall clock there: some programs put a Z behind that.
-func (r *Reading) otherwise(timezone, field string) string {
+func (r *ParsedRule) otherwise(timezone, field string) string {
 	z, err := loadZone(timezone)
 	at, began := parseFirst(r.Dtstart, dtstartLayout)
 	if field != "timezone" || r.Timezone != "UTC" || err != nil || !began {

@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-func readFields(rule, timezone, dtstart string) (Reading, error) {
+func readFields(rule, timezone, dtstart string) (ParsedRule, error) {
 	doc := document.Read(map[string]any{"rrule": rule, "timezone": timezone, "dtstart": dtstart}, "rrule", "timezone", "dtstart")
 	r := ReadFields(doc)
 	return r, doc.Err()
@@ -19,19 +19,19 @@ func TestADocumentOfTheSourcesSaysRuleStartAndZone(t *testing.T) {
 	const rule = "RRULE:FREQ=HOURLY;INTERVAL=2"
 	for _, c := range []struct {
 		text, timezone, dtstart string
-		want                    Reading
+		want                    ParsedRule
 	}{
-		{"DTSTART:20261128T000000Z\n" + rule, "", "", Reading{Rule: rule, Timezone: "UTC", Dtstart: "2026-11-28T00:00:00"}},
-		{"DTSTART:20261128T000000Z\r\n" + rule + "\r\n", "UTC", "", Reading{Rule: rule + "\r\n", Timezone: "UTC", Dtstart: "2026-11-28T00:00:00"}},
-		{"DTSTART;TZID=Europe/Berlin:20261128T063000\n" + rule, "", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
-		{"DTSTART;TZID=Europe/Berlin:20261128T063000\n" + rule, "Europe/Berlin", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
-		{"dtstart:20261128t063000\n" + rule, "Europe/Berlin", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
-		{"DTSTART:20261128T063000\n" + rule, "Europe/Berlin", "", Reading{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
-		{"dtstart;value=date:20261128\n" + rule, "", "2026-11-28", Reading{Rule: rule, Dtstart: "2026-11-28T00:00:00"}},
-		{"RRULE:FREQ=HOURLY;\r\n INTERVAL=2", "", "", Reading{Rule: rule}},
-		{"RRULE:\n FREQ=HOURLY;\n\tINTERVAL=\n 2", "", "", Reading{Rule: rule}},
-		{"RRULE:FREQ=HOU\n RLY;INTERVAL=2", "", "", Reading{Rule: rule}},
-		{rule + "\n  EXDATE:20261128T000000", "", "", Reading{Rule: rule + "\n  EXDATE:20261128T000000"}}, // indented
+		{"DTSTART:20261128T000000Z\n" + rule, "", "", ParsedRule{Rule: rule, Timezone: "UTC", Dtstart: "2026-11-28T00:00:00"}},
+		{"DTSTART:20261128T000000Z\r\n" + rule + "\r\n", "UTC", "", ParsedRule{Rule: rule + "\r\n", Timezone: "UTC", Dtstart: "2026-11-28T00:00:00"}},
+		{"DTSTART;TZID=Europe/Berlin:20261128T063000\n" + rule, "", "", ParsedRule{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
+		{"DTSTART;TZID=Europe/Berlin:20261128T063000\n" + rule, "Europe/Berlin", "", ParsedRule{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
+		{"dtstart:20261128t063000\n" + rule, "Europe/Berlin", "", ParsedRule{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
+		{"DTSTART:20261128T063000\n" + rule, "Europe/Berlin", "", ParsedRule{Rule: rule, Timezone: "Europe/Berlin", Dtstart: "2026-11-28T06:30:00"}},
+		{"dtstart;value=date:20261128\n" + rule, "", "2026-11-28", ParsedRule{Rule: rule, Dtstart: "2026-11-28T00:00:00"}},
+		{"RRULE:FREQ=HOURLY;\r\n INTERVAL=2", "", "", ParsedRule{Rule: rule}},
+		{"RRULE:\n FREQ=HOURLY;\n\tINTERVAL=\n 2", "", "", ParsedRule{Rule: rule}},
+		{"RRULE:FREQ=HOU\n RLY;INTERVAL=2", "", "", ParsedRule{Rule: rule}},
+		{rule + "\n  EXDATE:20261128T000000", "", "", ParsedRule{Rule: rule + "\n  EXDATE:20261128T000000"}}, // indented
 	} {
 		got, err := readFields(c.text, c.timezone, c.dtstart)
 		failIf(t, got != c.want || err != nil, "%q: got %+v, %v; want %+v", c.text, got, err, c.want)

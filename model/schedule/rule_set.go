@@ -177,8 +177,8 @@ func parseFirst(text string, layouts ...string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Reading is what a text says of a schedule.
-type Reading struct {
+// ParsedRule is what a text says of a schedule.
+type ParsedRule struct {
 	Rule     string        // RRULE text
 	Timezone string        // of its wall clocks; empty: not said
 	Dtstart  string        // where it begins, in canonical form; empty: not said
@@ -197,16 +197,16 @@ type Reading struct {
 //
 // Cron fields and times of day name wall clocks, on whole minutes. "every 2 hours" and "@every 2h" are elapsed time from
 // dtstart. Every refusal is a *document.Error of the field rrule. That a rule never occurs is for Parse to notice.
-func Read(text string) (Reading, error) {
+func Read(text string) (ParsedRule, error) {
 	if LooksLikeRule(text) {
 		return readDocument(text)
 	}
 	text = strings.NewReplacer("–", "-", "—", "-", "’", "'").Replace(text)
 	if err := checkRuleText(text); err != nil {
-		return Reading{}, err
+		return ParsedRule{}, err
 	}
 	// A cron expression, right or wrong, is told from English: "5 4 * * *", but not "3 times per day".
-	var r Reading
+	var r ParsedRule
 	var err error
 	fields := strings.Fields(strings.ToUpper(text))
 	if fields[0][0] == '@' || strings.Contains(strings.Join(fields, " "), "TZ=") ||
@@ -260,7 +260,7 @@ func ruleOf(lines ...rrule.ROption) string {
 }
 
 // ReadFields returns the fields rrule, timezone and dtstart of a document; absent and null are "". A rule in English may say all three.
-func ReadFields(d *document.Reader) (r Reading) {
+func ReadFields(d *document.Reader) (r ParsedRule) {
 	if text := d.Text("rrule"); text != "" {
 		read, err := Read(text)
 		d.Fail(err)

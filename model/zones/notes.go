@@ -14,7 +14,7 @@ type Notes struct {
 	Older     bool              // daemons with older data have lived since the models were planned anew last
 	Daemons   map[string]Origin // by the names of daemons that have noted it, some of which are gone
 	Zones     map[string]Note   // of the zones in use
-	Was       map[string]Note   // what they were by the data before, of those that it has changed
+	Prior     map[string]Note   // what they were by the data before, of those that it has changed
 }
 
 // The fields beside those of zones.
@@ -22,20 +22,20 @@ const (
 	fieldPlannedBy = "planned_by"
 	fieldOlder     = "older"
 	fieldDaemon    = "daemon:"
-	fieldWas       = "was:"
+	fieldPrior     = "was:"
 )
 
 // ReadNotes reads the hash.
 func ReadNotes(hash map[string]string) *Notes {
-	n := &Notes{Older: hash[fieldOlder] != "", Daemons: map[string]Origin{}, Zones: map[string]Note{}, Was: map[string]Note{}}
+	n := &Notes{Older: hash[fieldOlder] != "", Daemons: map[string]Origin{}, Zones: map[string]Note{}, Prior: map[string]Note{}}
 	n.PlannedBy, n.Known = hash[fieldPlannedBy]
 	n.PlannedBy = strings.TrimPrefix(n.PlannedBy, noRelease)
 	for field, value := range hash {
 		if name, is := strings.CutPrefix(field, fieldDaemon); is {
 			release, source, _ := strings.Cut(value, of)
 			n.Daemons[name] = Origin{strings.TrimPrefix(release, noRelease), source}
-		} else if name, is := strings.CutPrefix(field, fieldWas); is {
-			n.Was[name] = readNote(value)
+		} else if name, is := strings.CutPrefix(field, fieldPrior); is {
+			n.Prior[name] = readNote(value)
 		} else if field != fieldPlannedBy && field != fieldOlder {
 			n.Zones[field] = readNote(value)
 		}
@@ -46,7 +46,7 @@ func ReadNotes(hash map[string]string) *Notes {
 // Moved reports whether models of a zone may have been planned by other offsets than those of the newest release, and by which; the zero Note: by ones
 // that nobody knows.
 func (n *Notes) Moved(zone string) (was Note, moved bool) {
-	if was, moved = n.Was[zone]; moved {
+	if was, moved = n.Prior[zone]; moved {
 		return was, true
 	}
 	noted, is := n.Zones[zone]
@@ -77,7 +77,7 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 		set[fieldPlannedBy] = d.named()
 		for name, was := range n.Zones {
 			if _, differs := was.differs(was.by(name, d)); differs {
-				set[fieldWas+name], set[name] = was.String(), d.note(name, now)
+				set[fieldPrior+name], set[name] = was.String(), d.note(name, now)
 			}
 		}
 	}
@@ -93,8 +93,8 @@ func (n *Notes) Update(d *Data, daemon string, living []string, now time.Time) (
 		switch {
 		case !behind && !is:
 			set[name] = d.note(name, now)
-		case behind && n.Was[name].at == nil && (!is || noted.Release != d.Release): // which nobody has noted before newer data came
-			set[fieldWas+name] = d.note(name, now)
+		case behind && n.Prior[name].at == nil && (!is || noted.Release != d.Release): // which nobody has noted before newer data came
+			set[fieldPrior+name] = d.note(name, now)
 		}
 	}
 	return set, drop, replan
@@ -114,7 +114,7 @@ func (n *Notes) Doubts(living []string, others map[string]*Data) (texts []string
 	}
 	slices.Sort(origins)
 	if origins = slices.Compact(origins); n.Older && len(origins) > 1 { // else the last one with older data has just gone
-		texts = append(texts, "daemons with zone data of "+strings.Join(origins, " and ")+n.moves(func(name string) Note { return n.Was[name] }))
+		texts = append(texts, "daemons with zone data of "+strings.Join(origins, " and ")+n.moves(func(name string) Note { return n.Prior[name] }))
 	}
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		moved := n.moves(func(zone string) Note { return n.Zones[zone].by(zone, others[name]) })

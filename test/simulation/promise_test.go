@@ -269,7 +269,7 @@ func (p *replay) tellOwner(uid string, was, is model.Freshness) {
 		notice = policy.NoticeStale
 		fallthrough
 	case was == model.FreshnessStale && badness[is] == 0 && is != "":
-		if m.Policy.Tells(notice) {
+		if m.Policy.Notifies(notice) {
 			p.owners = append(p.owners, string(notice)+" "+uid)
 		}
 	}

@@ -121,7 +121,7 @@ func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 		if err != nil {
 			return nil, err
 		}
-		if r := records[item.UID]; r.Exists && r.Listens() && message.AttemptUID != r.AttemptUID {
+		if r := records[item.UID]; r.Exists && r.ExpectsSigns() && message.AttemptUID != r.AttemptUID {
 			decision, _ := r.Handle(model.Message{Type: model.MessageStatus, AttemptUID: r.AttemptUID}, batch.Now)
 			item.Transition, item.Counter = r.Decide(decision, batch.Now), ""
 		}

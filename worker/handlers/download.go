@@ -79,7 +79,7 @@ func (d *download) copyTo(file io.Writer) error {
 // file than its own.
 func (d *download) publish(written string) error {
 	meta := d.meta()
-	meta.tell(d.attempt)
+	meta.report(d.attempt)
 	if meta.SHA256 == d.known.SHA256 {
 		d.attempt.Unchanged()
 	} else if d.attempt.Guarded() {

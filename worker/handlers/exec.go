@@ -127,11 +127,11 @@ func scalar(raw json.RawMessage) (string, bool) {
 }
 
 // readMetrics takes the numbers of what a program or a service has said, an object such as {"metrics":{"rows":51}}; what is no number is left out.
-func readMetrics(attempt *worker.Attempt, said []byte) {
+func readMetrics(attempt *worker.Attempt, output []byte) {
 	var reply struct {
 		Metrics map[string]any `json:"metrics"`
 	}
-	_ = json.Unmarshal(said, &reply)
+	_ = json.Unmarshal(output, &reply)
 	for name, value := range reply.Metrics {
 		if n, is := value.(float64); is {
 			attempt.Metric(name, n)

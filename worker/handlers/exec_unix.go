@@ -54,12 +54,12 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 			return err
 		}
 		cmd.WaitDelay = options.KillAfter // after this the leader is killed
-		said := &tail{attempt: attempt, keeps: options.Log}
-		if said.keeps {
-			defer func() { attempt.Log(said.String()) }()
+		output := &tail{attempt: attempt, keeps: options.Log}
+		if output.keeps {
+			defer func() { attempt.Log(output.String()) }()
 		}
-		stdout := &lastLine{next: io.MultiWriter(said, &capped{options.Stdout, options.MaxOutput})}
-		stderr := &lastLine{next: io.MultiWriter(said, &capped{options.Stderr, options.MaxOutput})}
+		stdout := &lastLine{next: io.MultiWriter(output, &capped{options.Stdout, options.MaxOutput})}
+		stderr := &lastLine{next: io.MultiWriter(output, &capped{options.Stderr, options.MaxOutput})}
 		var pipes pipes
 		err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
 		if err != nil {

@@ -138,7 +138,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	switch {
 	case response.StatusCode == http.StatusNotModified && conditional:
 		attempt.Unchanged()
-		known.tell(attempt)
+		known.report(attempt)
 		attempt.Status("Not changed", 100)
 		return publish(ctx, path, attempt.Fence, func() error { return nil })
 	case statusOf(response.StatusCode).file != succeeds:

@@ -65,8 +65,8 @@ func (s *sidecar) believed(fence int64, age time.Duration) validators {
 	return s.validators
 }
 
-// tell gives an attempt the numbers of the file.
-func (s *sidecar) tell(attempt *worker.Attempt) {
+// report gives an attempt the numbers of the file.
+func (s *sidecar) report(attempt *worker.Attempt) {
 	attempt.Metric("bytes", float64(s.Bytes))
 	if s.Rows != nil {
 		attempt.Metric("rows", float64(*s.Rows))

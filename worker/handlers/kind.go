@@ -25,11 +25,11 @@ var (
 // and before, or a parameter such as format=csv.
 func counterOf(response *http.Response, source *url.URL) *counter {
 	kind := response.Header.Get("Content-Type")
-	said := []string{kind}
+	texts := []string{kind}
 	if asked := response.Request.URL; vague.MatchString(kind) {
-		said = append(said, response.Header.Get("Content-Disposition"), asked.Path, source.Path, asked.RawQuery, source.RawQuery)
+		texts = append(texts, response.Header.Get("Content-Disposition"), asked.Path, source.Path, asked.RawQuery, source.RawQuery)
 	}
-	found := tabular.FindStringSubmatch(strings.Join(said, "\n"))
+	found := tabular.FindStringSubmatch(strings.Join(texts, "\n"))
 	if found == nil {
 		return nil
 	}
@@ -42,8 +42,8 @@ func counterOf(response *http.Response, source *url.URL) *counter {
 
 // isHTML judges a body by its type and first bytes. What other formats may begin with, such as <a>, <!-- and <?xml, needs the type of a page.
 func isHTML(contentType string, head []byte) bool {
-	said := strings.Contains(strings.ToLower(contentType), "html")
-	return page.Match(head) || said && (later.Match(head) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
+	declared := strings.Contains(strings.ToLower(contentType), "html")
+	return page.Match(head) || declared && (later.Match(head) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
 }
 
 // checkPage refuses a page in place of data. A feed that is a page remains one, and a payload may say "expect":"html".

@@ -120,7 +120,7 @@ func (s Shown) work(since func(time.Time) string) string {
 	if m.Progress > 0 {
 		told = join(told, fmt.Sprintf("%d%% are done.", m.Progress))
 	}
-	if m.Listens() {
+	if m.ExpectsSigns() {
 		told = join(told, "Last heard "+words.Distance(m.HeardAt, s.Now)+".")
 	}
 	switch {
