@@ -58,7 +58,7 @@ func Open(ctx context.Context, address, queue string, config Config) (*Client, e
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	client, err := New(opened, config)
+	client, err := newClient(opened, config)
 	if err != nil {
 		return nil, errors.Join(err, clients.Close())
 	}
@@ -74,8 +74,7 @@ func (c *Client) Close() error {
 	return c.clients.Close()
 }
 
-// New makes a client of a queue, see store.Open. The error says that the config is out of range, or the queue but one part of another.
-func New(queue *store.Queue, config Config) (*Client, error) {
+func newClient(queue *store.Queue, config Config) (*Client, error) {
 	config = config.WithDefaults()
 	if err := errors.Join(config.Validate(), queue.RequireWhole()); err != nil {
 		return nil, fmt.Errorf("client: %w", err)

@@ -273,7 +273,7 @@ func (f *faulty) WaitInput(ctx context.Context) (bool, error) {
 	return f.Queue.WaitInput(ctx)
 }
 
-func (f *faulty) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
+func (f *faulty) Answer(ctx context.Context, owner string, answers []store.Answer) ([]bool, error) {
 	if push := hook(f, "answer", &f.push); push != nil {
 		if err := push(owner, answers); err != nil {
 			return nil, err
@@ -300,6 +300,6 @@ type nopQueue struct{ Queue }
 
 func (nopQueue) Wire() model.Wire { return model.Wire{} }
 
-func (nopQueue) Answer(context.Context, string, []store.Answer) ([]store.Code, error) {
+func (nopQueue) Answer(context.Context, string, []store.Answer) ([]bool, error) {
 	return nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 // beat gives heartbeats until ctx ends, also while all slots are busy.
@@ -30,7 +31,7 @@ func (s *session) beat(ctx context.Context) {
 
 // hear does what an operator asks. Redis itself gives nothing to a pool with an order, so being quiet is only told here, by the session of the first
 // part for all: each hears of it.
-func (s *session) hear(order store.PoolOrder) {
+func (s *session) hear(order lease.Order) {
 	if s.order.Swap(order) == order {
 		return
 	}
@@ -38,7 +39,7 @@ func (s *session) hear(order store.PoolOrder) {
 	switch order.Verb {
 	case "":
 		text = "takes attempts again"
-	case store.PoolStop:
+	case lease.Stop:
 		text, logs = "stops", false
 		s.slots.stopped.Do(func() { logs = true; s.slots.stop() }) // whichever hears first: the others end before they do
 	}
@@ -102,11 +103,11 @@ func (l *takenList) name() (string, bool) {
 }
 
 // ask is the next request for entries. To know of too many is harmless, so an answer that is under way may still count here.
-func (l *takenList) ask(most int) store.TakeRequest {
+func (l *takenList) ask(most int) lease.TakeRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gone = map[string]int{}
-	taking := store.TakeRequest{Owner: l.owner, New: !l.known, Most: most, Known: l.count}
+	taking := lease.TakeRequest{Owner: l.owner, New: !l.known, Most: most, Known: l.count}
 	if l.doubt {
 		taking.Known = -1
 	}
@@ -121,7 +122,7 @@ func (l *takenList) doubted() {
 
 // receive notes what has come and returns the entries that are new, at most as many as were asked for. Those beyond stay in the
 // list, and come again when there is room.
-func (l *takenList) receive(taking store.TakeRequest, taken store.Taken) (fresh []string) {
+func (l *takenList) receive(taking lease.TakeRequest, taken lease.Taken) (fresh []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.owner != taking.Owner {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 // session is one call of Pool.Run on one queue.
@@ -30,7 +30,7 @@ type session struct {
 
 	unreadable backoff.Sampler // takeAll only
 	quiet      bool            // takeAll only: the last take brought an order
-	order      atomic.Value    // the store.PoolOrder that was heard last
+	order      atomic.Value    // the lease.Order that was heard last
 
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc
@@ -69,7 +69,7 @@ func (s *slots) idle(ctx context.Context) {
 
 func newSession(background context.Context, p *Pool, queue Queue, owner string, slots *slots) *session {
 	s := &session{Pool: p, queue: queue, taken: newTakenList(owner), overdue: make(chan struct{}, 1), slots: slots}
-	s.order.Store(store.PoolOrder{})
+	s.order.Store(lease.Order{})
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(queue, s.taken, &p.config)
 	return s

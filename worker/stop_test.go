@@ -203,7 +203,7 @@ type frozenQueue struct {
 	pushes chan struct{}
 }
 
-func (q *frozenQueue) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
+func (q *frozenQueue) Answer(ctx context.Context, owner string, answers []store.Answer) ([]bool, error) {
 	if !q.frozen.Load() {
 		return q.Queue.Answer(ctx, owner, answers)
 	}

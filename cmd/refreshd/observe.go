@@ -121,7 +121,7 @@ func (q *checkedQueue) WaitInput(ctx context.Context) (found bool, err error) {
 	return q.Queue.WaitInput(ctx)
 }
 
-func (q *checkedQueue) Answer(ctx context.Context, owner string, answers []store.Answer) (codes []store.Code, err error) {
+func (q *checkedQueue) Answer(ctx context.Context, owner string, answers []store.Answer) (pushed []bool, err error) {
 	defer q.begin(q.pushing)(&err)
 	return q.Queue.Answer(ctx, owner, answers)
 }

@@ -240,11 +240,11 @@ type counted struct {
 	record *workerRecord
 }
 
-func (c counted) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
-	codes, err := c.Pool.Answer(ctx, owner, answers)
+func (c counted) Answer(ctx context.Context, owner string, answers []store.Answer) ([]bool, error) {
+	pushed, err := c.Pool.Answer(ctx, owner, answers)
 	messages, ended := 0, []string{}
 	for i, answer := range answers {
-		if answer.Message == "" || err == nil && codes[i] != store.CodeApplied {
+		if answer.Message == "" || err == nil && !pushed[i] {
 			continue
 		}
 		messages++
@@ -254,7 +254,7 @@ func (c counted) Answer(ctx context.Context, owner string, answers []store.Answe
 		}
 	}
 	c.record.pushed(err, messages, ended...)
-	return codes, err
+	return pushed, err
 }
 
 // handle is the work of the pool: it takes a moment.

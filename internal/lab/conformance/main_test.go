@@ -83,7 +83,7 @@ func (h heedless) Take(ctx context.Context, taking store.TakeRequest) (store.Tak
 	return taken, err
 }
 
-func (h heedless) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
+func (h heedless) Answer(ctx context.Context, owner string, answers []store.Answer) ([]bool, error) {
 	for i, answer := range answers {
 		answers[i].Entry = strings.Replace(answer.Entry, `"unseen":`, `"deaths":`, 1)
 	}
