@@ -13,13 +13,13 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/admin/acl"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/poller"
 )
 
 const cookbook = "docs/redis-cli.md"

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // ahead is the queue of a poller whose rounds overlap: what is read beside is read at once, before the batch in front is decided. A model must be in one

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // BenchmarkCommandsBesideALongInputList measures how many commands a poller applies that take an entry back, beside none and

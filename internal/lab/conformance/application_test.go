@@ -9,15 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/admin/acl"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 const told = `put: applied
@@ -119,7 +119,9 @@ func startDaemons(t *testing.T, users *fixture.Users) {
 // awaitSuccess saves a model with the Go client, as an application too, and waits until it has been refreshed.
 func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	app := testkit.Got(client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{}))(t)
+	url := users.URL(t, acl.Application)
+	app := testkit.Got(client.Open(t.Context(), url, fixture.Open(t, url, store.Config{}).Name, client.Config{}))(t)
+	defer app.Close()
 	must(t, testkit.Only(app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}})))
 	viewer := users.Store(t, acl.Viewer)
 	for after := report.TailStart; ; {

@@ -10,14 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // publishers are workers that count rows, say something, and ask before they publish if the payload says for how many seconds. They publish by a status.
@@ -188,7 +187,8 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 			d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
 			p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 			testkit.Run(t, d.Run, p.Run)
-			app := testkit.Got(client.New(fixture.Open(t, s.URL, store.Config{Queue: q.Store.Keys.Queue}), client.Config{}))(t)
+			app := testkit.Got(client.Open(t.Context(), s.URL, q.Store.Keys.Queue, client.Config{}))(t)
+			defer app.Close()
 			startHandler(t, language, publishers[language], s.URL, "REFRESHD_QUEUE="+q.Store.Keys.Queue, "REFRESHD_LOG=1")
 			for uid, rows := range map[string]int{"good": 51, "empty": 0} {
 				must(t, testkit.Only(app.Put(t.Context(), client.Definition{

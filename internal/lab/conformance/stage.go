@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // stage is where one scenario is played: a queue with daemons of its own, and a worker.
@@ -67,6 +67,7 @@ func play(ctx context.Context, config *Config, clients *redis.Clients, address r
 	if err := s.open(ctx, scenario); err != nil {
 		return s, err
 	}
+	defer func() { _ = s.app.Close() }()
 	defer func() { // no key is left
 		ctx := context.WithoutCancel(ctx)
 		keys, failed := store.NewKeys(s.queue.Name)
@@ -105,7 +106,7 @@ func (s *stage) open(ctx context.Context, scenario scenario) (err error) {
 	if s.queue, err = store.Open(ctx, s.clients, config); err != nil {
 		return err
 	}
-	s.app, err = client.New(s.queue, client.Config{By: "conformance", Timeout: startup}) // it waits for our own poller, not for the worker
+	s.app, err = client.Open(ctx, s.config.Redis, config.Queue, client.Config{By: "conformance", Timeout: startup}) // it waits for our own poller, not for the worker
 	return err
 }
 

@@ -16,12 +16,12 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/poller"
 )
 
 // visitor is somebody with a browser before the dashboard of a queue, and the daemons that serve it.

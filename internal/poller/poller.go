@@ -1,0 +1,198 @@
+// Package poller does everything that a message triggers: results of workers, and commands of applications.
+//
+// A poller claims a batch of messages into a list of its own, lets package model decide, and commits the decisions in one script
+// that removes each message with what it changes. Meanwhile the next batch is claimed, and read unless the first may change its
+// models. A crash anywhere replays: what is still claimed is decided again, by the poller itself or by another that adopts the list.
+package poller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+// Store is what a poller needs of Redis. *store.Store is one.
+type Store interface {
+	Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error)
+	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
+	Report() store.Report
+	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
+	NoteZones(ctx context.Context, daemon string) (time.Time, error)
+	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
+	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
+	Resign(ctx context.Context, owner string) error
+	Home(uid string) (home *store.Keys, own bool)
+	Wire() model.Wire
+	ReplyName(key string) (string, error)
+	Forward(ctx context.Context, commands []store.Forwarded) (map[*store.Keys]bool, error)
+	WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) (uids []string, to store.Place, err error)
+	Queued(ctx context.Context) (map[string]string, error)
+	WaitOutput(ctx context.Context) (bool, error)
+	WaitControl(ctx context.Context) (bool, error)
+}
+
+// Flow is what a poller needs to steer many models. flow.Flow is one.
+type Flow interface {
+	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
+	Bulks(ctx context.Context) ([]flow.Bulk, error)
+	MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error)
+}
+
+// Rooms are what a poller works on.
+type Rooms struct {
+	Store Store
+	Flow  Flow
+}
+
+// RoomsOf are those of a part of a queue.
+func RoomsOf(part *store.Store) Rooms { return Rooms{part, flow.Of(part)} }
+
+// Poller applies the messages of one queue.
+type Poller struct {
+	store   Store
+	flow    Flow
+	config  Config
+	logbook *logbook.Logbook
+	zones   store.ZoneWatch // run goroutine only
+	seen    time.Time       // when Redis was asked for messages last, on its clock; run goroutine only
+	adopted time.Time       // when expired pollers were last looked for, on the clock of Redis; run goroutine only
+
+	left    bool // the last batch left something; run goroutine only
+	waiting int  // results of it that are decided, and wait for a key of another type; run goroutine only
+
+	unreachable time.Time // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
+
+	bulks bulks // run goroutine only
+}
+
+type bulks struct {
+	stepped time.Time // when the last one was taken, on the clock of Redis
+	failed  bool      // it failed
+	last    string    // id of the bulk that it was about
+}
+
+// New returns a poller. It opens nothing: the caller closes the store's connections.
+func New(rooms Rooms, config Config) (*Poller, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Poller{store: rooms.Store, flow: rooms.Flow, config: config, logbook: logbook.New("poller", config.Log)}, nil
+}
+
+// batches is how many make a round of Run at most.
+const batches = 8
+
+func beside(do func()) (wait func()) {
+	var doing sync.WaitGroup
+	doing.Go(do)
+	return doing.Wait
+}
+
+// Run works until ctx ends, and then returns nil: the batch in hand is finished first. Errors of Redis are logged and
+// waited out, for ever.
+func (p *Poller) Run(ctx context.Context) error {
+	ready := make(chan struct{}, 1)
+	output := watch{p.store.WaitOutput, make(chan struct{}, 1), ready, p.config.Tick}
+	control := watch{p.store.WaitControl, make(chan struct{}, 1), ready, p.config.Tick}
+	var watching sync.WaitGroup
+	watching.Go(func() { output.run(ctx) })
+	watching.Go(func() { control.run(ctx) })
+	defer watching.Wait()
+	c := p.config
+	retry := backoff.New(backoff.Config{
+		Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock,
+	})
+	for ctx.Err() == nil {
+		ended := p.config.Observe()
+		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
+		begun := 1
+		round, err := p.RunAhead(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
+		ended(err)
+		pause := retry.After(err)
+		switch {
+		case err != nil:
+			backoff.Rest(ctx, pause, nil)
+		case round.Claimed == round.Waiting && round.Bulks:
+			// Nothing else is to be done: the next step follows at once.
+		case round.Claimed == round.Waiting:
+			backoff.Signal(output.asked)
+			if round.Leads && round.Waiting == 0 { // any other poller would be called for nothing
+				backoff.Signal(control.asked)
+			}
+			backoff.Rest(ctx, p.config.Tick, ready)
+		default:
+			p.config.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
+				Int("rejected", round.Rejected).Int("left", round.Left).Msg("poller: round")
+		}
+	}
+	// Nothing of this poller is left for the others; if Redis does not hear it, the lease runs out instead.
+	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Tick)
+	defer cancel()
+	if err := p.store.Resign(farewell, p.config.Owner); err != nil {
+		p.config.Log.Warn().Err(err).Msg("poller: resigning failed")
+	}
+	return nil
+}
+
+// watch waits in Redis for a list to fill, but only while it is asked to, and signals once for each time.
+type watch struct {
+	wait  func(context.Context) (bool, error)
+	asked chan struct{}
+	ready chan<- struct{}
+	tick  time.Duration
+}
+
+// run serves until ctx ends; a waiting call returns within a second of that.
+func (w watch) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.asked:
+		}
+		for ctx.Err() == nil {
+			// An error is a signal too: the round that follows meets the same error and logs it.
+			found, err := w.wait(context.WithoutCancel(ctx))
+			if err != nil {
+				backoff.Rest(ctx, w.tick, nil)
+			}
+			if found || err != nil {
+				backoff.Signal(w.ready)
+				break
+			}
+		}
+	}
+}
+
+// adopt takes over the messages of pollers whose lease has expired. They are decided in the next round.
+func (p *Poller) adopt(ctx context.Context, now time.Time) error {
+	if backoff.Recent(p.adopted, now, p.config.Lease/4) {
+		return nil
+	}
+	expired, err := p.store.ExpiredPollers(ctx, now, p.config.Lease)
+	if err != nil {
+		return err
+	}
+	for _, owner := range expired {
+		if owner == p.config.Owner {
+			continue // somebody uses its name
+		}
+		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
+		if err = p.logbook.IgnoreMisfit(err, now); err != nil {
+			return err
+		}
+		if moved > 0 {
+			p.config.Log.Warn().Str("silent", owner).Int("messages", moved).Msg("poller: adopted claimed messages")
+			return nil // one list at a time keeps the batch small; the next round looks again
+		}
+	}
+	p.adopted = now
+	return nil
+}
