@@ -64,7 +64,7 @@ func TestAQueueOnAVirtualClock(t *testing.T) {
 func TestAHandlerAndASchedule(t *testing.T) {
 	handler, err := handlers.HTTP("http://127.0.0.1:1/", handlers.HTTPOptions{})
 	must(t, err)
-	daily, err := schedule.Parse("every day at 6 AM", "Europe/Berlin", "2026-01-01")
+	daily, err := schedule.Parse("FREQ=DAILY;BYHOUR=6", "Europe/Berlin", "2026-01-01")
 	must(t, err)
 	next, _ := daily.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	if handler == nil || next.Hour() != 5 {
