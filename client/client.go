@@ -82,7 +82,7 @@ func newClient(queue *store.Queue, config Config) (*Client, error) {
 	return &Client{queue: queue, config: config}, nil
 }
 
-// Definition is what Put saves. docs/wire.md tells what its fields mean; an empty one is not sent.
+// Definition is a model to save. docs/wire.md explains the fields; empty ones are not sent.
 type Definition struct {
 	// UID is 1 to 200 letters, digits or _.:@/+=~-
 	UID string `json:"uid"`
@@ -139,8 +139,7 @@ func (c *Client) Remove(ctx context.Context, uid string) (Reply, error) {
 	return c.send(ctx, command{Type: model.CommandRemove, UID: uid})
 }
 
-// Get reads a model: its definition, and how it is going. The error is ErrUnknownModel if there is none of that name. It needs a user of
-// Redis who may read models (the role viewer), where commands need the role application.
+// Get reads a model and its state, or returns ErrUnknownModel. It needs a user of Redis with the role viewer; commands need the role application.
 func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
 	records, err := c.queue.Of(uid).Load(ctx, []string{uid})
 	if err != nil {

@@ -78,7 +78,7 @@ func (m *Model) Fail(failure policy.Failure, now time.Time) Decision {
 	return m.fail(EventFailure, failure, now)
 }
 
-// Expire ends an attempt whose deadline has passed, or whose worker is silent: a failure like any other. Only one that no worker began in time is deferred.
+// Expire ends an attempt after its deadline, or whose worker is silent: a failure. An attempt that no worker began in time is deferred.
 func (m *Model) Expire(now time.Time) Decision {
 	if m.awaitsBegin(&m.State) {
 		return m.deferAttempt(EventQueueTimeout, 0, "not begun in time: again", now)
@@ -201,8 +201,7 @@ func deferredTooOften(event Event, times int, delay time.Duration) policy.Failur
 	return policy.Failure{Reason: fmt.Sprintf("%s %d times in a row; %d are allowed", event, times, maxDeferrals), RetryAfter: delay, Ours: true}
 }
 
-// Withdraw ends an attempt that still stood in the input list at its deadline. Nobody took it, so nothing failed: the model is due
-// again and nothing is counted.
+// Withdraw ends an attempt that was still in the input list at its deadline: no failure, not counted, and due again.
 func (m *Model) Withdraw(now time.Time) Decision {
 	decision := Decision{Event: EventWithdrawn, Next: m.State}
 	next := &decision.Next

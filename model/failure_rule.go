@@ -81,8 +81,8 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 			v.attemptNo = k
 		}
 	}
-	// The circuit of the queue turns a final failure into one more attempt. The failed one is not counted, so that a cycle keeps its length and
-	// the first failure after it has closed is final if it still would be.
+	// The circuit of the queue turns a final failure into one more attempt. The failure is not counted, so that the first one after the circuit has
+	// closed is final if it still would be.
 	if v.final && m.QueueCircuit.Open {
 		v.why.held = max(policy.Vary(heldDelay, heldSpread, s.AttemptUID), failure.RetryAfter)
 		v.attemptNo, v.final = max(0, k-1), false

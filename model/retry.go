@@ -8,8 +8,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// join lets a retry that may start from j.RetryAt on start inside its window, joined with the planned refresh of j.PlannedAt; zero: there is none.
-// Nothing starts before the floor. v tells what follows.
+// join places a retry from j.RetryAt on inside its window, and aligns it with the planned refresh of j.PlannedAt, if any. Nothing starts before the
+// floor. v gets the result.
 func (m *Model) join(v *verdict, j policy.AlignInput, floor time.Time) {
 	from, w := j, &v.why
 	j.RetryAt = m.opens(from.RetryAt)
@@ -51,8 +51,8 @@ const (
 	whyWindowPlanned = "retry window closed: waits for planned"
 )
 
-// rejoin joins a retry that may start from an instant on with the schedule anew, as its window is closed then. A planned refresh that came while the
-// retry was due is made up for. The wait for the window does not count towards giving up. An expression does not know the failure any more.
+// rejoin plans a retry anew that may start from an instant on, as its window is closed then. It makes up for a planned refresh that came while the
+// retry was due. The wait for the window does not count towards giving up.
 func (m *Model) rejoin(next *State, from, now time.Time) (policyError string) {
 	since := m.RefreshAt
 	if since.After(now) {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Advance lets time pass, and lets everything happen that comes with it: starts, what handlers answer, deadlines. It returns when nothing more
-// is to be done at the instant that it ends at.
+// Advance moves the clock, and carries out all that follows: starts, answers of handlers, deadlines.
 func (q *Queue) Advance(by time.Duration) {
 	q.t.Helper()
 	q.AdvanceTo(q.Now().Add(by))
@@ -29,7 +28,7 @@ func (q *Queue) AdvanceTo(to time.Time) {
 		if next.IsZero() || next.After(to) {
 			next = to
 		}
-		// Time passes until a handler has something to tell.
+		// Time passes until a handler has a message.
 		ctx, cancel := context.WithTimeout(q.t.Context(), next.Sub(now))
 		q.pool.Wait(ctx)
 		cancel()
@@ -38,8 +37,8 @@ func (q *Queue) AdvanceTo(to time.Time) {
 	}
 }
 
-// settle lets the daemons take turns until nothing is left to be done at this instant. First what handlers have told is heard, so that a
-// handler that ends at its deadline is in time, as everywhere.
+// settle runs the daemons until nothing is left to do at this instant. Messages of handlers come first, so that a handler that ends at its deadline
+// is in time.
 func (q *Queue) settle() {
 	q.t.Helper()
 	for {

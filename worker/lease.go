@@ -29,8 +29,7 @@ func (s *session) beat(ctx context.Context) {
 	})
 }
 
-// hear does what an operator asks. Redis itself gives nothing to a pool with an order, so being quiet is only told here, by the session of the first
-// part for all: each hears of it.
+// hear follows the order of an operator. Redis gives nothing to a quiet pool, so the session of the first part only logs it for all.
 func (s *session) hear(order lease.Order) {
 	if s.order.Swap(order) == order {
 		return
@@ -77,10 +76,8 @@ func (s *session) resign(ctx context.Context) {
 	}
 }
 
-// takenList is what a session knows to stand in its taken list: every entry from its arrival until Redis has its answer.
-//
-// An owner that was forgotten never comes back: the session goes on under another name, so that nothing that is still under way
-// about the old one can be mistaken for news of the new one.
+// takenList is what a session knows of its taken list: each entry until Redis has its answer. After an owner was forgotten, the session takes
+// another name: so late news of the old one cannot be mistaken.
 type takenList struct {
 	mu      sync.Mutex
 	owner   string         // guarded by mu
@@ -120,8 +117,7 @@ func (l *takenList) doubted() {
 	l.doubt = true
 }
 
-// receive notes what has come and returns the entries that are new, at most as many as were asked for. Those beyond stay in the
-// list, and come again when there is room.
+// receive notes entries and returns the new ones, at most as many as were asked for. The others stay in the list until there is room.
 func (l *takenList) receive(taking lease.TakeRequest, taken lease.Taken) (fresh []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -234,7 +234,7 @@ func (p *Pool) count(counter *int64, n int) {
 	*counter += int64(n)
 }
 
-// counter is where the end of an attempt is counted; no type: nothing was told.
+// counter is the counter for the end of an attempt; without a type nothing was sent.
 func (s *Stats) counter(kind model.MessageType) *int64 {
 	switch kind {
 	case model.MessageSuccess:

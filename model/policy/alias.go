@@ -133,7 +133,7 @@ func inMilliseconds(value any) any {
 	return text + "ms"
 }
 
-// instead lets another value stand for each flag that is named.
+// instead replaces the value of each named flag.
 func instead(of map[any]any) func(any) any {
 	return func(value any) any {
 		if flag, is := value.(bool); is && of[flag] != nil {

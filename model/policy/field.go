@@ -18,7 +18,7 @@ type field struct {
 	name string
 	// value is what it says; nil: nothing. The canonical form leaves it out where that is usual, whatever the policy `default` says.
 	value func(p *Policy) (value any, usual bool)
-	// take takes it from the policy `default`; nil: it is never taken, as is a schedule, which would run what is refreshed by hand alone.
+	// take copies it from the policy `default`; nil: it is never taken over, such as a schedule.
 	take func(p, usual *Policy)
 	// with says the same, so that nothing is taken where it is named.
 	with string
@@ -161,6 +161,5 @@ func (w written) MarshalJSON() ([]byte, error) {
 // MarshalJSON renders the canonical form, as it is stored. ParseStored reads it back to an equal policy.
 func (p Policy) MarshalJSON() ([]byte, error) { return json.Marshal(written{Policy: &p}) }
 
-// Explicit is the canonical form for people, as a value that marshals to JSON: it also says what the policy has not. Read makes of it an
-// equal policy, whatever that is completed with.
+// Explicit is the canonical form for people, with all that the policy leaves out. Read turns it into an equal policy.
 func (p Policy) Explicit() any { return written{&p, true} }

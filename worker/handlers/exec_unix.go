@@ -78,8 +78,7 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 	}, nil
 }
 
-// pipes carry the input and the output of a program. Those of os/exec would make its Wait last until everybody has closed
-// them, not only until the program has ended.
+// pipes carry the input and the output of a program. With those of os/exec, Wait would last until children of the program have closed them too.
 type pipes struct {
 	outputs []*os.File // our ends
 	copying sync.WaitGroup

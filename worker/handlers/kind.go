@@ -14,15 +14,14 @@ import (
 var (
 	// tabular finds CSV, JSON lines and TSV, in this order, in the type of a body, the name of its file, a path or a parameter.
 	tabular = regexp.MustCompile(`(?im)(?:\b|_|%3a)(?:(csv|comma-separated-values)|(ndjson|jsonl(?:ines)?)|tsv|tab(?:-separated-values)?)(?:\.gz)?["'/ ]*([;,&]|$)`)
-	// vague are types of which the body may be anything: text/html is what PHP says when it is not told.
+	// vague types say nothing about the body: PHP says text/html by default.
 	vague   = regexp.MustCompile(`(?i)^(?:$|text/plain|text/html|[^;,]*(?:octet-stream|download|excel|gzip))(?:$|[;, ])`)
 	page    = regexp.MustCompile(`(?i)^\x{feff}?\s*<(!doctype\s+)?html\b`)
 	later   = regexp.MustCompile(`(?is)^\x{feff}?\s*<(.*<html|meta|link|form|center|noscript)\b`) // behind what XML has before, or without
 	errPage = errors.New("expected data as before, found a web page")
 )
 
-// counterOf returns what counts the rows of a response, or nil. What is not said by its type is said by its name, the path after redirections
-// and before, or a parameter such as format=csv.
+// counterOf returns the row counter for a response, or nil. If the type is vague, the name decides: a path, or a parameter such as format=csv.
 func counterOf(response *http.Response, source *url.URL) *counter {
 	kind := response.Header.Get("Content-Type")
 	texts := []string{kind}

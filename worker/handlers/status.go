@@ -21,7 +21,7 @@ type status struct {
 	why        string
 }
 
-// statuses are all that are understood (RFC 9110, section 15, and what is known of others). docs/worker.md has them as a table.
+// statuses are all known ones (RFC 9110, section 15, and others). docs/worker.md has them as a table.
 var statuses = []status{
 	{[]int{200, 203}, 2, succeeds, succeeds, "the whole answer, even if a proxy changed it on its way"},
 	{[]int{202, 204, 205}, 2, succeeds, passes, "there is no file in it, or not yet"},
