@@ -105,7 +105,7 @@ func (b *Blockers) stops(m *Model, limiters *Limiters, now time.Time) (admitted 
 		return m, m.Park(blocker, recheck, now), true
 	}
 	circuit := m.CircuitKey()
-	if state := limiters.Circuits[circuit]; circuit != "" && state != nil && state.Open() && !state.Probes(now) {
+	if state := limiters.Circuits[circuit]; circuit != "" && state != nil && state.Open() && !state.probes(now) {
 		recheck := state.ProbeAt
 		if !recheck.After(now) {
 			recheck = now.Add(recheckLater)

@@ -16,8 +16,8 @@ type CircuitState struct {
 // Open reports whether the circuit keeps models from starting.
 func (c *CircuitState) Open() bool { return !c.OpenedAt.IsZero() }
 
-// Probes reports whether the next start may try an open circuit.
-func (c *CircuitState) Probes(now time.Time) bool {
+// probes reports whether the next start may try an open circuit.
+func (c *CircuitState) probes(now time.Time) bool {
 	return c.Open() && c.Probe == "" && !c.ProbeAt.After(now)
 }
 

@@ -117,7 +117,7 @@ func (c *Command) readFrom(doc *document.Reader) error {
 func (c *Command) read(fields map[string]any, extra ...string) error {
 	doc := document.Read(fields, append([]string{"uid"}, extra...)...)
 	if c.UID = doc.Text("uid"); c.UID == "" {
-		doc.Fail(&Rejection{CounterNoUID, document.Refuse("uid", "the uid of a model", "nothing")})
+		doc.Fail(&Rejection{counterNoUID, document.Refuse("uid", "the uid of a model", "nothing")})
 	}
 	c.Reason = doc.Text("reason")
 	force := doc.Flag("force")

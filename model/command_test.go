@@ -30,10 +30,10 @@ func TestACommandIsReadAsTheWireContractSays(t *testing.T) {
 func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 	for _, test := range []struct{ raw, counter, reason string }{
 		{`run tbl_1`, CounterMalformed, `expected a JSON object, found "run tbl_1"`},
-		{`{}`, CounterUnknownType, `type: expected put, remove, run, enable, disable, accept, reject, hold, release, requeue, open_limit, found ""`},
+		{`{}`, counterUnknownType, `type: expected put, remove, run, enable, disable, accept, reject, hold, release, requeue, open_limit, found ""`},
 		{`{"type":[]}`, CounterMalformed, "type: expected a text, found a list"},
 
-		{`{"type":"run"}`, CounterNoUID, "uid: expected the uid of a model, found nothing"},
+		{`{"type":"run"}`, counterNoUID, "uid: expected the uid of a model, found nothing"},
 		{`{"type":"run","uid":7}`, CounterMalformed, "uid: expected a text, found 7"},
 		{`{"type":"run","uid":"tbl_1","force":"yes"}`, CounterMalformed, `force: expected true or false, found "yes"`},
 		{`{"type":"run","uid":"tbl_1","forse":true}`, CounterMalformed, "forse: expected one of uid, force, found an unknown field"},
@@ -178,7 +178,7 @@ func TestAReplyNamesTheOutcomeAndWhatWasRefused(t *testing.T) {
 		{full, Applied, nil, `{"command_id":"c1","uid":"a","type":"run","outcome":"applied",`},
 		{full, Busy, document.Refuse("run", "x", `"y"`), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"busy","reason":"run: expected x, found \"y\"","field":"run","expected":"x","found":"\"y\"",`},
 		{full, CounterMalformed, errors.New("bad"), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"malformed","reason":"bad",`},
-		{bare, CounterUnknownType, document.Refuse("", "x", "y"), `{"type":"` + strings.Repeat("x", 57) + `…","outcome":"refused","counter":"unknown_type","reason":"expected x, found y","expected":"x","found":"y",`},
+		{bare, counterUnknownType, document.Refuse("", "x", "y"), `{"type":"` + strings.Repeat("x", 57) + `…","outcome":"refused","counter":"unknown_type","reason":"expected x, found y","expected":"x","found":"y",`},
 		{full, CounterMalformed, document.Refuse(strings.Repeat("f", 9999), strings.Repeat("w", 9999), "y"), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"malformed","reason":"` +
 			strings.Repeat("f", 997) + `…","field":"` + strings.Repeat("f", 997) + `…","expected":"` + strings.Repeat("w", 997) + `…","found":"y",`},
 	} {

@@ -157,7 +157,7 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 		PlannedAt: d.why.plannedAt,
 		Overlap:   d.why.overlap,
 	}
-	if no := d.CountedAttempt(); no > 1 {
+	if no := d.countedAttempt(); no > 1 {
 		d.Next.TotalRetries++
 		if d.Event == EventSuccess {
 			d.Next.SuccessfulRetries++
@@ -180,8 +180,8 @@ func (d *Decision) TakesBack() bool {
 	}
 }
 
-// CountedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that does not count.
-func (d *Decision) CountedAttempt() int {
+// countedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that does not count.
+func (d *Decision) countedAttempt() int {
 	if d.Ended != nil && (d.Event == EventSuccess || d.Event == EventFailure || d.Event == EventTimeout) {
 		return d.Ended.AttemptNo
 	}
@@ -218,8 +218,8 @@ func FormatTime(at time.Time) string {
 
 // Counters of a queue that no single decision names.
 const (
-	CounterCircuitOpened = "circuit_opened" // circuits that have opened
-	CounterCircuitClosed = "circuit_closed" // circuits that have closed
+	counterCircuitOpened = "circuit_opened" // circuits that have opened
+	counterCircuitClosed = "circuit_closed" // circuits that have closed
 	CounterBrokenModel   = "broken_model"   // messages about a model whose key holds something else
 )
 
@@ -233,28 +233,28 @@ var Events = []Event{
 
 // Refusals are the counters of messages that change no model.
 var Refusals = []string{
-	string(Stale), string(Duplicate), string(UnknownModel), string(Unchanged), string(Busy), string(Stopped), CounterMalformed, CounterNoUID,
-	CounterUnknownType, CounterOversized, CounterForwarded, CounterBrokenModel,
+	string(Stale), string(Duplicate), string(UnknownModel), string(Unchanged), string(Busy), string(Stopped), CounterMalformed, counterNoUID,
+	counterUnknownType, CounterOversized, CounterForwarded, CounterBrokenModel,
 }
 
 // Particulars are the counters of what was particular about a transition.
 var Particulars = []string{
-	CounterRetry, CounterUnchanged, CounterExhausted, CounterFinalFailure, CounterRecovered, CounterLate, CounterPolicyError, CounterHeld,
-	CounterFreshAgain, CounterIgnored, counterWithin3s, counterWithin1m, counterLonger, CounterRetries, CounterRetriesHelped, CounterRetriedCycles, CounterCircuitOpened, CounterCircuitClosed,
+	counterRetry, counterUnchanged, counterExhausted, counterFinalFailure, counterRecovered, counterLate, counterPolicyError, counterHeld,
+	CounterFreshAgain, counterIgnored, counterWithin3s, counterWithin1m, counterLonger, CounterRetries, CounterRetriesHelped, CounterRetriedCycles, counterCircuitOpened, counterCircuitClosed,
 }
 
 // The counters that are not named after an event or an outcome.
 const (
-	CounterRetry        = "retry"             // starts that were not the first run of their cycle
-	CounterUnchanged    = "success_unchanged" // successes that found nothing new
-	CounterExhausted    = "exhausted"         // failures after the last retry
-	CounterFinalFailure = "final_failure"     // models disabled by a failure
-	CounterRecovered    = "recovered"         // successes after a final failure
-	CounterLate         = "late"              // results after the deadline, before anybody had noticed; and successes after that
-	CounterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
-	CounterHeld         = "held"              // final failures that the circuit of the queue held back
+	counterRetry        = "retry"             // starts that were not the first run of their cycle
+	counterUnchanged    = "success_unchanged" // successes that found nothing new
+	counterExhausted    = "exhausted"         // failures after the last retry
+	counterFinalFailure = "final_failure"     // models disabled by a failure
+	counterRecovered    = "recovered"         // successes after a final failure
+	counterLate         = "late"              // results after the deadline, before anybody had noticed; and successes after that
+	counterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
+	counterHeld         = "held"              // final failures that the circuit of the queue held back
 	CounterFreshAgain   = "fresh_again"       // models that were late or stale and are no longer
-	CounterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
+	counterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
 
 	CounterRetries       = "total_retries"      // retries that have ended
 	CounterRetriesHelped = "successful_retries" // those of them that succeeded
@@ -272,23 +272,23 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 			names = append(names, name)
 		}
 	}
-	no := d.CountedAttempt()
+	no := d.countedAttempt()
 	success := d.Event == EventSuccess
-	add(CounterRetry, d.Event == EventStart && d.Next.AttemptNo > 1)
-	add(CounterUnchanged, success && d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
-	add(CounterExhausted, d.Exhausted)
-	add(CounterFinalFailure, d.Final)
-	add(CounterRecovered, d.Notice == policy.NoticeRecovered)
-	add(CounterLate, d.Late || d.Event == EventLate)
+	add(counterRetry, d.Event == EventStart && d.Next.AttemptNo > 1)
+	add(counterUnchanged, success && d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
+	add(counterExhausted, d.Exhausted)
+	add(counterFinalFailure, d.Final)
+	add(counterRecovered, d.Notice == policy.NoticeRecovered)
+	add(counterLate, d.Late || d.Event == EventLate)
 	add(d.lateWithin(), d.Event == EventLate)
-	add(CounterPolicyError, d.PolicyError != "")
+	add(counterPolicyError, d.PolicyError != "")
 	add(CounterRetries, no > 1)
 	add(CounterRetriesHelped, no > 1 && success)
 	add(CounterRetriedCycles, no == 2)
-	add(CounterHeld, d.Held)
-	add(CounterFreshAgain, d.Next.Freshness.Kept() && (d.PriorFreshness == FreshnessLate || d.PriorFreshness == FreshnessStale))
+	add(counterHeld, d.Held)
+	add(CounterFreshAgain, d.Next.Freshness.kept() && (d.PriorFreshness == FreshnessLate || d.PriorFreshness == FreshnessStale))
 	for range d.Ignored {
-		add(CounterIgnored, true)
+		add(counterIgnored, true)
 	}
 	if no > 0 && circuit.On {
 		names = append(names, circuit.Counter(success, now))

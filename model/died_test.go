@@ -43,7 +43,7 @@ func TestTheSecondDeathDefersTheAttemptAndTheNextOneSaysSo(t *testing.T) {
 	m, now := begun(t, 1)
 	m.Deferrals = maxDeferrals // the bound on postponed attempts is another matter
 	d := m.WorkerDied(now)
-	if d.Event != EventWorkerDied || d.Ended == nil || d.Ended.Outcome != EventWorkerDied || d.CountedAttempt() != 0 {
+	if d.Event != EventWorkerDied || d.Ended == nil || d.Ended.Outcome != EventWorkerDied || d.countedAttempt() != 0 {
 		t.Fatalf("expected the attempt to end uncounted, found %+v", d)
 	}
 	if next := d.Next; next.AttemptNo != 1 || next.Deaths != 2 || next.Deferrals != maxDeferrals || !next.RefreshAt.Equal(now.Add(10*time.Second)) || next.Disabled {
@@ -58,7 +58,7 @@ func TestTheSecondDeathDefersTheAttemptAndTheNextOneSaysSo(t *testing.T) {
 func TestFurtherDeathsAreFailuresUntilAWorkerSaysHowAnAttemptEnded(t *testing.T) {
 	m, now := begun(t, 2)
 	d := m.WorkerDied(now)
-	if d.Event != EventFailure || d.Ended.ErrorType != "worker_died" || d.CountedAttempt() != 2 || d.Next.Deaths != 3 {
+	if d.Event != EventFailure || d.Ended.ErrorType != "worker_died" || d.countedAttempt() != 2 || d.Next.Deaths != 3 {
 		t.Fatalf("expected a failure that counts, found %+v", d)
 	}
 	m, now = begun(t, 3)

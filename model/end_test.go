@@ -105,7 +105,7 @@ func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *tes
 		before := tell(t, daily, steps[:strings.LastIndex(steps, "|")])
 		failIf(t, s.decision.Event != EventOutdated || s.decision.Ended.Outcome != EventOutdated || s.decision.Ended.AttemptUID != "a2",
 			"%s: recorded as %s, %+v", steps, s.decision.Event, s.decision.Ended)
-		if s.decision.Final || s.decision.Notice != policy.NoticeNone || s.decision.CountedAttempt() != 0 || s.m.FailingSince != before.m.FailingSince ||
+		if s.decision.Final || s.decision.Notice != policy.NoticeNone || s.decision.countedAttempt() != 0 || s.m.FailingSince != before.m.FailingSince ||
 			!s.m.LastSuccessAt.IsZero() {
 			t.Errorf("%s: it counted: %+v", steps, s.decision)
 		}
@@ -230,7 +230,7 @@ func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
 	d := s.decision
 	failIf(t, d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || s.starts != 1,
 		"found %+v after %d starts", d, s.starts)
-	failIf(t, !s.m.RefreshAt.IsZero() || s.m.Running() || !s.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0, "state %+v", s.m.State)
+	failIf(t, !s.m.RefreshAt.IsZero() || s.m.Running() || !s.m.FinalFailureAt.Equal(clock("01:00")) || d.countedAttempt() != 0, "state %+v", s.m.State)
 	s.then("02:00 run | 02:00 wake | 02:01 success")
 	failIf(t, s.decision.Notice != policy.NoticeRecovered, "notice %q, want that of a recovery", s.decision.Notice)
 

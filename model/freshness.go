@@ -21,8 +21,8 @@ const (
 // Freshnesses are all of them, from the best to the worst.
 var Freshnesses = []Freshness{Fresh, FreshnessNever, FreshnessLate, FreshnessStale}
 
-// Kept reports whether a model of this freshness is neither late nor stale, and watched.
-func (f Freshness) Kept() bool { return f == Fresh || f == FreshnessNever }
+// kept reports whether a model of this freshness is neither late nor stale, and watched.
+func (f Freshness) kept() bool { return f == Fresh || f == FreshnessNever }
 
 // Watched reports whether the policy of the model promised something when it was decided about last.
 func (s *State) Watched() bool { return s.Freshness != "" }
@@ -53,17 +53,17 @@ func (m *Model) Watch(decision *Decision, now time.Time) {
 	case next.FreshSince.IsZero():
 		next.FreshSince = now
 	}
-	if next.Freshness == "" || next.Freshness.Kept() {
+	if next.Freshness == "" || next.Freshness.kept() {
 		next.Freshness = next.punctual() // if it is not, the dispatcher tells
 	}
 	same := next.StaleAt.Equal(m.changes(next))
 	is := m.freshness(next, now)
-	better := is.Kept() || is == FreshnessLate && next.Freshness == FreshnessStale
+	better := is.kept() || is == FreshnessLate && next.Freshness == FreshnessStale
 	if better && (!same || promised && next.Freshness == FreshnessLate) {
 		next.Freshness = is
 	}
 	next.StaleAt = m.changes(next)
-	decision.NotifiesFresh = decision.PriorFreshness == FreshnessStale && next.Freshness.Kept() && m.Policy.Notifies(policy.NoticeFresh)
+	decision.NotifiesFresh = decision.PriorFreshness == FreshnessStale && next.Freshness.kept() && m.Policy.Notifies(policy.NoticeFresh)
 }
 
 func (m *Model) freshness(s *State, now time.Time) Freshness {
@@ -86,7 +86,7 @@ func (s *State) punctual() Freshness {
 
 // changes is when the freshness changes next, or became stale.
 func (m *Model) changes(s *State) time.Time {
-	if s.Freshness.Kept() && m.Policy.WarnWithin > 0 {
+	if s.Freshness.kept() && m.Policy.WarnWithin > 0 {
 		return s.freshFrom().Add(m.Policy.WarnWithin)
 	}
 	return s.freshFrom().Add(m.Policy.FreshWithin)
@@ -99,7 +99,7 @@ func (m *Model) ChangeFreshness(now time.Time) Decision {
 		return decision
 	}
 	switch is := m.freshness(&m.State, now); {
-	case is == m.Freshness || is.Kept():
+	case is == m.Freshness || is.kept():
 	case is == FreshnessLate && m.Freshness != FreshnessStale:
 		decision.Event, decision.Next.Freshness = EventBecameLate, is
 	case is == FreshnessStale:

@@ -110,7 +110,7 @@ func TestADoubtedSuccessIsToldFailedOrHeldAsThePolicySays(t *testing.T) {
 	d = succeed(t, &hold, 0, at)
 	next := &d.Next
 	failIf(t, d.Event != EventSuspect || !next.Held() || next.AttemptNo != 0 || next.Running() || !next.LastSuccessAt.Equal(monday.Add(-time.Hour)) ||
-		!d.Recheck.Equal(Never) || !d.NotifiesSuspect || d.CountedAttempt() != 0, "hold: %+v", d)
+		!d.Recheck.Equal(Never) || !d.NotifiesSuspect || d.countedAttempt() != 0, "hold: %+v", d)
 	opens, recheck := new(Blockers).Opens(next.ParkedBy, at.Add(1000*time.Hour))
 	failIf(t, opens || !recheck.Equal(Never), "time opens it")
 

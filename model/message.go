@@ -66,8 +66,8 @@ func (r *Rejection) Unwrap() error { return r.Err }
 // The counters of messages that cannot be handled.
 const (
 	CounterMalformed   = "malformed"
-	CounterNoUID       = "no_uid"
-	CounterUnknownType = "unknown_type"
+	counterNoUID       = "no_uid"
+	counterUnknownType = "unknown_type"
 	CounterOversized   = "oversized"
 	CounterForwarded   = "forwarded" // commands that were passed on to the part of their model
 )
@@ -171,7 +171,7 @@ func unknownType[T ~string](found T, known ...T) error {
 	for i, name := range known {
 		names[i] = string(name)
 	}
-	return &Rejection{CounterUnknownType, document.Refuse("type", strings.Join(names, ", "), document.Found(Masked(string(found))))}
+	return &Rejection{counterUnknownType, document.Refuse("type", strings.Join(names, ", "), document.Found(Masked(string(found))))}
 }
 
 // readUIDs reads both uids. A payload may use the names that are not the queue's own, so those are read only where the own ones are absent.
@@ -198,11 +198,11 @@ func agreed(doc *document.Reader, names []string, what string) (uid string) {
 		case uid == "":
 			uid, at = text, name
 		case text != "" && text != uid:
-			one.Fail(&Rejection{CounterNoUID, document.Refuse(at, "the same uid as "+name, "another")})
+			one.Fail(&Rejection{counterNoUID, document.Refuse(at, "the same uid as "+name, "another")})
 		}
 	}
 	if uid == "" {
-		one.Fail(&Rejection{CounterNoUID, document.Refuse(names[0], what, "nothing")})
+		one.Fail(&Rejection{counterNoUID, document.Refuse(names[0], what, "nothing")})
 	}
 	doc.Fail(one.Err())
 	return uid

@@ -94,14 +94,14 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 		{wire("success", "") + wire("success", ""), CounterMalformed, moreBehind},
 
 		// The type
-		{wire("finished", ""), CounterUnknownType, `type: expected ` + types + `, found "finished"`},
+		{wire("finished", ""), counterUnknownType, `type: expected ` + types + `, found "finished"`},
 		{`{"type":7}`, CounterMalformed, "type: expected a text, found 7"},
-		{`{"type":"success","refresh_attempt_uid":"a1"}`, CounterNoUID, "big_table_uid: expected the uid of a model, found nothing"},
+		{`{"type":"success","refresh_attempt_uid":"a1"}`, counterNoUID, "big_table_uid: expected the uid of a model, found nothing"},
 
 		// The uids
-		{`{"type":"success","big_table_uid":"tbl_1"}`, CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
-		{wire("success", `"refresh_attempt_uid":""`), CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
-		{wire("success", `"request_attempt_uid":"a2"`), CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"},
+		{`{"type":"success","big_table_uid":"tbl_1"}`, counterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
+		{wire("success", `"refresh_attempt_uid":""`), counterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
+		{wire("success", `"request_attempt_uid":"a2"`), counterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"},
 		{wire("success", `"refresh_attempt_uid":1`), CounterMalformed, "refresh_attempt_uid: expected a text, found 1"},
 		{wire("success", `"request_attempt_uid":{}`), CounterMalformed, "request_attempt_uid: expected a text, found an object"},
 		{wire("ready", `"reply_to":7`), CounterMalformed, "reply_to: expected a text, found 7"},
@@ -170,7 +170,7 @@ func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
 			got += fmt.Sprint(" ", ignored)
 		}
 		failIf(t, got != want, "%s:\n got %s\nwant %s", steps, got, want)
-		counted := strings.Count(strings.Join(s.decision.Counters(QueueCircuit{}, monday), " "), CounterIgnored)
+		counted := strings.Count(strings.Join(s.decision.Counters(QueueCircuit{}, monday), " "), counterIgnored)
 		failIf(t, counted != len(s.decision.Ended.Ignored), "%s: counted %d fields, want %d", steps, counted, len(s.decision.Ended.Ignored))
 	}
 }

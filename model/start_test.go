@@ -118,7 +118,7 @@ func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) {
 		{queued, "00:00 wake | 00:10 withdraw", "#0, next 00:10: withdrawn: no worker took it"},
 	})
 	d := tell(t, queued, "00:00 wake | 00:10 timeout").decision
-	failIf(t, d.Event != EventQueueTimeout || d.CountedAttempt() != 0 || !d.Next.FailingSince.IsZero(), "found %+v", d)
+	failIf(t, d.Event != EventQueueTimeout || d.countedAttempt() != 0 || !d.Next.FailingSince.IsZero(), "found %+v", d)
 }
 
 func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) {
@@ -220,7 +220,7 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) {
 		{misfiring("skip"), "09:00+30 wake | 16:00+30 wake", started + "17:00+30, next 17:05+30: on timeout: retry 1 of 2 after 5m, ends before planned"},
 	})
 	d := tell(t, misfiring("skip"), "09:00 wake").decision
-	failIf(t, d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != policy.NoticeNone || d.Final || d.CountedAttempt() != 0,
+	failIf(t, d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != policy.NoticeNone || d.Final || d.countedAttempt() != 0,
 		"found %+v", d)
 }
 

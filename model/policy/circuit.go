@@ -37,7 +37,7 @@ const (
 // groups are the error types of each group, of our workers and of others. The group timeout is about deadlines.
 var groups = map[string][]string{
 	groupNetwork: {groupNetwork, "stalled", "too_slow", "truncated", "NetworkError"},
-	groupTimeout: {ReasonTimeout, "TimeoutError", ErrorSilent},
+	groupTimeout: {ReasonTimeout, "TimeoutError", errorSilent},
 
 	permanentErrors: permanentTypes,
 }

@@ -18,9 +18,9 @@ func TestACircuitIsReadAndReadBack(t *testing.T) {
 		`{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","http_5xx","timeout"],"probe":"5m"}`: {
 			Key{KeyHost, "input_url"}, 5, 10, []string{"http_5xx", "network", "timeout"}, 5 * time.Minute},
 		`{"key":"{policy}","open_after":" 1  of 1 "}`:                   {Key{Kind: KeyPolicy}, 1, 1, nil, 5 * time.Minute},
-		`{"key":"{a}","open_after":"100 of 100","on":429,"probe":"1d"}`: {Key{KeyField, "a"}, 100, 100, []string{"http_429"}, 24 * time.Hour},
+		`{"key":"{a}","open_after":"100 of 100","on":429,"probe":"1d"}`: {Key{keyField, "a"}, 100, 100, []string{"http_429"}, 24 * time.Hour},
 		`{"key":"{a}","open_after":"1 of 2","on":["5xx","503","http_503","Too busy",503],"probe":1}`: {
-			Key{KeyField, "a"}, 1, 2, []string{"Too busy", "http_503", "http_5xx"}, time.Second},
+			Key{keyField, "a"}, 1, 2, []string{"Too busy", "http_503", "http_5xx"}, time.Second},
 	} {
 		got := circuitOf(t, text)
 		diff := cmp.Diff(want, got)

@@ -44,12 +44,12 @@ func TimedOut() Failure {
 	return Failure{Reason: ReasonTimeout, ErrorType: ReasonTimeout, Ours: true}
 }
 
-// ErrorSilent is the error type of an attempt whose worker was silent for too long.
-const ErrorSilent = "silent"
+// errorSilent is the error type of an attempt whose worker was silent for too long.
+const errorSilent = "silent"
 
 // Silent is the failure of an attempt without a sign of life for so long.
 func Silent(length time.Duration) Failure {
-	return Failure{Reason: "silent for " + document.FormatDuration(length), ErrorType: ErrorSilent, Ours: true}
+	return Failure{Reason: "silent for " + document.FormatDuration(length), ErrorType: errorSilent, Ours: true}
 }
 
 // Verdict reports whether a failure is retried; if not, why. Our own failures (a timeout, too many deferrals) need not be on an opt-in list: no

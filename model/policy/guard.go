@@ -16,8 +16,8 @@ import (
 type Guard struct {
 	Metric string
 	Rule   GuardRule
-	Bound  float64 // of GuardMin and GuardMax the number itself, of GuardDrop and GuardRise the percentage
-	Of     int     // GuardDrop and GuardRise: of how many good results the median is the usual number
+	Bound  float64 // of GuardMin and GuardMax the number itself, of GuardDrop and guardRise the percentage
+	Of     int     // GuardDrop and guardRise: of how many good results the median is the usual number
 }
 
 // GuardRule is what a guard expects of a number.
@@ -28,7 +28,7 @@ const (
 	GuardMin  GuardRule = "min"  // at least the bound
 	GuardMax  GuardRule = "max"  // at most the bound
 	GuardDrop GuardRule = "drop" // at most so many percent less than usual
-	GuardRise GuardRule = "rise" // at most so many percent more than usual
+	guardRise GuardRule = "rise" // at most so many percent more than usual
 )
 
 // DefaultGuardOf is the `of` of a guard that names none.
@@ -51,7 +51,7 @@ const MaxMetric = 1e300
 const UsualHistory = 10
 
 // Relative reports whether the guard compares with the usual value.
-func (g Guard) Relative() bool { return g.Rule == GuardDrop || g.Rule == GuardRise }
+func (g Guard) Relative() bool { return g.Rule == GuardDrop || g.Rule == guardRise }
 
 // Allows reports whether a number is what the guard expects. usual is the median of the last good results; only a relative guard asks for it.
 func (g Guard) Allows(n, usual float64) bool {
@@ -70,7 +70,7 @@ func (g Guard) Allows(n, usual float64) bool {
 
 // Reason says why a number that the guard does not allow is doubted.
 func (g Guard) Reason(n, usual float64) string {
-	direction := map[GuardRule]string{GuardMin: "least", GuardMax: "most", GuardDrop: "less", GuardRise: "more"}[g.Rule]
+	direction := map[GuardRule]string{GuardMin: "least", GuardMax: "most", GuardDrop: "less", guardRise: "more"}[g.Rule]
 	if !g.Relative() {
 		return fmt.Sprintf("%s %s: expected at %s %s", g.Metric, FormatMetric(n), direction, FormatMetric(g.Bound))
 	}
@@ -159,15 +159,15 @@ func (p *Policy) readGuard(doc *document.Reader) {
 
 // parseGuards reads the bounds of one number, each of which is a guard.
 func parseGuards(metric string, value any) (guards []Guard, err error) {
-	doc := document.Read(value, string(GuardMin), string(GuardMax), string(GuardDrop), string(GuardRise), "of")
+	doc := document.Read(value, string(GuardMin), string(GuardMax), string(GuardDrop), string(guardRise), "of")
 	of := doc.Int("of", minGuardOf, maxGuardOf)
-	for _, rule := range []GuardRule{GuardMin, GuardMax, GuardDrop, GuardRise} {
+	for _, rule := range []GuardRule{GuardMin, GuardMax, GuardDrop, guardRise} {
 		g := Guard{Metric: metric, Rule: rule}
 		switch {
 		case doc.Fields[string(rule)] == nil:
 			continue
 		case g.Relative():
-			g.Bound, g.Of = readPercent(doc, string(rule), map[GuardRule]float64{GuardDrop: maxDrop, GuardRise: maxRise}[rule]), cmp.Or(of, DefaultGuardOf)
+			g.Bound, g.Of = readPercent(doc, string(rule), map[GuardRule]float64{GuardDrop: maxDrop, guardRise: maxRise}[rule]), cmp.Or(of, DefaultGuardOf)
 		default:
 			g.Bound, _ = doc.Number(string(rule), 0, maxBound)
 			g.Bound += 0 // a negative zero would be written as one

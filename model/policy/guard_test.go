@@ -11,7 +11,7 @@ func TestAGuardIsReadAndReadBack(t *testing.T) {
 	for text, want := range map[string][]Guard{
 		`[{"rows":{"min":1}},{"rows":{"drop":"50%"}}]`: {{"rows", GuardMin, 1, 0}, {"rows", GuardDrop, 50, 10}},
 		`[{"rows":{"rise":" 12.5 %","of":3,"max":"1e3","min":0.5,"drop":"1%"},"bytes":{"min":"-0"}}]`: {
-			{"bytes", GuardMin, 0, 0}, {"rows", GuardMin, 0.5, 0}, {"rows", GuardMax, 1000, 0}, {"rows", GuardDrop, 1, 3}, {"rows", GuardRise, 12.5, 3}},
+			{"bytes", GuardMin, 0, 0}, {"rows", GuardMin, 0.5, 0}, {"rows", GuardMax, 1000, 0}, {"rows", GuardDrop, 1, 3}, {"rows", guardRise, 12.5, 3}},
 		`"none"`: nil, `[]`: nil, `null`: nil,
 	} {
 		got := policyOf(t, `{"guard":`+text+`,"on_suspect":"hold"}`)
@@ -53,9 +53,9 @@ func TestAGuardAllowsItsBoundAndNothingBeyond(t *testing.T) {
 		{Guard{"rows", GuardMin, 1, 0}, 0, 1, 0, "rows 0: expected at least 1"},
 		{Guard{"rows", GuardMax, 100, 0}, 0, 100, 101, "rows 101: expected at most 100"},
 		{Guard{"rows", GuardDrop, 50, 10}, 100, 50, 49.5, "rows 49.5: over 50% less than the usual 100"},
-		{Guard{"rows", GuardRise, 100, 10}, 100, 200, 201, "rows 201: over 100% more than the usual 100"},
+		{Guard{"rows", guardRise, 100, 10}, 100, 200, 201, "rows 201: over 100% more than the usual 100"},
 		{Guard{"profit", GuardDrop, 50, 10}, -100, -150, -151, "profit -151: over 50% less than the usual -100"},
-		{Guard{"bytes", GuardRise, 10, 10}, 0, 0, 1e20, "bytes 1e+20: over 10% more than the usual 0"},
+		{Guard{"bytes", guardRise, 10, 10}, 0, 0, 1e20, "bytes 1e+20: over 10% more than the usual 0"},
 	} {
 		failIf(t, !test.guard.Allows(test.allowed, test.usual), "%v doubts %v", test.guard, test.allowed)
 		failIf(t, test.guard.Allows(test.other, test.usual), "%v allows %v", test.guard, test.other)

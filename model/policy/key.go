@@ -24,7 +24,7 @@ type KeyKind int
 
 // The kinds of keys.
 const (
-	KeyField  KeyKind = iota // {FIELD}: a text or number of the payload
+	keyField  KeyKind = iota // {FIELD}: a text or number of the payload
 	KeyHost                  // {host(FIELD)}: the host of a URL in the payload
 	KeyLabel                 // {label.NAME}: a label of the model
 	KeyPolicy                // {policy}: the name of the policy
@@ -51,10 +51,10 @@ func ParseKey(text string) (Key, error) {
 		return key, nil
 	}
 	near, ok := parseKey("{" + strings.Trim(text, "{} ") + "}")
-	if parts := bareKey.FindStringSubmatch(text); parts != nil && (!ok || near.Kind == KeyField) {
+	if parts := bareKey.FindStringSubmatch(text); parts != nil && (!ok || near.Kind == keyField) {
 		near, ok = parseKey("{" + words.NearestWord(strings.ToLower(parts[1]), []string{wordHost, wordLabel}) + parts[2] + "}")
 	} else {
-		ok = ok && near.Kind != KeyField
+		ok = ok && near.Kind != keyField
 	}
 	found := document.Found(text)
 	if ok && len(text) <= document.MaxFound {
@@ -75,7 +75,7 @@ func parseKey(text string) (Key, bool) {
 	case parts[3] == wordPolicy:
 		return Key{Kind: KeyPolicy}, true
 	default:
-		return Key{KeyField, parts[3]}, true
+		return Key{keyField, parts[3]}, true
 	}
 }
 

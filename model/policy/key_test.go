@@ -27,9 +27,9 @@ func TestAKeyIsReadAndWrittenInItsCanonicalForm(t *testing.T) {
 		" { host( input_url ) }": {Key{KeyHost, "input_url"}, "{host(input_url)}", "host"},
 		"{label.tenant}":         {Key{KeyLabel, "tenant"}, "{label.tenant}", "tenant"},
 		"{label.a.b-c_1}":        {Key{KeyLabel, "a.b-c_1"}, "{label.a.b-c_1}", "a.b-c_1"},
-		"{input_format}":         {Key{KeyField, "input_format"}, "{input_format}", "input_format"},
-		"{Account-ID}":           {Key{KeyField, "Account-ID"}, "{Account-ID}", "Account-ID"},
-		"{host}":                 {Key{KeyField, "host"}, "{host}", "host"}, "{policy}": {Key{Kind: KeyPolicy}, "{policy}", "policy"},
+		"{input_format}":         {Key{keyField, "input_format"}, "{input_format}", "input_format"},
+		"{Account-ID}":           {Key{keyField, "Account-ID"}, "{Account-ID}", "Account-ID"},
+		"{host}":                 {Key{keyField, "host"}, "{host}", "host"}, "{policy}": {Key{Kind: KeyPolicy}, "{policy}", "policy"},
 	} {
 		key := keyOf(t, text)
 		failIf(t, key != want.key || key.String() != want.form || key.Name() != want.name,
@@ -150,7 +150,7 @@ func FuzzKeyOf(f *testing.F) {
 	} {
 		f.Add(payload)
 	}
-	field, host := Key{KeyField, "input_url"}, Key{KeyHost, "input_url"}
+	field, host := Key{keyField, "input_url"}, Key{KeyHost, "input_url"}
 	f.Fuzz(func(t *testing.T, payload string) {
 		for _, key := range []Key{field, host} {
 			got := key.Of(payload, nil, "")
@@ -177,7 +177,7 @@ func FuzzKeyOf(f *testing.F) {
 
 func TestAKeyOfAPlainPayloadTakesLittleMemory(t *testing.T) {
 	payload := `{"a":"` + strings.Repeat("x", 1000) + `","input_url":"https://example.com/feed.xml","z":1}`
-	key := Key{KeyField, "z"}
+	key := Key{keyField, "z"}
 	allocations := testing.AllocsPerRun(100, func() { key.Of(payload, nil, "") })
 	failIf(t, allocations > 1, "%.0f allocations, want the key alone", allocations)
 }

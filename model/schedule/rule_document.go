@@ -32,7 +32,7 @@ func readDocument(text string) (r ParsedRule, err error) {
 			return r, document.Refuse("rrule", "DTSTART with a TZID or with a Z, which is UTC", "both")
 		}
 	}
-	r.Dtstart, err = CanonicalDtstart(strings.ToUpper(start[2]))
+	r.Dtstart, err = canonicalDtstart(strings.ToUpper(start[2]))
 	return r, document.Place(err, "rrule")
 }
 

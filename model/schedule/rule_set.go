@@ -272,7 +272,7 @@ func ReadFields(d *document.Reader) (r ParsedRule) {
 	}{{"timezone", &r.Timezone}, {"dtstart", &r.Dtstart}} {
 		value := d.Text(part.field)
 		if part.field == "dtstart" && value != "" {
-			canonical, err := CanonicalDtstart(value)
+			canonical, err := canonicalDtstart(value)
 			d.Fail(err)
 			value = canonical
 		}

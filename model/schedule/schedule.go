@@ -153,7 +153,7 @@ func Midnight(now time.Time, timezone string) (dtstart string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return CanonicalDtstart(now.In(z.loc).Format(time.DateOnly))
+	return canonicalDtstart(now.In(z.loc).Format(time.DateOnly))
 }
 
 // Shown returns the instant at which the clocks of a zone show a wall clock, which is given as if it were UTC. One that clocks skip is read with the
@@ -176,10 +176,10 @@ func Again(at time.Time, in *time.Location) time.Duration {
 
 const dtstartLayout = "2006-01-02T15:04:05"
 
-// CanonicalDtstart checks a dtstart and returns it as "2006-01-02T15:04:05". It accepts that form, a date alone (midnight),
+// canonicalDtstart checks a dtstart and returns it as "2006-01-02T15:04:05". It accepts that form, a date alone (midnight),
 // and the forms of RFC 5545 ("20060102T150405", "20060102"): a wall clock without Z or offset, on a whole second, from the year 1970
 // to 2200. Everything else is refused with a *document.Error.
-func CanonicalDtstart(text string) (string, error) {
+func canonicalDtstart(text string) (string, error) {
 	wall, err := parseDtstart(text)
 	if err != nil {
 		return "", err

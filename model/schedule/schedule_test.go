@@ -170,7 +170,7 @@ func TestADtstartHasOneCanonicalForm(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-31T06:07:08": "2026-01-31T06:07:08", "2026-01-31": "2026-01-31T00:00:00", "20260131T060708": "2026-01-31T06:07:08", "1970-01-01": "1970-01-01T00:00:00", "2200-12-31": "2200-12-31T00:00:00",
 	} {
-		got, err := CanonicalDtstart(text)
+		got, err := canonicalDtstart(text)
 		failIf(t, err != nil || got != want, "%q: %q, %v", text, got, err)
 	}
 }
