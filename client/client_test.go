@@ -16,13 +16,14 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -36,7 +37,7 @@ func serve(t *testing.T, queue *store.Queue) {
 		must(t, err)
 		pollers = append(pollers, p.Run)
 	}
-	testkit.Run(t, pollers...)
+	check.Run(t, pollers...)
 }
 
 func newClient(t *testing.T, queue *store.Queue, config client.Config) *client.Client {
@@ -51,7 +52,7 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 		queue := fixture.Open(t, s.URL, store.Config{})
 		serve(t, queue)
 		ctx := t.Context()
-		shop, err := client.Open(ctx, s.URL, queue.Name, client.Config{By: "shop", Timeout: testkit.Limit})
+		shop, err := client.Open(ctx, s.URL, queue.Name, client.Config{By: "shop", Timeout: check.Limit})
 		must(t, err)
 		feed := client.Definition{
 			UID: "tbl_1", Payload: map[string]any{"input_url": "https://example.com/a.csv"}, Rule: "every day at 6 AM",
@@ -97,7 +98,7 @@ func TestARefusalNamesTheField(t *testing.T) {
 	t.Parallel()
 	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
 	serve(t, queue)
-	_, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1", Timezone: "Mars/Base"})
+	_, err := newClient(t, queue, client.Config{Timeout: check.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1", Timezone: "Mars/Base"})
 	refused, is := errors.AsType[*client.RefusedError](err)
 	if !is || refused.Reply.Field != "timezone" || refused.Reply.Counter != "malformed" || errors.Is(err, client.ErrBusy) || !strings.Contains(err.Error(), "put tbl_1: timezone") {
 		t.Errorf("expected the field timezone refused, found %v", err)
@@ -121,7 +122,7 @@ func TestACommandThatWasSentBeforeIsADuplicate(t *testing.T) {
 	t.Parallel()
 	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
 	serve(t, queue)
-	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit, NewID: func() string { return "c1" }})
+	shop := newClient(t, queue, client.Config{Timeout: check.Limit, NewID: func() string { return "c1" }})
 	for _, want := range []client.Outcome{client.Applied, client.Duplicate} {
 		reply, err := shop.Put(t.Context(), client.Definition{UID: "tbl_1"})
 		failIf(t, reply.Outcome != want || err != nil, "expected %s, found %+v, %v", want, reply, err)
@@ -135,7 +136,7 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 	must(t, store.Create(t.Context(), clients, store.Config{}, 4))
 	queue := fixture.Open(t, s.URL, store.Config{})
 	serve(t, queue)
-	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit})
+	shop := newClient(t, queue, client.Config{Timeout: check.Limit})
 	for _, uid := range []string{"a", "b", "c", "d"} {
 		if _, err := shop.Put(t.Context(), client.Definition{UID: uid}); err != nil {
 			t.Error(err)
@@ -171,9 +172,9 @@ func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce
 	clients.Write.AddHook(severed())
 	queue, err := store.Open(t.Context(), clients, store.Config{})
 	must(t, err)
-	reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"})
+	reply, err := newClient(t, queue, client.Config{Timeout: check.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"})
 	stopIf(t, reply.Outcome != client.Applied || err != nil, "expected it applied, found %+v, %v", reply, err)
-	testkit.Eventually(t, "the second one is a duplicate", func() bool {
+	check.Eventually(t, "the second one is a duplicate", func() bool {
 		stats, err := report.Of(queue.Parts[0]).Stats(t.Context())
 		return err == nil && stats.Counters["create"] == 1 && stats.Counters["duplicate"] == 1
 	})

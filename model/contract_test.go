@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // jsonNames are the names of the fields of a type in JSON.
@@ -34,7 +34,7 @@ func TestTheContractNamesEachMessageCommandAndField(t *testing.T) {
 		"### An entry of the history": jsonNames(attemptEntry{}),
 	} {
 		t.Run(heading, func(t *testing.T) {
-			equal(t, slices.Sorted(slices.Values(want)), testkit.FirstCells(t, "../docs/wire.md", heading))
+			equal(t, slices.Sorted(slices.Values(want)), check.FirstCells(t, "../docs/wire.md", heading))
 		})
 	}
 }

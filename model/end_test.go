@@ -176,6 +176,9 @@ func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 		{mondays + threeDays, hopeless + " | 06:00+3 wake", "#0 disabled (Cannot refresh: no success for 3d): disabled, no success for 3d"},
 		{sixDaily + threeDays, hopeless, "#0, next 06:00+1: waits for planned after 2 failures"},
 
+		// What is due at once behind the window starts, and does not give up
+		{anHour, "00:00 wake | 00:25 failure | 00:55 wake | 01:02 interrupted | 01:02 wake", "#2 a3 until 01:12 deferred 1, next never: on timeout: disabled, no success for 1h"},
+
 		// A failure in the window's last moment, and behind it
 		{anHour, "00:00 wake | 00:59:59.999 failure", "#1, next 01:00: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 01:00 failure", "#1 disabled (Cannot refresh after 1 attempt): disabled, no success for 1h"},

@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/zones"
@@ -16,11 +16,11 @@ import (
 // pacific is data in which Vancouver shows what another zone does: as Los Angeles until 2026 (-08:00 in winter), or an hour more than now (-06:00).
 func pacific(t *testing.T, like string) zones.Note {
 	t.Helper()
-	archive := testkit.Got(zip.OpenReader("zones/zones.zip"))(t)
+	archive := check.Got(zip.OpenReader("zones/zones.zip"))(t)
 	t.Cleanup(func() { _ = archive.Close() })
-	content := testkit.Got(fs.ReadFile(archive, like))(t)
+	content := check.Got(fs.ReadFile(archive, like))(t)
 	data := zones.Open(fstest.MapFS{"America/Vancouver": {Data: content}, "+VERSION": {Data: []byte("2025b\n")}}, "x")
-	return testkit.Got(data.Note("America/Vancouver", at("12-01T00:00"), at("12-30T00:00")))(t)
+	return check.Got(data.Note("America/Vancouver", at("12-01T00:00"), at("12-30T00:00")))(t)
 }
 
 func at(text string) time.Time {
@@ -84,7 +84,7 @@ func TestAModelThatOlderZoneDataPlannedIsPlannedAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &Model{UID: "m", Rule: test.rule, Timezone: "America/Vancouver", Dtstart: "2026-01-01T00:00:00", State: test.state}
-			testkit.Must(t, m.Resolve(test.policy, schedule.Parse))
+			check.Must(t, m.Resolve(test.policy, schedule.Parse))
 			for _, now := range []time.Time{at(test.now), at(test.now).Add(5 * time.Minute)} { // twice, as a step may be repeated
 				if decision, outcome := m.Rezone(test.was, now); outcome == Applied {
 					m.State = decision.Next

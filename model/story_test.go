@@ -9,17 +9,17 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // The models of the tests. Their stories begin on Monday, 5 January 2026, at midnight UTC.

@@ -16,16 +16,17 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) {
@@ -111,7 +112,7 @@ func (r *queueFixture) must(err error) {
 // told waits for the next message, as the poller reads it.
 func (r *queueFixture) told() model.Message {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testkit.Limit)
+	ctx, cancel := context.WithTimeout(context.Background(), check.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		reply, err := r.redis.BLPop(context.Background(), time.Second, r.Keys.Output).Result()
@@ -173,7 +174,7 @@ type running struct {
 // quick is a configuration for tests that do not wait for the ordinary intervals.
 func quick() Config {
 	return Config{
-		Name: "w1", FenceEvery: 20 * time.Millisecond, StatusEvery: 20 * time.Millisecond, Grace: testkit.Limit,
+		Name: "w1", FenceEvery: 20 * time.Millisecond, StatusEvery: 20 * time.Millisecond, Grace: check.Limit,
 		Backoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 	}
 }
@@ -198,7 +199,7 @@ func (p *running) stop() error {
 
 func (p *running) wait() error {
 	p.t.Helper()
-	err := testkit.Await(p.t, p.ended, "the end of Run")
+	err := check.Await(p.t, p.ended, "the end of Run")
 	p.ended <- err // for the cleanup
 	return err
 }
@@ -229,7 +230,7 @@ func (b *bench) handle(ctx context.Context, attempt *Attempt) error {
 func (r *queueFixture) hand(b *bench) {
 	r.t.Helper()
 	r.offer("m")
-	testkit.Await(r.t, b.began, "the attempt")
+	check.Await(r.t, b.began, "the attempt")
 }
 
 // faulty is a queue of which a test replaces, stops or watches single calls while the pool runs.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -19,7 +20,7 @@ func (r *queueFixture) offerKiller(uid string, deaths int) {
 func (b *bench) expectNoBegin(t *testing.T, beats <-chan struct{}) {
 	t.Helper()
 	for range 3 {
-		testkit.Await(t, beats, "a heartbeat")
+		check.Await(t, beats, "a heartbeat")
 	}
 	failIf(t, len(b.began) > 0, "another attempt has begun")
 }
@@ -35,7 +36,7 @@ func TestAnAttemptThatHasKilledWorkersIsWorkedOnAlone(t *testing.T) {
 		p := run(t, queue, config, b.handle)
 		begun := map[string]bool{}
 		for range 2 {
-			begun[testkit.Await(t, b.began, "an attempt that killed nobody").UID] = true
+			begun[check.Await(t, b.began, "an attempt that killed nobody").UID] = true
 		}
 		failIf(t, !begun["a"] || !begun["b"], "began %v, want a and b first", begun)
 		for _, killer := range []struct {
@@ -48,13 +49,13 @@ func TestAnAttemptThatHasKilledWorkersIsWorkedOnAlone(t *testing.T) {
 				b.result <- nil
 				r.toldOf(model.MessageSuccess)
 			}
-			a := testkit.Await(t, b.began, "the attempt that kills")
+			a := check.Await(t, b.began, "the attempt that kills")
 			failIf(t, a.UID != killer.uid || a.Deaths != killer.deaths || string(a.Payload) != `{"input_url":"http://x/"}`,
 				"began %s with %d deaths and %s, want %s with %d", a.UID, a.Deaths, a.Payload, killer.uid, killer.deaths)
 		}
 		b.expectNoBegin(t, queue.beats)
 		b.result <- nil
-		a := testkit.Await(t, b.began, "an attempt after those that kill")
+		a := check.Await(t, b.began, "an attempt after those that kill")
 		failIf(t, a.UID != "next", "began %s", a.UID)
 		b.result <- nil
 		r.must(p.stop())
@@ -69,8 +70,8 @@ func TestOneDeathIsChance(t *testing.T) {
 	config := quick()
 	config.Grace = -1
 	run(t, r, config, b.handle)
-	testkit.Await(t, b.began, "an attempt")
-	testkit.Await(t, b.began, "the other one beside it")
+	check.Await(t, b.began, "an attempt")
+	check.Await(t, b.began, "the other one beside it")
 }
 
 func TestAnAttemptThatWaitsToBeAloneIsHandedBackAtAStop(t *testing.T) {
@@ -80,7 +81,7 @@ func TestAnAttemptThatWaitsToBeAloneIsHandedBackAtAStop(t *testing.T) {
 		config := quick()
 		config.Grace = -1
 		p := run(t, r, config, b.handle)
-		testkit.Await(t, b.began, "the other attempt")
+		check.Await(t, b.began, "the other attempt")
 		r.must(p.stop())
 		failIf(t, len(b.began) > 0, "want the attempt that kills not begun")
 		for _, m := range r.left() {
@@ -95,10 +96,10 @@ func TestAnAttemptThatIsSupersededWhileItWaitsToBeAloneDoesNotBegin(t *testing.T
 	r.offerKiller("k", 2)
 	r.offer("a")
 	p := run(t, r, quick(), b.handle)
-	testkit.Await(t, b.began, "the other attempt")
+	check.Await(t, b.began, "the other attempt")
 	r.set("k", "attempt_uid", "newer")
 	b.result <- nil
-	testkit.Eventually(t, "its entry is removed", func() bool { return len(r.standing()) == 0 })
+	check.Eventually(t, "its entry is removed", func() bool { return len(r.standing()) == 0 })
 	r.must(p.stop())
 	failIf(t, len(b.began) > 0 || p.Stats().Stale != 1, "began %d, counters %+v", len(b.began), p.Stats())
 }

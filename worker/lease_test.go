@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -100,7 +101,7 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 		for range 20 { // more than two leases
 			clock.Turn(config.Lease / 8)
 			for range 2 { // the first may have read the clock before it was turned
-				testkit.Await(t, queue.beats, "a sign of life")
+				check.Await(t, queue.beats, "a sign of life")
 			}
 			stopIf(t, r.requeue(config.Lease) > 0, "requeued what a busy pool has")
 		}
@@ -124,16 +125,16 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		stopIf(t, count != 1, "requeued %d attempts, want 1", count)
 		successor := newBench()
 		other := run(t, r, config, successor.handle)
-		a := testkit.Await(t, successor.began, "the attempt, by another")
+		a := check.Await(t, successor.began, "the attempt, by another")
 		failIf(t, a.AttemptUID != "m-1", "requeued %s", a.AttemptUID)
 		cut.change(func() { cut.beat = nil })
-		cause := testkit.Await(t, b.causes, "the end of the context")
+		cause := check.Await(t, b.causes, "the end of the context")
 		failIf(t, !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost), "cause: %v, want ErrRequeued", cause)
 		successor.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.offer("n", "o")
-		testkit.Await(t, b.began, "an attempt under its new name")
-		testkit.Await(t, successor.began, "an attempt of the other")
+		check.Await(t, b.began, "an attempt under its new name")
+		check.Await(t, successor.began, "an attempt of the other")
 		b.result <- nil
 		successor.result <- nil
 		r.must(errors.Join(lost.stop(), other.stop()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -72,7 +73,7 @@ func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 		config.StatusEvery = time.Minute
 		p := run(t, r, config, b.handle)
 		r.offer("m")
-		a := testkit.Await(t, b.began, "the attempt")
+		a := check.Await(t, b.began, "the attempt")
 		a.Status("begun", 0)
 		r.toldOf(model.MessageStatus)
 		for i := range 1000 {
@@ -99,8 +100,8 @@ func TestSignsOfLifeAreAnnouncedAndToldAtMostSoOftenAndOnlyWhenTheHandlerGivesOn
 		config.SignsEvery = 90 * time.Second
 		p := run(t, r, config, b.handle)
 		r.offer("m", "hangs")
-		alive := testkit.Await(t, b.began, "an attempt")
-		testkit.Await(t, b.began, "the other attempt")
+		alive := check.Await(t, b.began, "an attempt")
+		check.Await(t, b.began, "the other attempt")
 		for range 1000 {
 			alive.Alive()
 		}
@@ -125,7 +126,7 @@ func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	run(t, r, quick(), b.handle)
 	r.offer("m")
-	a := testkit.Await(t, b.began, "the attempt")
+	a := check.Await(t, b.began, "the attempt")
 	a.Status("first", -1)
 	m := r.toldOf(model.MessageStatus)
 	failIf(t, m.Status != "first" || m.Progress != nil, "told %+v, want first without progress", m)
@@ -161,7 +162,7 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 			pushed = append(pushed, answer.Message)
 		}
 		return nil
-	}}, newTakenList(""), &Config{PushBatch: 1, FlushTimeout: testkit.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
+	}}, newTakenList(""), &Config{PushBatch: 1, FlushTimeout: check.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
 	o.add(message{Type: model.MessageSuccess, UID: "first"})
 	o.add(message{Type: model.MessageSuccess, UID: "second"})
 	o.drain(t.Context(), t.Context())
@@ -193,7 +194,7 @@ func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
 	o := newSender(&faulty{Queue: nopQueue{}, push: func(owner string, _ []store.Answer) error {
 		owners = append(owners, owner)
 		return nil
-	}}, newTakenList(""), &Config{PushBatch: 10, FlushTimeout: testkit.Limit, Log: Config{}.WithDefaults().Log})
+	}}, newTakenList(""), &Config{PushBatch: 10, FlushTimeout: check.Limit, Log: Config{}.WithDefaults().Log})
 	for _, owner := range []string{"old", "old", "new", "old"} {
 		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}

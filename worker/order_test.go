@@ -8,6 +8,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -22,7 +23,7 @@ func (r *queueFixture) order(verb string) {
 func (o *observed) heard(t testing.TB) {
 	t.Helper()
 	for range 2 {
-		testkit.Await(t, o.beats, "a heartbeat")
+		check.Await(t, o.beats, "a heartbeat")
 	}
 }
 
@@ -36,7 +37,7 @@ func TestAQuietPoolFinishesWhatItHasTakesNothingNewAndKeepsItsLeaseUntilItMayGoO
 		r.offer("n")
 		second := newBench()
 		q := run(t, other, brief(), second.handle)
-		a := testkit.Await(t, second.began, "the attempt that the quiet pool leaves alone")
+		a := check.Await(t, second.began, "the attempt that the quiet pool leaves alone")
 		failIf(t, a.UID != "n", "took %s", a.UID)
 		queue.heard(t)
 		failIf(t, len(r.workers()) != 2, "want both pools to keep their leases, found %q", r.workers())
@@ -48,7 +49,7 @@ func TestAQuietPoolFinishesWhatItHasTakesNothingNewAndKeepsItsLeaseUntilItMayGoO
 		s := p.Stats()
 		failIf(t, s.Taken != 1 || s.Succeeded != 1, "counters of the quiet pool: %+v", s)
 		r.order("")
-		a = testkit.Await(t, b.began, "an attempt after it may go on")
+		a = check.Await(t, b.began, "an attempt after it may go on")
 		failIf(t, a.UID != "o", "took %s", a.UID)
 		b.result <- nil
 		r.must(p.stop())
@@ -63,7 +64,7 @@ func TestAPoolThatIsStoppedEndsAsOnASignalAndLeavesNothingBehind(t *testing.T) {
 		p := run(t, r, config, b.handle)
 		r.hand(b)
 		r.order(store.PoolStop)
-		cause := testkit.Await(t, b.causes, "the end of the context")
+		cause := check.Await(t, b.causes, "the end of the context")
 		failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
 		r.must(p.wait())
 		equal(t, []model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left()))
@@ -86,18 +87,18 @@ func TestAnOrderReachesAllPartsWhetherTheyKnowThePoolOrHaveForgottenIt(t *testin
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := async(func() { err = pool.Run(ctx) })
-	testkit.Await(t, queue.beats, "a heartbeat of the first part")
+	check.Await(t, queue.beats, "a heartbeat of the first part")
 	name := first.workers()
 	both := &store.Queue{Parts: []*store.Store{first.Store, second.Store}}
 	must(t, both.Fleet().OrderPools(t.Context(), name, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}))
 	queue.heard(t)
 	second.offer("m")
 	later.change(func() { later.take = nil })
-	testkit.Eventually(t, "the second part knows it", func() bool { return len(second.workers()) > 0 })
+	check.Eventually(t, "the second part knows it", func() bool { return len(second.workers()) > 0 })
 	equal(t, name, second.workers())
 	must(t, first.redis.ZRem(t.Context(), first.Keys.Workers, name[0]).Err())
 	first.offer("n")
-	testkit.Eventually(t, "the first part has named it anew", func() bool { return len(first.workers()) > 0 })
+	check.Eventually(t, "the first part has named it anew", func() bool { return len(first.workers()) > 0 })
 	again := first.workers()[0]
 	failIf(t, again == name[0] || store.PoolName(again) != name[0], "the pool %s goes on as %s", name[0], again)
 	for _, part := range both.Parts {

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -22,16 +23,16 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 	r.block = true
 	run(t, r, quick(), b.handle)
 	r.offer("before")
-	testkit.Await(t, b.began, "the attempt")
+	check.Await(t, b.began, "the attempt")
 	r.toldOf(model.MessageStarted)
 	server.Kill(t)
 	b.result <- nil // its result has to wait
 	server.Restart(t)
-	testkit.Eventually(t, "redis has loaded its data", func() bool { return r.redis.Ping(context.Background()).Err() == nil })
+	check.Eventually(t, "redis has loaded its data", func() bool { return r.redis.Ping(context.Background()).Err() == nil })
 	m := r.toldOf(model.MessageSuccess)
 	failIf(t, m.UID != "before", "success of %s", m.UID)
 	r.offer("after")
-	testkit.Await(t, b.began, "an attempt after the restart")
+	check.Await(t, b.began, "an attempt after the restart")
 	b.result <- nil
 	m = r.toldOf(model.MessageSuccess)
 	failIf(t, m.UID != "after", "success of %s", m.UID)
@@ -74,7 +75,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 		r.offer(fmt.Sprint("m", i))
 	}
 	for range 10 {
-		testkit.Await(t, refused, "a refusal")
+		check.Await(t, refused, "a refusal")
 	}
 	s := p.Stats()
 	failIf(t, s.Taken > 2, "%d taken while nothing could be told, want at most 2", s.Taken)
@@ -97,7 +98,7 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 		r.offer("a", "b", "c")
 		p := run(t, q, quick(), b.handle)
 		for range 3 {
-			testkit.Await(t, b.began, "an attempt")
+			check.Await(t, b.began, "an attempt")
 			b.result <- nil
 			r.toldOf(model.MessageSuccess)
 		}
@@ -123,7 +124,7 @@ func runParts(t *testing.T, queues []Queue, config Config, handler Handler) {
 	t.Helper()
 	pool, err := NewForParts(queues, handler, config)
 	must(t, err)
-	testkit.Run(t, pool.Run)
+	check.Run(t, pool.Run)
 }
 
 func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {
@@ -139,7 +140,7 @@ func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {
 		runParts(t, queues, config, b.handle)
 		count := map[string]int{}
 		for range 30 {
-			part, _, _ := strings.Cut(testkit.Await(t, b.began, "an attempt").UID, "/")
+			part, _, _ := strings.Cut(check.Await(t, b.began, "an attempt").UID, "/")
 			count[part]++
 			b.result <- nil
 		}
@@ -172,10 +173,10 @@ func TestAPartWhoseRedisFailsOrDoesNotAnswerKeepsNoOtherFromItsTurn(t *testing.T
 			config.Concurrency, config.Grace = 1, -1
 			runParts(t, queues, config, b.handle)
 			t.Cleanup(func() { close(end) })
-			testkit.Await(t, tried, "the first try")
+			check.Await(t, tried, "the first try")
 			for n := range 50 {
 				parts[1].offer(fmt.Sprint("m", n))
-				testkit.Await(t, b.began, "an attempt of the other part")
+				check.Await(t, b.began, "an attempt of the other part")
 				b.result <- nil
 			}
 			again := len(tried)

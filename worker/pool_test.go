@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
@@ -27,7 +28,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 			return nil
 		})
 		r.offer("m")
-		a := testkit.Await(t, seen, "the attempt")
+		a := check.Await(t, seen, "the attempt")
 		failIf(t, a.UID != "m" || a.AttemptUID != "m-1" || a.AttemptNo != 2 || a.DeadlineAt.IsZero() || string(a.Payload) != `{"input_url":"http://x/"}`,
 			"the handler got %+v with payload %s", a, a.Payload)
 		want := []model.Message{
@@ -47,7 +48,7 @@ func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
 		run(t, r, quick(), b.handle)
 		for _, uid := range []string{"a", "b", "c"} {
 			r.offer(uid)
-			testkit.Await(t, b.began, "the attempt of "+uid)
+			check.Await(t, b.began, "the attempt of "+uid)
 			b.result <- nil
 			m := r.toldOf(model.MessageSuccess)
 			failIf(t, m.UID != uid, "success of %s, want %s", m.UID, uid)
@@ -101,9 +102,9 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 		run(t, r, config, b.handle)
 		for in := 2; in <= 5; in++ {
 			if in == 2 {
-				testkit.Await(t, b.began, "the first attempt")
+				check.Await(t, b.began, "the first attempt")
 			}
-			testkit.Await(t, b.began, "the next attempt")
+			check.Await(t, b.began, "the next attempt")
 			left := r.redis.LLen(t.Context(), r.Keys.Input).Val()
 			stopIf(t, left != int64(5-in), "%d entries left in the list while %d were begun, want %d", left, in, 5-in)
 			b.result <- nil
@@ -122,7 +123,7 @@ func TestWhatWasSupersededInLineIsNotWorkedOnAndWhatIsPastItsDeadlineIsHandedBac
 		config := quick()
 		config.FenceEvery = time.Minute // so long a look in line may last; one that fails lets the work begin
 		p := run(t, r, config, b.handle)
-		a := testkit.Await(t, b.began, "the attempt")
+		a := check.Await(t, b.began, "the attempt")
 		failIf(t, a.UID != "m", "worked on %s", a.UID)
 		m := r.toldOf(model.MessageInterrupted)
 		failIf(t, m.UID != "late", "told %+v, want that late is interrupted", m)
@@ -140,9 +141,9 @@ func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
 	r.queue(`{"big_table_uid":"m","refresh_attempt_uid":"m-1"}`)
 	checks := make(chan struct{}, 1000)
 	run(t, counting(r, checks), quick(), b.handle)
-	testkit.Await(t, b.began, "the attempt")
+	check.Await(t, b.began, "the attempt")
 	for range 5 {
-		testkit.Await(t, checks, "a look at the fences")
+		check.Await(t, checks, "a look at the fences")
 	}
 	b.result <- nil
 	r.toldOf(model.MessageSuccess)
@@ -169,7 +170,7 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 				return ctx.Err()
 			})
 			if r.redis.LLen(t.Context(), r.Keys.Input).Val() > 0 {
-				testkit.Await(t, began, "an attempt")
+				check.Await(t, began, "an attempt")
 			}
 			r.must(p.stop())
 		}
@@ -199,7 +200,7 @@ func TestAPoolMayRunTwiceAtTheSameTimeAndAgain(t *testing.T) {
 		r.toldOf(model.MessageSuccess)
 		r.toldOf(model.MessageSuccess)
 		cancel()
-		r.must(errors.Join(testkit.Await(t, ended, "the end of Run"), testkit.Await(t, ended, "the end of the other Run")))
+		r.must(errors.Join(check.Await(t, ended, "the end of Run"), check.Await(t, ended, "the end of the other Run")))
 	}
 }
 
@@ -213,7 +214,7 @@ func TestAPoolIsRefusedWithoutQueueOrHandler(t *testing.T) {
 }
 
 func TestTheLogOfAPoolHasNoSecretOfItsWork(t *testing.T) {
-	r, lines := newFixture(t, testkit.Miniredis(t)), make(testkit.Lines, 100)
+	r, lines := newFixture(t, testkit.Miniredis(t)), make(check.Lines, 100)
 	log, config := zerolog.New(lines), quick()
 	config.Log = &log
 	p := run(t, r, config, func(context.Context, *Attempt) error { return errors.New("mysql://root:hunter2@db refused") })
@@ -221,13 +222,13 @@ func TestTheLogOfAPoolHasNoSecretOfItsWork(t *testing.T) {
 	r.toldOf(model.MessageFailure)
 	r.must(p.stop())
 	for line := ""; !strings.Contains(line, "attempt ended"); {
-		line = testkit.Await(t, lines, "the end of the attempt in the log")
+		line = check.Await(t, lines, "the end of the attempt in the log")
 		failIf(t, strings.Contains(line, "hunter2"), "expected no secret, found %s", line)
 	}
 }
 
 func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
-	r, lines := newFixture(t, testkit.Miniredis(t)), make(testkit.Lines, 100)
+	r, lines := newFixture(t, testkit.Miniredis(t)), make(check.Lines, 100)
 	log, config := zerolog.New(lines).Level(zerolog.InfoLevel), quick()
 	config.Log = &log
 	p := run(t, r, config, func(context.Context, *Attempt) error {
@@ -236,7 +237,7 @@ func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
 	r.offer("m")
 	m := r.toldOf(model.MessageFailure)
 	r.must(p.stop())
-	line := testkit.Await(t, lines, "a line of the log")
+	line := check.Await(t, lines, "a line of the log")
 	failIf(t, m.Reason != "the host cannot be reached" || !strings.Contains(line, "lookup db.internal: no such host") || !strings.Contains(line, `"uid":"m"`),
 		"told %s, logged %s", m.Reason, line)
 }

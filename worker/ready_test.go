@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -34,8 +36,8 @@ func TestAHandlerThatAsksPublishesOnlyAfterThatVerdictAndEndsAsItSays(t *testing
 			ended := r.told()
 			failIf(t, ended.Type != model.MessageSuccess || ended.UID != uid || ended.Unpublished != (verdict != model.VerdictPublish) || ended.Metrics["rows"] != 40, "%s: %+v", verdict, ended)
 		}
-		failIf(t, testkit.Await(t, published, "the published attempt") != "publish" || len(published) > 0, "another one was published")
-		testkit.Eventually(t, "each entry leaves the taken list", func() bool {
+		failIf(t, check.Await(t, published, "the published attempt") != "publish" || len(published) > 0, "another one was published")
+		check.Eventually(t, "each entry leaves the taken list", func() bool {
 			return len(r.redis.Keys(t.Context(), "bigtables:taken:*").Val()) == 0
 		})
 	})
@@ -104,4 +106,20 @@ func TestAQuestionIsRepeatedUntilSomebodyAnswersButNotWhereItIsForbidden(t *test
 	}
 	_, err = s.ask(t.Context(), e, message{Type: model.MessageReady})
 	failIf(t, err == nil || queue.asked != 1, "%v after %d looks", err, queue.asked)
+}
+
+func TestWhoCannotAskForAVerdictRestsBeforeTheNextLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := Config{}.WithDefaults()
+		queue := &replies{reply: func(asked int) (string, error) {
+			if asked <= 5 {
+				return "", errors.New("LOADING Redis is loading the dataset in memory")
+			}
+			return `{"verdict":"publish"}`, nil
+		}}
+		s := &session{Pool: &Pool{config: config}, queue: queue, sender: newSender(queue, newTakenList("w"), &config)}
+		began := time.Now()
+		_, err := s.ask(t.Context(), &execution{Attempt: &Attempt{}, ctx: t.Context()}, message{Type: model.MessageReady})
+		failIf(t, err != nil || time.Since(began) < 5*10*time.Millisecond, "want a rest behind each of five errors, got %v within %s", err, time.Since(began))
+	})
 }

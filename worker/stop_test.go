@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -45,7 +46,7 @@ func TestWorkThatOutlastsTheGraceIsHandedBackWhichHurryEndsAtOnce(t *testing.T) 
 				if grace == time.Hour {
 					close(hurry)
 				}
-				cause := testkit.Await(t, b.causes, "the end of the context")
+				cause := check.Await(t, b.causes, "the end of the context")
 				failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
 				r.must(p.wait())
 				equal(t, []model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left()))
@@ -65,7 +66,7 @@ func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
 		return nil
 	})
 	r.offer("m")
-	testkit.Await(t, began, "the attempt")
+	check.Await(t, began, "the attempt")
 	r.must(p.stop())
 	got := ends(r.left())
 	failIf(t, !slices.Equal(got, []model.MessageType{model.MessageSuccess}), "told %v, want a success", got)
@@ -84,13 +85,13 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 			return nil
 		})
 		r.offer("a", "b")
-		testkit.Await(t, began, "an attempt")
-		testkit.Await(t, began, "the other attempt")
+		check.Await(t, began, "an attempt")
+		check.Await(t, began, "the other attempt")
 		err := p.stop()
 		failIf(t, err == nil || !strings.Contains(err.Error(), "2 handlers"), "Run returned %v, want an error about 2 handlers", err)
 		close(release)
-		testkit.Await(t, gone, "a handler")
-		testkit.Await(t, gone, "the other handler")
+		check.Await(t, gone, "a handler")
+		check.Await(t, gone, "the other handler")
 		want := []model.MessageType{model.MessageInterrupted, model.MessageInterrupted}
 		equal(t, want, ends(r.left()))
 	})
@@ -102,7 +103,7 @@ func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
 	r.hand(b)
 	p.cancel()
 	r.set("m", "attempt_uid", "newer")
-	cause := testkit.Await(t, b.causes, "the end of the context")
+	cause := check.Await(t, b.causes, "the end of the context")
 	failIf(t, !errors.Is(cause, ErrFenceLost), "cause: %v, want ErrFenceLost", cause)
 	r.must(p.wait())
 	got := ends(r.left())
@@ -156,7 +157,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		r.queue("", "garbage") // unreadable
 		r.hand(b)
 		r.set("m", "attempt_uid", "newer") // superseded during the work
-		cause := testkit.Await(t, b.causes, "the end of the context")
+		cause := check.Await(t, b.causes, "the end of the context")
 		failIf(t, !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrRequeued), "cause: %v, want ErrFenceLost", cause)
 		r.offer("stale")
 		r.set("stale", "attempt_uid", "newer")
@@ -169,7 +170,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		}
 		b.result <- errBroken
 		r.toldOf(model.MessageFailure)
-		testkit.Eventually(t, "no entry stands in a taken list", func() bool { return len(r.standing()) == 0 })
+		check.Eventually(t, "no entry stands in a taken list", func() bool { return len(r.standing()) == 0 })
 		r.must(p.stop())
 		got := r.workers()
 		failIf(t, len(got) > 0, "workers %q, want none", got)
@@ -187,7 +188,7 @@ func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
 			return nil
 		})
 		r.offer("m")
-		testkit.Await(t, done, "the attempt")
+		check.Await(t, done, "the attempt")
 		err := p.stop()
 		failIf(t, err == nil || !strings.Contains(err.Error(), "2 messages"), "Run returned %v, want an error about 2 messages", err)
 		if left := r.redis.LLen(t.Context(), r.Keys.Input).Val(); left != 1 || len(r.workers())+len(r.standing()) > 0 {
@@ -222,7 +223,7 @@ func TestAPoolWhoseRedisIsFrozenEndsWithinOneFlush(t *testing.T) {
 	r.toldOf(model.MessageStarted)
 	q.frozen.Store(true)
 	b.result <- nil
-	testkit.Await(t, q.pushes, "the push that hangs")
+	check.Await(t, q.pushes, "the push that hangs")
 	begun := time.Now()
 	err := p.stop()
 	took := time.Since(begun)

@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -35,10 +36,10 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 			onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 				p := run(t, r, quick(), b.handle)
 				r.offer("m", "other")
-				testkit.Await(t, b.began, "an attempt")
-				testkit.Await(t, b.began, "the other attempt")
+				check.Await(t, b.began, "an attempt")
+				check.Await(t, b.began, "the other attempt")
 				lose(r)
-				cause := testkit.Await(t, b.causes, "the end of the context")
+				cause := check.Await(t, b.causes, "the end of the context")
 				failIf(t, !errors.Is(cause, ErrFenceLost), "cause: %v, want ErrFenceLost", cause)
 				b.result <- nil
 				r.must(p.stop())
@@ -60,10 +61,10 @@ func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
 		config.FenceEvery = time.Minute // only the timer is left to notice
 		p := run(t, r, config, b.handle)
 		r.offerUntil("m", 300*time.Millisecond)
-		testkit.Await(t, b.began, "the attempt")
+		check.Await(t, b.began, "the attempt")
 		r.set("m", "processing_at", model.FormatTime(r.now()))
 		clock.Turn(300 * time.Millisecond)
-		cause := testkit.Await(t, b.causes, "the end of the context")
+		cause := check.Await(t, b.causes, "the end of the context")
 		failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
 		r.must(p.stop())
 		got := ends(r.left())
@@ -111,17 +112,17 @@ func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
 	config.FenceEvery = time.Minute // only deadlines make the pool look
 	run(t, c, config, b.handle)
 	r.hand(b)
-	testkit.Await(t, c.checks, "the look at the fence before the start")
+	check.Await(t, c.checks, "the look at the fence before the start")
 	for range 3 { // each time the own timer has run out, and Redis has moved the deadline
 		c.change(func() {
 			c.now = c.deadline
 			c.deadline = c.deadline.Add(30 * time.Millisecond)
 		})
-		testkit.Await(t, c.checks, "a look at the deadline")
+		check.Await(t, c.checks, "a look at the deadline")
 	}
 	stopIf(t, len(b.causes) > 0, "ended early")
 	c.change(func() { c.now = c.deadline })
-	cause := testkit.Await(t, b.causes, "the end of the context")
+	cause := check.Await(t, b.causes, "the end of the context")
 	failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
 }
 
@@ -152,7 +153,7 @@ func TestADeadlineThatPassesWhileStartedIsOnItsWayEndsNothing(t *testing.T) {
 			}
 			c.change(func() { test.follows(c) })
 			if test.cause != nil {
-				cause := testkit.Await(t, b.causes, "the end of the context")
+				cause := check.Await(t, b.causes, "the end of the context")
 				failIf(t, !errors.Is(cause, test.cause), "cause: %v, want %v", cause, test.cause)
 				r.must(p.stop())
 				got := ends(r.left())
@@ -160,7 +161,7 @@ func TestADeadlineThatPassesWhileStartedIsOnItsWayEndsNothing(t *testing.T) {
 				return
 			}
 			for range 3 {
-				testkit.Await(t, c.checks, "a look at the deadline")
+				check.Await(t, c.checks, "a look at the deadline")
 			}
 			b.result <- nil
 			r.toldOf(model.MessageSuccess)
@@ -186,7 +187,7 @@ func TestAFenceThatCannotBeReadIsNotLost(t *testing.T) {
 			r.hand(b)
 			c.change(func() { fail(c) })
 			for range 5 {
-				testkit.Await(t, c.checks, "a look at the fence")
+				check.Await(t, c.checks, "a look at the fence")
 			}
 			b.result <- nil
 			r.toldOf(model.MessageSuccess)
@@ -203,10 +204,10 @@ func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
 		p := run(t, c, quick(), b.handle)
 		r.hand(b)
 		for range 2 { // the first may have been that before the start
-			testkit.Await(t, c.checks, "a look at the fence")
+			check.Await(t, c.checks, "a look at the fence")
 		}
 		c.change(func() { c.err = errBroken })
-		cause := testkit.Await(t, b.causes, "the end of the context")
+		cause := check.Await(t, b.causes, "the end of the context")
 		failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
 		r.must(p.stop())
 		equal(t, want, ends(r.left()))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The work that `refreshd conformance` asks for; see docs/worker.md.
+# The work that `refreshd conformance` asks for; see clients/README.md.
 #
 #   refreshd conformance -- clients/bash/worker.sh clients/bash/conformance.sh
 set -euo pipefail

@@ -4,20 +4,20 @@
 #   worker.sh PROGRAM [ARGUMENT...]
 #
 # PROGRAM gets the attempt as one line of JSON on stdin. Exit code 0 is success; otherwise its last line on stderr is the reason. It is ended by
-# SIGTERM, and two seconds later by SIGKILL, when the attempt no longer counts or its deadline has passed. What it prints on stdout is told to the
+# SIGTERM, and two seconds later by SIGKILL, when the attempt no longer counts or its deadline has passed. What it prints on stdout goes to the
 # owner of the model, the latest line once a second. A line {"metrics":{"rows":51}} is not: its numbers, by which a policy may doubt the success, go
 # with it; the last such line counts.
 #
 # With REFRESHD_LOG=1 the last 64 KiB of what PROGRAM prints are kept with the attempt. Mind secrets: not all of them are masked.
 #
-# REFRESHD_SIGNS_EVERY=30 announces signs of life: each line that PROGRAM prints is one, told at most every 30 seconds. If it prints nothing for the
+# REFRESHD_SIGNS_EVERY=30 announces signs of life: each line that PROGRAM prints is one, sent at most every 30 seconds. If it prints nothing for the
 # silent_after of its policy, the attempt counts as lost.
 #
-# REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, with % before what is encoded. A cluster is
-# redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], or rediss-cluster://, and its queue stands in braces. PROGRAM does not get the URL, and no
+# REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, percent-encoded. A cluster is
+# redis-cluster://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...], or rediss-cluster://, and its queue is in braces. PROGRAM does not get the URL, and no
 # list of processes shows the password.
 #
-# The attempt stands in a list of the worker in Redis, and a child process gives a heartbeat a second. If it dies, others get the attempt within seconds; but
+# The attempt is in a list of the worker in Redis, and a child process gives a heartbeat a second. If it dies, others get the attempt within seconds; but
 # a program whose worker was ended by SIGKILL works on beside them, to its end, which nobody hears. With REFRESHD_PLAIN=1 the worker pops entries and gives
 # no heartbeats: the attempt of a dead one waits for its deadline.
 #
@@ -64,7 +64,7 @@ calm() (
   exec "$@"
 )
 
-# redis asks Redis, for at most 3 s: a connection may carry nothing any more. False: it has answered an error, which is told on stderr, or nothing.
+# redis asks Redis, for at most 3 s: a connection may carry nothing any more. False: it has answered an error, which is printed on stderr, or nothing.
 redis() (
   trap '' TERM INT
   if [ -n "$password" ]; then export REDISCLI_AUTH=$password; fi
@@ -97,14 +97,14 @@ lua() {
     local unloaded=$reply
     reply=$(ask EVAL "${!text}" "$@")
     failed=$?
-    if [[ $failed != 0 && $reply == NOPERM* ]]; then reply=$unloaded; fi # the user may run what the daemons load, and they will
+    if [[ $failed != 0 && $reply == NOPERM* ]]; then reply=$unloaded; fi # the user may only run scripts that the daemons load, and they will
   fi
   reply=${reply%.}
   return "$failed"
 }
 
-# rename gives the worker a name that Redis does not know. What stands in the list of its old one is requeued.
-pool= held='' # held: the entry in hand stands in the list
+# rename gives the worker a name that Redis does not know. Entries in the list of the old name are requeued.
+pool= held='' # held: the entry in hand, which is in the list
 rename() {
   local letters='' alphabet=abcdefghijklmnopqrstuvwxyz234567
   while ((${#letters} < 8)); do letters+=${alphabet:${SRANDOM:-$RANDOM}%32:1}; done
@@ -155,7 +155,7 @@ beater='' doubt=''
 # move takes the next entry, or waits up to a second for one. False: there is none yet.
 move() {
   if ! take 1; then
-    doubt=yes # an entry may stand there
+    doubt=yes # the list may have an entry
     printf '%s\n' "$reply" >&2
     if [[ $new == 1 && $reply == NOPERM* ]]; then
       plain=yes
@@ -173,7 +173,7 @@ move() {
     disown
     set -m
   fi
-  if [ "$code" = 2 ] || [ -n "$found" ]; then # 2: all that stands in the list, as a reply was lost
+  if [ "$code" = 2 ] || [ -n "$found" ]; then # 2: the whole list, as a reply was lost
     entry=$found held=yes
     return
   elif [ -n "$order" ]; then
@@ -187,7 +187,7 @@ move() {
 # answer MESSAGE ends the attempt in hand, and removes its entry in the same step; neither, if it was requeued. It prints the error, if there is one.
 answer() { lua answer "$entry" 2 "$queue-output" "$queue:taken:$owner" 1 @ "$1" || { printf %s "$reply" && return 1; }; }
 
-# drop removes an entry about which there is nothing to tell; no other stands there. Bash cannot name one that is no text.
+# drop removes an entry that needs no message, by removing the list: it has no other. Bash cannot name an entry that is not text.
 drop() {
   redis DEL "$queue:taken:$owner" >/dev/null || { answer '' >&2 && [[ $reply == 1* ]]; } || rename
   held=''
@@ -199,7 +199,7 @@ trap 'stopping=${stopping:-$SECONDS}' TERM INT
 # message --arg type TYPE [--arg FIELD VALUE...] is one about the attempt in hand.
 message() { calm jq -cn "$@" --arg uid "$uid" --arg refresh_attempt_uid "$fence" '$ARGS.named'; }
 
-# push MESSAGE prints the error, if Redis does not take it. A signal may have ended what writes a message: then there is none.
+# push MESSAGE prints the error, if Redis does not take it. A signal may have ended the process that writes a message: then there is none.
 push() { [ -z "$1" ] || redis -x RPUSH "$queue-output" 2>&1 >/dev/null <<<"$1"; }
 
 # say TYPE [--arg FIELD VALUE...] pushes a message, and after an error again until the attempt no longer counts. False: it may not have reached
@@ -212,7 +212,7 @@ say() {
   if [ -z "$text" ]; then return 1; fi
   if [ -n "$held" ] && [ "$1" != started ]; then send=answer; fi
   until error=$("$send" "$text"); do
-    if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS >= stopping + 10)); } || over told || { passed && [ -z "$begun" ] && ((SECONDS > taken + 60)); }; then
+    if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS >= stopping + 10)); } || over ending || { passed && [ -z "$begun" ] && ((SECONDS > taken + 60)); }; then
       echo "attempt $fence of $uid: $1 may not have reached redis: $error" >&2
       return 1
     fi
@@ -223,15 +223,15 @@ say() {
   if [ "$send" = answer ]; then held=''; fi
 }
 
-# passed: has the deadline passed, as Redis has told it last?
+# passed: has the deadline passed, as Redis said last?
 passed() {
   local now
   TZ=UTC printf -v now '%(%FT%T)T' -1
   [ -n "$deadline" ] && [[ $now > $deadline ]]
 }
 
-# over [told]: does the attempt in hand no longer count? While Redis does not answer it does, and that of a damaged model until the deadline last heard
-# of. A deadline that passes before `started` is applied moves. What is only to be told counts however late: an outage is nobody's timeout.
+# over [ending]: does the attempt in hand no longer count? While Redis does not answer it does, and that of a damaged model until the deadline last heard
+# of. A deadline that passes before `started` is applied moves. A message that only waits to be sent counts however late: an outage is nobody's timeout.
 over() {
   local found code order
   if [ -n "$held" ] && ! beats && take 0 && forgotten; then return 0; fi
@@ -247,17 +247,17 @@ over() {
   passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ] && [ -z "${1:-}" ]
 }
 
-# tell tells the owner the latest line of the program, unless it is told already. It may be lost.
-tell() {
+# status sends the latest line of the program to the owner, unless it was sent already. It may be lost.
+status() {
   local line
-  if [ -s "$dir/status" ] && line=$(<"$dir/status") && [ "$line" != "$told" ]; then
-    told=$line signed=$SECONDS
+  if [ -s "$dir/status" ] && line=$(<"$dir/status") && [ "$line" != "$sent" ]; then
+    sent=$line signed=$SECONDS
     : >"$dir/signed"
     push "$(message --arg type user_friendly_status --arg status "$line")" >&2
   fi
 }
 
-# sign tells that the program has printed something since the last message: without a status it is a sign of life only.
+# sign sends a sign of life, a status without a text, if the program has printed something since the last message.
 sign() {
   if [ -z "$signs" ] || ((SECONDS < signed + signs)); then return; fi
   if [ "$dir/status" -nt "$dir/signed" ] || [ "$dir/err" -nt "$dir/signed" ]; then
@@ -288,7 +288,7 @@ counted() {
 
 # work does the attempt in hand, in the background so that a signal and a lost fence are noticed.
 work() {
-  local dir log=/dev/null errors program reader opened written code lost='' told='' asked=$SECONDS signed=$SECONDS signal=TERM tee='' more numbers
+  local dir log=/dev/null errors program reader opened written code lost='' sent='' asked=$SECONDS signed=$SECONDS signal=TERM tee='' more numbers
   dir=$(calm mktemp -d) || dir=$(calm mktemp -d) # a signal may end a program before it is calm
   calm mkfifo "$dir/out" || [ -p "$dir/out" ] || calm mkfifo "$dir/out"
   errors=$dir/err
@@ -315,7 +315,7 @@ work() {
     wait $! # ends early by a signal
     if ((SECONDS > asked)) && [ -z "$lost" ]; then
       asked=$SECONDS
-      tell
+      status
       sign
       if over; then lost=over; fi
     fi
@@ -332,9 +332,9 @@ work() {
   logged
   case $lost/$code in
     over/*) ;;
-    */0) tell; counted; say success "${numbers[@]}" "${more[@]}" ;;
+    */0) status; counted; say success "${numbers[@]}" "${more[@]}" ;;
     shutdown/*) say interrupted "${more[@]}" ;;
-    *) tell; say failure --arg reason "$(tail -n 1 "$dir/err" | head -c 2000)" --arg error_type "exit_$code" "${more[@]}" ;;
+    *) status; say failure --arg reason "$(tail -n 1 "$dir/err" | head -c 2000)" --arg error_type "exit_$code" "${more[@]}" ;;
   esac
   calm rm -r "$dir" || calm rm -rf "$dir"
 }
@@ -442,12 +442,12 @@ while [ -z "$stopping" ]; do
     sleep 1
     continue
   fi
-  # Else nothing came, or what nobody can be told about.
+  # Else nothing came, or an entry that no message can name.
   if read -r uid fence deadline < <(calm jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != "")) \(.deadline_at // "")"' <<<"$entry" 2>/dev/null); then
     taken=$SECONDS begun='' ending=0
     if ! over && say started --arg worker "$(hostname)" ${signs:+--argjson signs_every "$signs"}; then work "$@"; fi # over: superseded while it stood in line
   fi
-  # What could not be told at the end is requeued.
+  # An attempt without an answer is requeued.
   if [ -n "$held" ] && { [ -z "$stopping" ] || { ((SECONDS < stopping + 10)) && over && [ -n "$held" ]; }; }; then drop; fi
 done
 if [ -n "$beater" ]; then kill -KILL "$beater" 2>/dev/null; fi

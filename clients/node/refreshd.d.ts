@@ -1,4 +1,4 @@
-// Types of refreshd.js, which says what each of them does.
+// Types of refreshd.js, which documents each of them.
 
 /** Why the work no longer counts. requeued: the worker was silent for too long, so others have the attempt. */
 export type Why = 'fence_lost' | 'requeued' | 'deadline' | 'shutdown';
@@ -37,7 +37,7 @@ export class Attempt {
   readonly deadline: Date | null;
   readonly plannedAt: Date | null;
   readonly dueAt: Date | null;
-  /** what the attempt is for; null: a daemon of 0.9.0 has started it */
+  /** the purpose of the attempt; null: unknown */
   readonly purpose: 'planned' | 'retry' | 'run' | 'change' | null;
   /** grows with each attempt of the model: see docs/publish.md of refreshd */
   readonly fence: number | null;
@@ -56,13 +56,13 @@ export class Attempt {
   metric(name: string, number: number): void;
   /** Whether you may publish a result with these numbers. If not, return. timeout is in seconds. */
   ready(metrics?: Record<string, number>, timeout?: number): Promise<boolean>;
-  /** what ready() was told last */
+  /** the last verdict given to ready() */
   readonly verdict: 'publish' | 'hold' | 'fail' | 'stale' | null;
   /** why a guard of the policy doubts it */
   readonly doubt: string | null;
-  /** Hands over what the attempt has said: the last 64 KiB are kept. */
+  /** Hands over the output of the attempt: the last 64 KiB are kept. */
   log(text: string): void;
-  /** where a log of the attempt stands instead */
+  /** the place of a log of the attempt instead */
   logUrl: string | undefined;
 }
 
@@ -74,7 +74,7 @@ export function publish(client: any, key: string, fence: number | null, write: (
 
 export class Worker {
   constructor(refresh: (attempt: Attempt) => any, options?: {
-    /** a URL, or what createClient of node-redis returns */
+    /** a URL, or a client of node-redis */
     redis?: any;
     queue?: string;
     concurrency?: number;
@@ -115,7 +115,7 @@ export class NoReply extends Error {
 /** Commands return undefined with timeout 0, which waits for no reply. */
 export class Client {
   constructor(options?: {
-    /** a URL, or what createClient of node-redis returns */
+    /** a URL, or a client of node-redis */
     redis?: any;
     queue?: string;
     by?: string;

@@ -14,7 +14,7 @@
  *     await shop.run('tbl_1');
  *
  * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set; redis-cluster://HOST:PORT,… for a cluster) and the queue in REFRESHD_QUEUE
- * (bigtables). Needs Node 18 and node-redis 4, 5 or 6. What goes over the wire is told by docs/wire.md of refreshd.
+ * (bigtables). Needs Node 18 and node-redis 4, 5 or 6. docs/wire.md of refreshd describes the wire format.
  */
 
 const { randomBytes, randomUUID } = require('node:crypto');
@@ -73,13 +73,13 @@ class Stopped extends Error {
 /** One attempt to refresh a model. */
 class Attempt {
   #controller = new AbortController();
-  #told = Date.now() - 250; // so that the first status is told at once
+  #sentAt = Date.now() - 250; // so that the first status is sent immediately
   #status = null;
   #lives = false; // the handler has shown life since the last message
   #metrics = {};
   #log;
 
-  /** @param {{tell?: Function, ask?: Function, signsEvery?: number}} [worker] its part of what an attempt can do */
+  /** @param {{send?: Function, ask?: Function, signsEvery?: number}} [worker] its part of what an attempt can do */
   constructor(raw, list, names, worker = {}) {
     const entry = JSON.parse(raw);
     this.uid = entry[names.model];
@@ -108,13 +108,13 @@ class Attempt {
     this.deaths = counted ? deaths : 0;
     if (counted && !names.nested) delete this.payload.deaths;
     this.changed = true;
-    /** @type {string|undefined} where a log of the attempt stands: an http or https URL */
+    /** @type {string|undefined} the place of a log of the attempt: an http or https URL */
     this.logUrl = undefined;
-    /** What ready() was told last, and why; null: nothing. */
+    /** The last verdict given to ready(), and the reason; null: none. */
     this.answer = null;
     this.verdict = null;
     this.doubt = null;
-    /** @type {Place|null} where its entry stands until it is answered; null: nowhere, it was popped */
+    /** @type {Place|null} where its entry is until it is answered; null: nowhere, it was popped */
     this.place = null;
     Object.assign(this, { begun: false, takenAt: Date.now() });
     this.queue = list.slice(0, -'-input'.length);
@@ -154,7 +154,7 @@ class Attempt {
   }
 
   /**
-   * Tells the owner how far the work is. Call it as often as you like: four a second are told, and the last.
+   * Shows the owner the progress of the work. Call it as often as you like: it sends four a second, and the last.
    * @param {string} text
    * @param {number} [progress] 0 to 100
    */
@@ -189,7 +189,7 @@ class Attempt {
   }
 
   /**
-   * Hands over what the attempt has said, in place of what was handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
+   * Hands over the output of the attempt, in place of the output handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
    * not all of them are masked.
    * @param {string} text
    */
@@ -205,18 +205,18 @@ class Attempt {
   /** What every message that ends the attempt has beside its own fields. */
   get ending() { return { log: this.#log || undefined, log_url: this.logUrl }; }
 
-  /** Tells the status, or else, by a message without one, that the handler has shown life; unless something was told a moment ago. */
+  /** Sends the status, or a message without one as a sign of life; sends nothing if it has sent something a moment ago. */
   flush(last = false) {
     if (this.answer) return; // it would be stale
-    const since = Date.now() - this.#told;
+    const since = Date.now() - this.#sentAt;
     if (this.#status ? !last && since < 250 : last || !this.#lives || since < this.worker.signsEvery * 1000) return;
     const status = this.#status ?? {};
-    [this.#status, this.#lives, this.#told] = [null, false, Date.now()];
-    if (!this.signal.aborted) this.worker.tell(this, 'user_friendly_status', status);
+    [this.#status, this.#lives, this.#sentAt] = [null, false, Date.now()];
+    if (!this.signal.aborted) this.worker.send(this, 'user_friendly_status', status);
   }
 
   /**
-   * Whether nothing it says counts, as Redis told it last. What was done in time counts however late: an outage is nobody's timeout. Where nobody lets it
+   * Whether all its messages are stale, as Redis said last. What was done in time counts however late: an outage is nobody's timeout. Where nobody lets it
    * begin it is over a minute after its deadline was heard of.
    */
   get over() {
@@ -227,19 +227,19 @@ class Attempt {
   stop(why) { this.#controller.abort(new Stopped(why)); }
 }
 
-/** Why nothing is told about an attempt: it would be stale. */
+/** Reasons to send nothing about an attempt: the message would be stale. */
 const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
 
 /**
- * What the worker has taken of one part of the queue. It stands in a list of its own in Redis until it is answered. When the worker gives no heartbeat
- * for longer than its lease, a dispatcher requeues all that stands there, and forgets the name of the worker.
+ * The entries that the worker has taken from one part of the queue. They are in a list of their own in Redis until they are answered. When the worker gives no heartbeat
+ * for longer than its lease, a dispatcher requeues that list, and forgets the name of the worker.
  *
- * @typedef {{entry: string, owner: string, output: string}} Place an entry, whose list it stands in, and where its answer goes
+ * @typedef {{entry: string, owner: string, output: string}} Place an entry, the owner of its list, and the list for its answer
  */
 class Taken {
   #entries = []; // each from its arrival until Redis has its answer; bytes as latin1, as an entry may be no text
-  #settled = []; // places of entries about which there is nothing to tell, and which Redis has not removed yet
-  #doubt = false; // a reply was lost: more may stand there
+  #settled = []; // places of entries that need no message, and that Redis has not removed yet
+  #doubt = false; // a reply was lost: more entries may be there
 
   constructor(client, part, pool) {
     Object.assign(this, { client, part, pool, owner: pool, input: `${part}-input` });
@@ -249,7 +249,7 @@ class Taken {
   /**
    * Takes up to so many entries; with 0 it is a heartbeat only. An owner that was forgotten never comes back, so that nothing under way about it can be
    * taken for news of the next one.
-   * @returns {Promise<{entries: string[], order: string, forgotten?: string}>} order: what an operator asks of the worker
+   * @returns {Promise<{entries: string[], order: string, forgotten?: string}>} order: an order of an operator to the worker
    */
   async take(most) {
     const { client, part, owner } = this;
@@ -266,14 +266,14 @@ class Taken {
     }
     this.known = true;
     if (most > 0) this.#doubt = false;
-    const held = follows === 2 ? [...this.#entries] : []; // these are among what was found
+    const held = follows === 2 ? [...this.#entries] : []; // the reply repeats these
     const isNew = (entry) => !held.includes(entry) || !held.splice(held.indexOf(entry), 1);
     const entries = found.map((entry) => entry.toString('latin1')).filter(isNew).slice(0, most);
     this.#entries.push(...entries);
     return { entries, order: order.toString() };
   }
 
-  /** Pushes a message that ends an attempt ('': there is nothing to tell) and removes its entry, in one step; neither, if it was requeued. */
+  /** Pushes a message that ends an attempt ('': none) and removes its entry, in one step; does neither if the entry was requeued. */
   async answer({ entry, owner, output }, message) {
     if (owner !== this.owner) return;
     await runScript(this.client, ANSWER_DIGEST, ANSWER, [output, `${this.part}:taken:${owner}`], ['1', Buffer.from(entry, 'latin1'), message]);
@@ -281,12 +281,12 @@ class Taken {
     if (owner === this.owner && at >= 0) this.#entries.splice(at, 1);
   }
 
-  /** Removes an entry about which there is nothing to tell, and tries again what has failed before. */
+  /** Removes an entry that needs no message, and retries removals that have failed. */
   async settle(...places) {
     for (const place of [...this.#settled.splice(0), ...places]) await this.answer(place, '').catch(() => this.#settled.push(place));
   }
 
-  /** Ends the heartbeats. What still stands there is requeued after the lease. */
+  /** Ends the heartbeats. Entries that are left are requeued after the lease. */
   async leave() {
     this.left = this.owner;
     if (this.known && !this.#doubt && this.#entries.length === 0) await this.client.send(['ZREM', `${this.part}:workers`, this.owner]);
@@ -296,13 +296,13 @@ class Taken {
 /**
  * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. That its promise resolves is success; Failure,
  * Postpone or any other error says otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped
- * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or what createClient of node-redis returns.
+ * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client from createClient of node-redis.
  *
  * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
  * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
  *
  * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
- * neither status(), check(), sleep() nor alive(). Choose what the longest step of the work takes.
+ * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
  */
 class Worker {
   #stopping = new AbortController();
@@ -311,7 +311,7 @@ class Worker {
   #parts = [];
   #empty = 0; // how many parts in a row had nothing to take
   #taking = false;
-  #changes = new EventEmitter(); // of what is in hand
+  #changes = new EventEmitter(); // of the attempts in hand
   #stopped = new Promise((end) => { this.#stopping.signal.addEventListener('abort', () => end(null)); });
   #logged = new Map(); // when each line was
 
@@ -341,7 +341,7 @@ class Worker {
     process.on('SIGTERM', stop).on('SIGINT', stop);
     try {
       for (const client of [this.client, taker]) client.connect();
-      const names = await Promise.race([this.#patiently(() => readNames(this.client, this.queue)), this.#stopped]);
+      const names = await Promise.race([this.#withRetry(() => readNames(this.client, this.queue)), this.#stopped]);
       if (names === null) return;
       const owner = newOwner();
       this.#parts = names.parts.map((part) => new Taken(this.client, part, owner));
@@ -403,7 +403,7 @@ class Worker {
     this.#empty = entries.length > 0 ? 0 : this.#empty + 1;
     if (order) await pause(1000, undefined, { signal: this.#stopping.signal }).catch(() => {}); // it gets nothing while it has one
     else if (this.#empty >= this.#parts.length && await taker.send(['BLMOVE', part.input, part.input, 'LEFT', 'LEFT', `${1 / this.#parts.length}`])) {
-      this.#parts.unshift(this.#parts.pop()); // an entry stands there: it is the next again
+      this.#parts.unshift(this.#parts.pop()); // it has an entry: it is the next again
     }
   }
 
@@ -415,7 +415,7 @@ class Worker {
     if (attempt) await this.#beginAll([attempt]);
   }
 
-  /** Takes entries, or gives a heartbeat, and heeds what else Redis says then. */
+  /** Takes entries, or gives a heartbeat, and heeds the rest of the reply. */
   async #ask(part, most) {
     const { entries, order, forgotten } = await part.take(most);
     if (forgotten && forgotten !== part.left) {
@@ -428,9 +428,9 @@ class Worker {
 
   #read(raw, list, names) {
     try {
-      return new Attempt(raw, list, names, { tell: (...m) => this.#tell(...m), ask: (...m) => this.#verdict(...m), signsEvery: this.signsEvery });
+      return new Attempt(raw, list, names, { send: (...m) => this.#send(...m), ask: (...m) => this.#verdict(...m), signsEvery: this.signsEvery });
     } catch (error) {
-      this.log('dropped an entry that cannot be read', error); // without uids nobody can be told about it
+      this.log('dropped an entry that cannot be read', error); // without uids no message can name it
       return null;
     }
   }
@@ -460,7 +460,7 @@ class Worker {
     if (this.#stopping.signal.aborted) {
       attempt.stop('shutdown');
     } else if (!attempt.signal.aborted) { // say that the work begins, and ask whether it counts: it may have been superseded while it stood in line
-      const said = await this.#patiently(() => Promise.all([
+      const said = await this.#withRetry(() => Promise.all([
         this.client.send(['RPUSH', attempt.replyTo, message(attempt, 'started', { worker: this.name, signs_every: this.signsEvery })]),
         this.client.send(['HGET', attempt.modelKey, 'attempt_uid']),
       ]), attempt, 'started');
@@ -477,7 +477,7 @@ class Worker {
     const waiter = this.client.duplicate(); // to wait holds up everything else on its connection
     attempt.signal.addEventListener('abort', () => waiter.disconnect());
     try {
-      const said = await this.#patiently(async () => {
+      const said = await this.#withRetry(async () => {
         attempt.check();
         await this.client.send(['RPUSH', attempt.replyTo, message(attempt, 'ready', { metrics: attempt.metrics, reply_to: replyTo })]);
         waiter.connect();
@@ -496,7 +496,7 @@ class Worker {
     throw new Failure(`no verdict came within ${timeout} s: pollers of refreshd 0.9.0 give none`, { errorType: 'no_verdict' });
   }
 
-  /** The type of the message that tells how an attempt ended, and its fields; null: nothing is to be told, as it would be stale. */
+  /** The type and the fields of the message that ends an attempt; null: none, it would be stale. */
   async #outcome(attempt) {
     let type = 'success';
     let fields = {};
@@ -512,7 +512,7 @@ class Worker {
       else [type, fields] = ['failure', { reason: String(error?.message || error), error_type: error?.name }];
     }
     if (UNHEARD.includes(attempt.why)) return [null, {}];
-    if (attempt.why === 'shutdown' && type !== 'success') return ['interrupted', {}]; // failed or only stopped: nobody can tell
+    if (attempt.why === 'shutdown' && type !== 'success') return ['interrupted', {}]; // it may have failed or only stopped
     return [type, fields];
   }
 
@@ -523,14 +523,14 @@ class Worker {
       if (type !== null) attempt.flush(true);
       const text = message(attempt, type, { ...fields, ...attempt.ending });
       const push = () => (place ? part.answer(place, text) : this.client.send(['RPUSH', attempt.replyTo, text]));
-      const told = type !== null && await this.#patiently(push, attempt, type) !== null;
-      if (place && !told && !this.#gone.signal.aborted) await part.settle(place); // what could not be told at the end is requeued
+      const pushed = type !== null && await this.#withRetry(push, attempt, type) !== null;
+      if (place && !pushed && !this.#gone.signal.aborted) await part.settle(place); // an attempt without an answer is requeued
     })();
     return attempt.answer;
   }
 
   /** Pushes a message that may be lost. */
-  #tell(attempt, type, fields) {
+  #send(attempt, type, fields) {
     this.client.send(['RPUSH', attempt.replyTo, message(attempt, type, fields)]).catch((error) => this.log(`${type} of ${attempt.uid}`, error));
   }
 
@@ -538,7 +538,7 @@ class Worker {
    * Calls until Redis answers, whatever error it answers meanwhile. Null: Redis will never take it, the attempt no longer counts, or the worker
    * has to end. Without an attempt the first of these is thrown.
    */
-  async #patiently(call, attempt, type) {
+  async #withRetry(call, attempt, type) {
     const { signal } = attempt ? this.#gone : this.#stopping;
     for (let wait = 50; ; wait = Math.min(2 * wait, 1000)) {
       try {
@@ -594,7 +594,7 @@ class Worker {
     else attempt.flush();
   }
 
-  /** Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop. */
+  /** Waits for the work in hand; stops it after the grace, and hands it back if it does not stop. */
   async #finish() {
     const idle = () => !this.#taking && this.#inHand.size === 0;
     await this.#until(idle, this.grace);
@@ -616,7 +616,7 @@ class Worker {
   }
 }
 
-/** A command was refused. counter tells the kind: busy, stopped, unknown_model, malformed, no_uid or unknown_type. */
+/** A command was refused. counter is the reason: busy, stopped, unknown_model, malformed, no_uid or unknown_type. */
 class Refused extends Error {
   constructor(reply) {
     super(reply.reason ?? reply.outcome);
@@ -636,7 +636,7 @@ class NoReply extends Error {
 }
 
 /**
- * Says what an application wants. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is
+ * Sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is
  * 'applied', 'unchanged' or 'duplicate'. With timeout 0 it is only sent. by is who wants it, for the journal.
  */
 class Client {
@@ -753,7 +753,7 @@ class Connections {
     const node = { client, isConnected: false };
     node.soon = (promise) => new Promise((resolve, reject) => {
       let late = 0; // once it may be this process that was blocked, with the reply standing in line
-      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${name} does not answer`)), 1250); // what waits does so for a second
+      const timer = setInterval(() => ++late === 2 && client.emit('error', new Error(`${name} does not answer`)), 1250); // commands that wait do so for a second
       client.on('error', reject);
       promise.then(resolve, reject).finally(() => {
         clearInterval(timer);
@@ -795,7 +795,7 @@ class Connections {
         if (lost || kind === 'MOVED') this.homes.delete(tag);
         if (lost) this.addresses.delete(address);
         this.addresses.add(to ?? address);
-        if (to) others.length = 0; // if that one is lost, the others tell nothing new
+        if (to) others.length = 0; // if that one is lost, the others are no news
         const next = to ?? (lost && others.shift());
         if (!next || turns > 5 || !this.isOpen) throw error;
         [address, asks] = [next, kind === 'ASK'];
@@ -845,7 +845,7 @@ async function runScript(client, digest, text, keys, args) {
   });
 }
 
-/** A name that tells people where the worker runs and since when, with letters that no other has. */
+/** A name made of the host, the start and random letters, so that people see where and since when the worker runs. */
 function newOwner() {
   const host = os.hostname().replace(/[^\w.-]+/g, '-').slice(0, 60) || 'unknown';
   const since = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
@@ -910,7 +910,7 @@ const SWALLOWED = 'write has swallowed an error of the database, or has committe
  */
 async function publish(client, key, fence, write, table = 'refreshd_fences') {
   if (client.getConnection || 'totalCount' in client) throw new TypeError('client: expected one connection, found a pool');
-  const open = client.execute ? ([].concat(await client.query('DO 0'))[0].serverStatus ?? client.info?.status) & 1 // mysql2 tells it in an answer
+  const open = client.execute ? ([].concat(await client.query('DO 0'))[0].serverStatus ?? client.info?.status) & 1 // mysql2 says it in an answer
     : ['T', 'E'].includes(client.getTransactionStatus?.());
   if (open) throw new TypeError('client: expected a connection in no transaction, found one in a transaction');
   for (let left = 9; ; left--) {

@@ -12,7 +12,7 @@
     shop.run("tbl_1")
 
 Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Python 3.8
-and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, for redis-py 4.3. What goes over the wire is told by docs/wire.md of refreshd.
+and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, for redis-py 4.3. docs/wire.md of refreshd describes the wire format.
 """
 
 import collections
@@ -73,7 +73,7 @@ class Stopped(Exception):
     its lease, so others have the attempt."""
 
 
-_UNHEARD = ("fence_lost", "requeued", "deadline")  # nothing is told about the attempt: it would be stale
+_UNHEARD = ("fence_lost", "requeued", "deadline")  # no message about the attempt is sent: it would be stale
 
 
 class Attempt:
@@ -101,17 +101,17 @@ class Attempt:
         self.stopped = threading.Event()  # set as soon as the work no longer counts
         self.why = None  # it was stopped: see Stopped
         self.changed = True
-        self.log_url = None  # where a log of the attempt stands: an http or https URL
-        self.verdict = self.doubt = None  # what ready() was told last, and why
+        self.log_url = None  # the place of a log of the attempt: an http or https URL
+        self.verdict = self.doubt = None  # the last verdict given to ready(), and the reason
         self._metrics, self._log = {}, None
         self._begun, self._taken_at = False, time.monotonic()
-        self._place = None  # where its entry stands; None: it was popped
+        self._place = None  # where its entry is; None: it was popped
         self._queue = list_name[:-len("-input")]
         self._reply_to = entry.get("reply_to", self._queue + "-output")
         self._answered = threading.Lock()
-        self._status, self._told_at = None, self._taken_at - 0.25  # so that the first is told at once
+        self._status, self._sent_at = None, self._taken_at - 0.25  # so that the first is sent immediately
         self._lives, self._signs_every = False, None  # the handler has shown life since the last message; None: no signs are announced
-        self._tell = self._ask = None
+        self._send = self._ask = None
 
     def check(self):
         """Raises Stopped once the work no longer counts. Call it between two steps of the work. It is a sign of life, as alive() is."""
@@ -136,7 +136,7 @@ class Attempt:
         self._flush()
 
     def status(self, text, progress=None):
-        """Tells the owner how far the work is; progress is 0 to 100. Call it as often as you like: four a second are told, and the last."""
+        """Shows the owner the progress of the work; progress is 0 to 100. Call it as often as you like: it sends four a second, and the last."""
         self._status = {"status": str(text)} if progress is None else {"status": str(text), "progress": progress}
         self._flush()
 
@@ -165,23 +165,23 @@ class Attempt:
         return self.verdict == "publish"
 
     def log(self, text):
-        """Hands over what the attempt has said, in place of what was handed over before. The last 64 KiB are kept with it, however it ends. Mind
+        """Hands over the output of the attempt, in place of the output handed over before. The last 64 KiB are kept with it, however it ends. Mind
         secrets: not all of them are masked."""
         self._log = str(text).encode(errors="replace")[-65536:].decode(errors="ignore")
 
     def _flush(self, last=False):
-        """Tells the status, or else, by a message without one, that the handler has shown life; unless something was told a moment ago."""
+        """Sends the status, or a message without one as a sign of life; sends nothing if it has sent something a moment ago."""
         if self._answered.locked() and not last:
             return  # it would be stale
-        status, since = self._status, time.monotonic() - self._told_at
+        status, since = self._status, time.monotonic() - self._sent_at
         if status is None and (last or not self._lives or since < self._signs_every) or status is not None and not last and since < 0.25:
             return
-        self._status, self._lives, self._told_at = None, False, time.monotonic()
+        self._status, self._lives, self._sent_at = None, False, time.monotonic()
         if not self.stopped.is_set():
-            self._tell(self, "user_friendly_status", **(status or {}))
+            self._send(self, "user_friendly_status", **(status or {}))
 
     def _over(self):
-        """Whether nothing it says counts, as Redis told it last. What was done in time counts however late: an outage is nobody's timeout. Where nobody
+        """Whether all its messages are stale, as Redis said last. What was done in time counts however late: an outage is nobody's timeout. Where nobody
         lets it begin it is over a minute after its deadline was heard of."""
         passed = self.deadline is not None and datetime.datetime.now(datetime.timezone.utc) >= self.deadline
         return self.why in _UNHEARD or passed and not self._begun and time.monotonic() >= self._taken_at + 60
@@ -203,7 +203,7 @@ class Worker:
     heartbeats: an attempt of a dead worker waits for its deadline.
 
     signs_every announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
-    neither status(), check(), sleep() nor alive(). Choose what the longest step of the work takes.
+    neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
     """
 
     def __init__(self, refresh, *, redis=None, queue=None, concurrency=4, name=None, fence_every=1.0, grace=10.0, plain=False, signs_every=None):
@@ -220,18 +220,18 @@ class Worker:
         """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT."""
         if threading.current_thread() is not threading.main_thread():
             return self._run()
-        told = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
-        _start(lambda: (told.get(), self.stop()))
-        before = {number: signal.signal(number, lambda *_: told.put(None)) for number in (signal.SIGTERM, signal.SIGINT)}
+        signals = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
+        _start(lambda: (signals.get(), self.stop()))
+        before = {number: signal.signal(number, lambda *_: signals.put(None)) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             self._run()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler or signal.SIG_DFL)  # None: it is not of Python
-            told.put(None)
+            signals.put(None)
 
     def _run(self):
-        names = self._patiently(lambda: _Names(self._redis, self._queue))
+        names = self._with_retry(lambda: _Names(self._redis, self._queue))
         if names is None:
             return
         owner = _owner()
@@ -312,15 +312,15 @@ class Worker:
         elif self._empty >= len(self._parts) and not self._stop.is_set():
             try:
                 found = self._redis.blmove(part.input, part.input, 1 / len(self._parts), "LEFT", "LEFT")
-            except redis.RedisError as error:  # the next take tells what is wrong
+            except redis.RedisError as error:  # the next take reports the error
                 log.warning("waiting for attempts: %s", error)
                 self._stop.wait(0.2)
             else:
-                self._parts.rotate(-1 if found else 0)  # an entry stands there: it is the next again
+                self._parts.rotate(-1 if found else 0)  # it has an entry: it is the next again
         return attempts
 
     def _ask(self, part, most):
-        """Takes entries, or gives a heartbeat with 0, and heeds what else Redis says then."""
+        """Takes entries, or gives a heartbeat with 0, and heeds the rest of the reply."""
         owner, entries, order, forgotten = part.take(most)
         if forgotten and not self._gone.is_set():  # it has not left by itself
             log.warning("%s was silent for too long: its attempts were requeued", owner)
@@ -332,13 +332,13 @@ class Worker:
         return owner, entries, order
 
     def _read(self, entry, list_name, names, place=None):
-        """The attempt of an entry, which is in hand from now on; None: it cannot be read, and without uids nobody can be told about it."""
+        """The attempt of an entry, which is in hand from now on; None: it cannot be read, and without uids no message can name it."""
         try:
             attempt = Attempt(json.loads(_text(entry)), list_name, names)
         except Exception as error:
             log.error("dropped an entry that cannot be read: %r", error)
             return None
-        attempt._tell, attempt._ask, attempt._signs_every, attempt._place = self._tell, self._verdict, self.signs_every, place
+        attempt._send, attempt._ask, attempt._signs_every, attempt._place = self._send, self._verdict, self.signs_every, place
         self._in_hand[id(attempt)] = attempt
         if place and place[0].owner != place[1]:  # it was forgotten meanwhile
             attempt._stop("requeued")
@@ -361,7 +361,7 @@ class Worker:
         started = self._message(attempt, "started", worker=self.name, **signs)
 
         commands = [("rpush", attempt._reply_to, started), ("hget", attempt._queue + ":model:" + attempt.uid, "attempt_uid")]
-        said = self._patiently(lambda: _whole(_answers(self._redis, commands)), attempt, "started")
+        said = self._with_retry(lambda: _whole(_answers(self._redis, commands)), attempt, "started")
         return said is not None and said[1] == attempt.attempt_uid
 
     def _verdict(self, attempt, timeout):
@@ -377,14 +377,14 @@ class Worker:
                 reply = self._redis.blpop([reply_to], timeout=1)
                 if reply:
                     return json.loads(_text(reply[1]))
-        said = self._patiently(ask, attempt, "ready")
+        said = self._with_retry(ask, attempt, "ready")
         attempt.check()
         if said is None:
             raise Failure("no verdict came within %g s: pollers of refreshd 0.9.0 give none" % timeout, error_type="no_verdict")
         return said
 
     def _outcome(self, attempt):
-        """The type of the message that tells how an attempt ended, and its fields; None: nothing is to be told, as it would be stale."""
+        """The type and the fields of the message that ends an attempt; None: none, it would be stale."""
         try:
             attempt.check()
             self.refresh(attempt)
@@ -404,7 +404,7 @@ class Worker:
         if attempt.why in _UNHEARD:
             return None, {}
         if attempt.why == "shutdown" and kind != "success":
-            return "interrupted", {}  # whether it failed or only stopped cannot be told apart
+            return "interrupted", {}  # it may have failed or only stopped
         return kind, fields
 
     def _answer(self, attempt, kind, fields):
@@ -412,7 +412,7 @@ class Worker:
         if not attempt._answered.acquire(blocking=False):  # once: it may be handed back meanwhile
             return
         part, owner, entry = attempt._place or (None, None, None)
-        told = None
+        pushed = None
         if kind is not None:
             attempt._flush(last=True)
             said = {name: text for name, text in (("log", attempt._log), ("log_url", attempt.log_url)) if text}
@@ -420,8 +420,8 @@ class Worker:
 
             def push():
                 return part.answer(owner, entry, attempt._reply_to, message) if part else self._redis.rpush(attempt._reply_to, message)
-            told = self._patiently(push, attempt, kind)
-        if part and not told and not self._gone.is_set():  # what could not be told at the end is requeued
+            pushed = self._with_retry(push, attempt, kind)
+        if part and not pushed and not self._gone.is_set():  # an attempt without an answer is requeued
             part.settle((owner, entry))
 
     def _message(self, attempt, kind, **fields):
@@ -429,14 +429,14 @@ class Worker:
         fields = {name: value[:2000] if isinstance(value, str) and name != "log" else value for name, value in fields.items()}
         return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
 
-    def _tell(self, attempt, kind, **fields):
+    def _send(self, attempt, kind, **fields):
         """Pushes a message that may be lost."""
         try:
             self._redis.rpush(attempt._reply_to, self._message(attempt, kind, **fields))
         except redis.RedisError as error:
             log.warning("%s of %s: %s", kind, attempt.uid, error)
 
-    def _patiently(self, call, attempt=None, kind=None):
+    def _with_retry(self, call, attempt=None, kind=None):
         """Calls until Redis answers, whatever error it answers meanwhile. None: Redis will never take it, the attempt no longer counts, or the
         worker has to end. Without an attempt the first of these is raised."""
         ended, pause = self._gone if attempt else self._stop, 0.05
@@ -488,7 +488,7 @@ class Worker:
                     pause = 0.1 if isinstance(error, redis.TimeoutError) else pause  # the lease may end soon
 
     def _leave(self):
-        """Ends the heartbeats. What still stands in the list of a part is requeued after the lease."""
+        """Ends the heartbeats. Entries that are left in the list of a part are requeued after the lease."""
         for part in self._parts:
             try:
                 part.settle()
@@ -507,7 +507,7 @@ class Worker:
             attempt._flush()
 
     def _finish(self):
-        """Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop, all of it at the same time."""
+        """Waits for the work in hand; stops it after the grace, and hands it back if it does not stop, all of it at the same time."""
         self._until_idle(self._stopped_at + self.grace - time.monotonic())
         for attempt in list(self._in_hand.values()):
             attempt._stop("shutdown")
@@ -526,20 +526,20 @@ class Worker:
 
 
 class _Taken:
-    """What the worker has taken of one part of the queue. It stands in a list of its own in Redis until it is answered. When the worker gives no
-    heartbeat for longer than its lease, a dispatcher requeues all that stands there, and forgets the name of the worker."""
+    """The entries that the worker has taken from one part of the queue. They are in a list of their own in Redis until they are answered. When the worker gives no
+    heartbeat for longer than its lease, a dispatcher requeues that list, and forgets the name of the worker."""
 
     def __init__(self, client, part, pool):
         self.input, self.owner, self.known = part + "-input", pool, False  # known: Redis has heard of the owner
         self._redis, self._part, self._pool, self._lock = client, part, pool, threading.Lock()
         self._entries = collections.Counter()  # each from its arrival until Redis has its answer
         self._gone = collections.Counter()  # answered since the last take was asked for, whose reply may list them yet
-        self._settled = []  # owner and entry, about which there is nothing to tell, and which Redis has not removed yet
-        self._doubt = False  # a reply was lost: more may stand there
+        self._settled = []  # owner and entry that need no message, and that Redis has not removed yet
+        self._doubt = False  # a reply was lost: more entries may be there
 
     def take(self, most):
         """Takes up to so many entries; with 0 it is a heartbeat only. An owner that was forgotten never comes back, so that nothing under way about
-        it can be taken for news of the next one. Returns the owner, its new entries, what an operator asks, and whether it was forgotten."""
+        it can be taken for news of the next one. Returns the owner, its new entries, the order of an operator, and whether it was forgotten."""
         with self._lock:
             owner, known = self.owner, -1 if self._doubt else sum(self._entries.values())
             keys = (self.input, self._list(owner), self._part + ":workers", self._part + ":orders")
@@ -555,7 +555,7 @@ class _Taken:
                 self._entries, self._settled = collections.Counter(), []
                 return owner, [], "", True
             self.known, self._doubt = True, self._doubt and not most
-            had = self._entries + self._gone if follows == 2 else collections.Counter()  # these are among what was found
+            had = self._entries + self._gone if follows == 2 else collections.Counter()  # the reply repeats these
             new = []
             for entry in found:
                 if had[entry] > 0:
@@ -566,7 +566,7 @@ class _Taken:
             return owner, new, _text(order), False
 
     def answer(self, owner, entry, output, message):
-        """Pushes a message that ends an attempt ("": there is nothing to tell) and removes its entry, in one step; neither, if it was requeued."""
+        """Pushes a message that ends an attempt ("": none) and removes its entry, in one step; does neither if the entry was requeued."""
         if owner == self.owner:
             self._run(_ANSWER_DIGEST, _ANSWER, (output, self._list(owner)), "1", entry, message)
             with self._lock:
@@ -576,7 +576,7 @@ class _Taken:
         return True
 
     def settle(self, *places):
-        """Removes entries about which there is nothing to tell, and tries again what has failed before."""
+        """Removes entries that need no message, and retries removals that have failed."""
         with self._lock:
             places, self._settled = self._settled + list(places), []
         for place in places:
@@ -601,7 +601,7 @@ class _Taken:
             try:
                 return self._redis.eval(text, len(keys), *keys, *arguments)
             except redis.RedisError as error:
-                raise unloaded if _refused(error) else error  # the user may run what the daemons load, and they will
+                raise unloaded if _refused(error) else error  # the user may only run scripts that the daemons load, and they will
 
 
 def wins(connection, key, fence, table="refreshd_fences"):
@@ -628,7 +628,7 @@ def publish(connection, key, fence, write, table="refreshd_fences"):
     """Calls write(connection), which must let errors of the database out, in a transaction of its own if it wins, commits, and returns whether it has.
     What the database ends for the sake of another one is run again, up to 10 times. The connection must be in no transaction, and not commit by itself."""
     by_itself = connection.get_autocommit() if hasattr(connection, "get_autocommit") else getattr(connection, "autocommit", False)
-    if by_itself or getattr(getattr(connection, "info", None), "transaction_status", 0):  # only psycopg tells the status
+    if by_itself or getattr(getattr(connection, "info", None), "transaction_status", 0):  # only psycopg knows the status
         raise ValueError("connection: expected one without autocommit and in no transaction, found another")
     for left in reversed(range(10)):
         try:
@@ -678,7 +678,7 @@ def publish_file(path, data, fence):
 
 
 class Refused(Exception):
-    """A command was refused. counter tells the kind: busy, stopped, unknown_model, malformed, no_uid or unknown_type."""
+    """A command was refused. counter is the reason: busy, stopped, unknown_model, malformed, no_uid or unknown_type."""
 
     def __init__(self, reply):
         super().__init__(reply.get("reason", reply["outcome"]))
@@ -695,7 +695,7 @@ class NoReply(Exception):
 
 
 class Client:
-    """Says what an application wants. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it; outcome is
+    """Sends commands of an application. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it; outcome is
     "applied", "unchanged" or "duplicate". With timeout=None it is only sent. by is who wants it, for the journal."""
 
     def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
@@ -803,11 +803,11 @@ class _Cluster:
 
     @staticmethod
     def _elsewhere(error):
-        """The node that has a key, if an error tells one, and whether only the next command goes there. Versions of redis-py tell it by class or by text."""
+        """The node that has a key, if an error names one, and whether only the next command goes there. Versions of redis-py say it by class or by text."""
         if isinstance(error, redis.exceptions.AskError):
             return "%s:%s" % (error.host, error.port), not isinstance(error, redis.exceptions.MovedError)
-        told = re.match(r"(MOVED|ASK) \d+ (\S+:\d+)$", str(error))
-        return (told.group(2), told.group(1) == "ASK") if told else (None, False)
+        found = re.match(r"(MOVED|ASK) \d+ (\S+:\d+)$", str(error))
+        return (found.group(2), found.group(1) == "ASK") if found else (None, False)
 
     def _ask(self, address, asking, command, args, more):
         with self._lock:

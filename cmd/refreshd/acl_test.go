@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -51,7 +52,7 @@ func (s stage) as(role acl.Role) *console {
 // await runs a command until its output contains a text.
 func (s stage) await(role acl.Role, want string, args ...string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, strings.Join(args, " ")+" says "+want, func() bool { return strings.Contains(s.as(role).do(args...), want) })
+	check.Eventually(s.t, strings.Join(args, " ")+" says "+want, func() bool { return strings.Contains(s.as(role).do(args...), want) })
 }
 
 // TestAWholeStoryRunsUnderTheUsersThatACLPrints lets every part of refreshd run as its own user, from the first save to the last repair, and
@@ -65,7 +66,7 @@ func TestAWholeStoryRunsUnderTheUsersThatACLPrints(t *testing.T) {
 	}
 	worker := s.as(acl.Worker).start("worker", "--exec", "sh", "--grace", "0", "--", "-c", `case $REFRESHD_UID in bad*) exit 1;; slow*) exec sleep 60;; esac`)
 	client := s.Server.Client(t)
-	testkit.Eventually(t, "a heartbeat of the poller, which has loaded the scripts before", func() bool {
+	check.Eventually(t, "a heartbeat of the poller, which has loaded the scripts before", func() bool {
 		return client.ZCard(t.Context(), "bigtables:pollers").Val() > 0
 	})
 	s.attempts()
@@ -130,7 +131,7 @@ func (s stage) withoutPool() {
 	operator.put(`{"uid":"hand","policy":{"timeout":"1m"}}`)
 	operator.do("model", "run", "hand", "--force")
 	for done := false; !done; {
-		taken := testkit.Got(foreign.BLPop(s.t.Context(), 0, "bigtables-input").Result())(s.t)
+		taken := check.Got(foreign.BLPop(s.t.Context(), 0, "bigtables-input").Result())(s.t)
 		var uid, attempt string
 		_, _ = fmt.Sscanf(taken[1], `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
 		done = uid == "hand" && foreign.HGet(s.t.Context(), "bigtables:model:hand", "attempt_uid").Val() == attempt

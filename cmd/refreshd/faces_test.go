@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -25,7 +26,7 @@ func (b *background) dashboardOf(t *testing.T) string {
 		if found := servedAt.FindStringSubmatch(b.stderr.String()); found != nil {
 			return found[1]
 		}
-		testkit.Await(t, b.logged, "the address of the dashboard")
+		check.Await(t, b.logged, "the address of the dashboard")
 	}
 }
 
@@ -92,13 +93,13 @@ func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecoveryAndItsProgramFindsNoSecret
 	must(t, json.Unmarshal([]byte(up.line(t, "redis")), &hint))
 	up.line(t, `"uid":"a"`)
 	for _, want := range []string{"failing", "disabled"} {
-		if told := testkit.Await(t, got, want); told["event"] != want || told["uid"] != "a" || !strings.Contains(told["reason"], "found nothing") || told["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a" {
+		if told := check.Await(t, got, want); told["event"] != want || told["uid"] != "a" || !strings.Contains(told["reason"], "found nothing") || told["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a" {
 			t.Errorf("told %v, want %s", told, want)
 		}
 	}
 	must(t, os.WriteFile(well, nil, 0o600))
 	c.do("--redis", hint.Redis, "model", "enable", "a") // which starts a one-shot at once
-	told := testkit.Await(t, got, "recovered")
+	told := check.Await(t, got, "recovered")
 	failIf(t, told["event"] != "recovered" || told["uid"] != "a", "told %v, want the recovery", told)
 	up.ends(t)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -22,7 +23,7 @@ func (c *console) aged(queue *fixture.Queue) (now time.Time) {
 	}
 	c.in += `{"uid":"unwatched","rrule":"FREQ=YEARLY"}`
 	c.do("model", "put", "-")
-	now = testkit.Got(queue.Store.Now(c.t.Context()))(c.t)
+	now = check.Got(queue.Store.Now(c.t.Context()))(c.t)
 	c.age(queue, "old", "stale", now.Add(-30*time.Hour), now.Add(-4*time.Hour))
 	c.age(queue, "late", "late", now.Add(-25*time.Hour), now.Add(time.Hour))
 	c.age(queue, "new", "fresh", now.Add(-2*time.Hour), now.Add(22*time.Hour))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestADispatcherAndAPollerRaiseTheLayoutOfAQueueAndNothingElseDoes(t *testing.T) {
@@ -19,7 +20,7 @@ func TestADispatcherAndAPollerRaiseTheLayoutOfAQueueAndNothingElseDoes(t *testin
 			}
 			expectContains(t, c.do("doctor"), "layout 1 of the keys, of 2 that this binary knows\n")
 			began := c.start(daemon)
-			testkit.Eventually(t, "the layout is raised", func() bool {
+			check.Eventually(t, "the layout is raised", func() bool {
 				return redis.HGet(t.Context(), "{"+daemon+"}:settings", "layout").Val() == "2"
 			})
 			expectContains(t, c.do("doctor"), "layout 2 of the keys, of 2 that this binary knows\n")

@@ -11,13 +11,14 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) {
@@ -60,7 +61,7 @@ func (c *console) environ() (environ []string) {
 // run returns the exit code and what was printed.
 func (c *console) run(args ...string) (code int, stdout, stderr string) {
 	c.t.Helper()
-	var out, err testkit.Buffer // connections may still be dialled, and complain of it, when the command has ended
+	var out, err check.Buffer // connections may still be dialled, and complain of it, when the command has ended
 	code = run(c.t.Context(), args, strings.NewReader(c.in), &out, &err, c.environ())
 	return code, out.String(), err.String()
 }
@@ -170,7 +171,7 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 func TestACancelledCommandEndsAndFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out, err testkit.Buffer
+	var out, err check.Buffer
 	c := at(t, testkit.Miniredis(t))
 	code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.environ())
 	failIf(t, code != exitFailed, "expected exit code 1, found %d", code)

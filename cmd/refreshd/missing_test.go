@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -30,7 +31,7 @@ func missing(t *testing.T, server *testkit.Server, models string) *absent {
 // ago is an instant on the clock of Redis.
 func (a *absent) ago(length time.Duration) time.Time {
 	a.t.Helper()
-	now := testkit.Got(a.Store.Now(a.t.Context()))(a.t)
+	now := check.Got(a.Store.Now(a.t.Context()))(a.t)
 	return now.Add(-length)
 }
 
@@ -131,7 +132,7 @@ func TestStatsListWhoLives(t *testing.T) {
 			daemons = append(daemons, a.start(args...))
 		}
 		for _, party := range []string{"dispatchers", "pollers", "workers"} {
-			testkit.Eventually(t, party+" live", func() bool { return len(a.living()[party]) == 1 })
+			check.Eventually(t, party+" live", func() bool { return len(a.living()[party]) == 1 })
 		}
 		a.beat(a.Store.Keys.Pollers, "p0", a.ago(3*time.Minute)) // not adopted by p1 yet, or gone
 		expectContains(t, a.do("stats"), "pollers         1  p1 (")

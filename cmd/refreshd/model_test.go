@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -85,9 +86,9 @@ func TestModelsAreSteered(t *testing.T) {
 
 func start(t *testing.T, q *fixture.Queue) {
 	t.Helper()
-	due := testkit.Got(q.Store.ReadDue(t.Context(), store.DueRequest{Limit: 100}))(t)
+	due := check.Got(q.Store.ReadDue(t.Context(), store.DueRequest{Limit: 100}))(t)
 	uids := slices.Concat(due.Urgent, due.Due)
-	records := testkit.Got(q.Store.Load(t.Context(), uids))(t)
+	records := check.Got(q.Store.Load(t.Context(), uids))(t)
 	var transitions []*store.Transition
 	for _, uid := range uids {
 		transitions = append(transitions, records[uid].Decide(records[uid].Start(due.Now, "attempt-of-"+uid), due.Now))

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -27,7 +28,7 @@ func TestHealthSaysWhetherADaemonIsWellAndWhyNot(t *testing.T) {
 	server, address := testkit.Miniredis(t), testkit.FreeAddress(t)
 	c := at(t, server)
 	dispatcher := c.start("dispatcher", "--health", address)
-	testkit.Eventually(t, "the dispatcher is ready", func() bool {
+	check.Eventually(t, "the dispatcher is ready", func() bool {
 		code, _, _ := c.run("health", address)
 		return code == exitDone
 	})
@@ -92,7 +93,7 @@ func TestTheAddressOfHealthMayBeShort(t *testing.T) {
 // scrape asks a daemon for its numbers; empty: it does not answer yet.
 func scrape(t *testing.T, address string) string {
 	t.Helper()
-	client := http.Client{Timeout: testkit.Limit}
+	client := http.Client{Timeout: check.Limit}
 	defer client.CloseIdleConnections()
 	reply, err := client.Get("http://" + address + "/metrics")
 	if err != nil {
@@ -107,7 +108,7 @@ func scrape(t *testing.T, address string) string {
 // tells waits until a daemon tells all of these lines.
 func tells(t *testing.T, address string, lines ...string) {
 	t.Helper()
-	testkit.Eventually(t, strings.Join(lines, ", "), func() bool {
+	check.Eventually(t, strings.Join(lines, ", "), func() bool {
 		text := "\n" + scrape(t, address)
 		for _, line := range lines {
 			if !strings.Contains(text, "\n"+line) {
@@ -183,12 +184,12 @@ func TestARefreshIsOneTraceOfFourParts(t *testing.T) {
 	var hint struct{ Redis string }
 	must(t, json.Unmarshal([]byte(up.line(t, "redis")), &hint))
 	up.line(t, `"uid":"a","result":"created"`)
-	parent := testkit.Await(t, parents, "a request of the worker")
-	options := testkit.Got(redis.ParseURL(hint.Redis))(t)
+	parent := check.Await(t, parents, "a request of the worker")
+	options := check.Got(redis.ParseURL(hint.Redis))(t)
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
 	var attempt string
-	testkit.Eventually(t, "its result is applied", func() bool {
+	check.Eventually(t, "its result is applied", func() bool {
 		attempt = client.HGet(t.Context(), "bigtables:model:a", "last_attempt_uid").Val()
 		return attempt != ""
 	})

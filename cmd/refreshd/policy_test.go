@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -348,7 +349,7 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 		return stdout
 	}
 	for _, field := range []string{"name", "rrule", "timezone", "timeout", "retries", "alignment", "misfire", "disabled_reason", "expr", evil} {
-		text := testkit.Got(json.Marshal(map[string]any{field: evil}))(t)
+		text := check.Got(json.Marshal(map[string]any{field: evil}))(t)
 		c.in = string(text)
 		see("put", "-")
 	}

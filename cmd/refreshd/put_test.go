@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -68,7 +69,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 
 func TestABadDocumentHarmsItselfOnlyAndTheRestIsSummedUp(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
-	policy := testkit.Got(policy.Parse(map[string]any{"timeout": "7m"}))(t)
+	policy := check.Got(policy.Parse(map[string]any{"timeout": "7m"}))(t)
 	path := file(t, "models.yaml", "uid: a\npolicy: {timeout: 7m}\n---\nuid: b\nrrule: FREQ=NEVER\n---\nuid: c\npolicy: nightly\n"+
 		"---\nuid: d\npolicy: "+policy.ContentName()+"\n---\nuid: [e]\n---\nuid: f\npayload:\n  x: 1\n  reply_to: 2\n")
 	for _, test := range []struct {

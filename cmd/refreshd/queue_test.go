@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -33,7 +34,7 @@ func divide(t *testing.T, server *testkit.Server, parts int) *divided {
 	d.do("queue", "create", "--parts", strconv.Itoa(parts))
 	client := server.Client(t)
 	clients := &redis.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}
-	d.Queue = testkit.Got(store.Open(t.Context(), clients, store.Config{}))(t)
+	d.Queue = check.Got(store.Open(t.Context(), clients, store.Config{}))(t)
 	return d
 }
 
@@ -194,7 +195,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommitsInTheirOrder(t *testing.T) 
 func TestAPolicyThatReachedSomePartsOnlyReachesTheOthersWhenItIsPutAgain(t *testing.T) {
 	d := divide(t, testkit.Miniredis(t), 3)
 	d.policy(nightlyYAML)
-	must(t, testkit.Only(d.Parts[2].Fleet().RemovePolicy(t.Context(), "nightly")))
+	must(t, check.Only(d.Parts[2].Fleet().RemovePolicy(t.Context(), "nightly")))
 	expectEqualText(t, "updated    nightly\n", d.do("policy", "put", "-"))
 	expectEqualText(t, nightlyCanonical, d.do("policy", "get", "nightly", "--queue", "{bigtables:2}"))
 	expectEqualText(t, "unchanged  nightly\n", d.do("policy", "put", "-"))

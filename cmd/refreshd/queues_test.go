@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/ui/health"
 )
 
 // awaitStatus waits until a model of a queue has a status.
 func (c *console) awaitStatus(queue, uid, want string) {
 	c.t.Helper()
-	testkit.Eventually(c.t, queue+" "+uid+" is "+want, func() bool {
+	check.Eventually(c.t, queue+" "+uid+" is "+want, func() bool {
 		code, text, _ := c.run("model", "get", uid, "--queue", queue, "-o", "json")
 		var model struct{ Status string }
 		return code == exitDone && json.Unmarshal([]byte(text), &model) == nil && model.Status == want
@@ -54,7 +55,7 @@ func TestOneProcessOfEachDaemonServesSeveralQueuesAndTheirFilesAndRequestsDoNotM
 		}{
 			{[]string{"--exec", "sh", "--", "-c", `cat > "$0/$REFRESHD_QUEUE-$REFRESHD_UID"`, dir}, func(queue string) string { return readFile(t, filepath.Join(dir, queue+"-same")) },
 				`{"input_url":"` + feeds.URL + `/a"}`},
-			{[]string{"--http", service.URL, "--http-header", "Refreshd-Queue: forged"}, func(string) string { return testkit.Await(t, asked, "a request of the worker") },
+			{[]string{"--http", service.URL, "--http-header", "Refreshd-Queue: forged"}, func(string) string { return check.Await(t, asked, "a request of the worker") },
 				`a same {"input_url":"` + feeds.URL + `/a"}`},
 			{[]string{"--fetch", dir, "--allow-private"}, func(queue string) string { return readFile(t, filepath.Join(dir, queue, "same")) }, "/a"},
 		} {
@@ -133,8 +134,8 @@ func TestDaemonsOfSeveralQueuesEndTogetherWithinTheGrace(t *testing.T) {
 	c.save("a", "m", `{}`)
 	c.save("b", "m", `{}`)
 	up := c.start("up", "--queue", "a,b", "--http", service.URL, "--grace", "1h")
-	testkit.Await(t, service.asked, "a request of the worker")
-	testkit.Await(t, service.asked, "a request of the worker")
+	check.Await(t, service.asked, "a request of the worker")
+	check.Await(t, service.asked, "a request of the worker")
 	up.cancel()
 	awaitLog(t, up, `"queue":"a","part":"dispatcher","time"`)
 	awaitLog(t, up, `"queue":"b","part":"dispatcher","time"`)
@@ -160,7 +161,7 @@ func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
 		for _, command := range []string{"dashboard --listen 127.0.0.1:0", "up --dashboard " + testkit.FreeAddress(t)} {
 			served := c.start(append(strings.Fields(command), "--queue", "b", "--queue", "a")...)
 			address := served.dashboardOf(t)
-			testkit.Eventually(t, command+": a and b", func() bool { return strings.Contains(read(t, address), `aria-label="Queues"`) })
+			check.Eventually(t, command+": a and b", func() bool { return strings.Contains(read(t, address), `aria-label="Queues"`) })
 			for queue, other := range map[string]string{"a": "b", "b": "a"} {
 				page := read(t, address+"q/"+queue+"/models")
 				expectContains(t, page, `uid=of-`+queue+`"`, `<a href="/q/`+queue+`/" aria-current="true">`, `<a href="/q/`+other+`/">`)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/zones"
 )
 
@@ -139,7 +140,7 @@ func TestASchemeThatDoesNotFitTheServerIsNamed(t *testing.T) {
 	c := &console{t: t}
 	expect := func(hint string, args ...string) {
 		t.Helper()
-		testkit.Eventually(t, hint, func() bool { // a server that takes 3 s to answer gets no hint
+		check.Eventually(t, hint, func() bool { // a server that takes 3 s to answer gets no hint
 			code, _, stderr := c.run(args...)
 			return code == exitFailed && strings.Contains(stderr, hint)
 		})

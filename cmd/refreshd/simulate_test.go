@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 const twiceDaily = `
@@ -165,7 +166,7 @@ func TestRecordedNumbersAreJudgedByTheGuardsOfAPolicy(t *testing.T) {
 
 // TestThePictureOfTheREADMEIsWhatItsCommandPrints runs the command that README.md shows above docs/twice-daily.svg.
 func TestThePictureOfTheREADMEIsWhatItsCommandPrints(t *testing.T) {
-	want := testkit.Got(os.ReadFile("../../docs/twice-daily.svg"))(t)
+	want := check.Got(os.ReadFile("../../docs/twice-daily.svg"))(t)
 	c := &console{t: t}
 	got := c.do("simulate", "--policy", "../../examples/policies/twice-daily.txt", "--outcomes", "../../examples/policies/bad-afternoon.txt",
 		"--start", "2026-01-05T14:05:00+01:00", "-o", "svg")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/zones"
 )
@@ -22,10 +23,10 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		c.do("model", "enable", "once")
 		c.do("model", "disable", "daily")
 		q.Say("{}", "{}", "{}")
-		must(t, testkit.Only(q.Store.Claim(t.Context(), "me", store.Holding{}, 2, time.Minute)))
+		must(t, check.Only(q.Store.Claim(t.Context(), "me", store.Holding{}, 2, time.Minute)))
 		q.Command("{}")
 		got := c.object("stats")
-		must(t, testkit.Only(time.Parse(time.RFC3339, fmt.Sprint(got["at"]))))
+		must(t, check.Only(time.Parse(time.RFC3339, fmt.Sprint(got["at"]))))
 		living, _ := got["living"].(map[string]any)
 		if pollers, _ := living["pollers"].([]any); len(pollers) != 1 { // that of the claim
 			t.Errorf("expected a poller that lives, found %v", living)

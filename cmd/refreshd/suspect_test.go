@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -29,16 +30,16 @@ func onEachAndACluster(t *testing.T, test func(t *testing.T, c *console, server 
 func TestADoubtedResultWaitsInTheListUntilSomebodyAcceptsOrRejectsIt(t *testing.T) {
 	onEachAndACluster(t, func(t *testing.T, c *console, server *testkit.Server) {
 		queue := fixture.Live(t, server)
-		dispatches := testkit.Got(dispatcher.New(dispatcher.RoomsOf(queue.Store), dispatcher.Config{}))(t)
-		polls := testkit.Got(poller.New(poller.RoomsOf(queue.Store), poller.Config{Owner: "p1"}))(t)
+		dispatches := check.Got(dispatcher.New(dispatcher.RoomsOf(queue.Store), dispatcher.Config{}))(t)
+		polls := check.Got(poller.New(poller.RoomsOf(queue.Store), poller.Config{Owner: "p1"}))(t)
 		refresh := func(uid, metrics string) {
 			t.Helper()
-			must(t, testkit.Only(dispatches.RunOnce(t.Context())))
+			must(t, check.Only(dispatches.RunOnce(t.Context())))
 			for more := true; more; {
 				_, more = queue.Take()
 			}
 			queue.Say(fixture.Result("success", uid, queue.Attempt(uid), `"metrics":`+metrics))
-			must(t, testkit.Only(polls.RunOnce(t.Context())))
+			must(t, check.Only(polls.RunOnce(t.Context())))
 		}
 		const reason = "rows 0: expected at least 1"
 		for uid, on := range map[string]string{"accepted": "hold", "rejected": "hold", "failed": "fail", "told": "tell"} {
@@ -73,7 +74,7 @@ func TestADoubtedResultWaitsInTheListUntilSomebodyAcceptsOrRejectsIt(t *testing.
 		expectContains(t, c.do("simulate", "--policy", file(t, "p", "timeout: 1m\nguard: [{bytes: {max: 8}}]\n"), "--metrics", "-"), "bytes 9: expected at most 8", "1 of 1 refresh doubted (100.0%).")
 
 		notices := map[string]bool{}
-		for _, n := range testkit.Got(queue.Redis.XRange(t.Context(), queue.Store.Keys.Outbox, "-", "+").Result())(t) {
+		for _, n := range check.Got(queue.Redis.XRange(t.Context(), queue.Store.Keys.Outbox, "-", "+").Result())(t) {
 			notices[fmt.Sprint(n.Values["uid"], " ", n.Values["event"])] = true
 		}
 		equal(t, map[string]bool{"accepted suspect": true, "rejected suspect": true, "told suspect": true}, notices)

@@ -7,6 +7,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -23,8 +24,8 @@ func newTimedQueue(t *testing.T, clock string) *timedQueue {
 	server := testkit.Miniredis(t)
 	s := &timedQueue{console: at(t, server), queue: fixture.Live(t, server)}
 	s.env["REFRESHD_HISTORY_CAP"] = "100"
-	s.dispatcher = testkit.Got(dispatcher.New(dispatcher.RoomsOf(s.queue.Store), dispatcher.Config{}))(t)
-	s.poller = testkit.Got(poller.New(poller.RoomsOf(s.queue.Store), poller.Config{Owner: "p1"}))(t)
+	s.dispatcher = check.Got(dispatcher.New(dispatcher.RoomsOf(s.queue.Store), dispatcher.Config{}))(t)
+	s.poller = check.Got(poller.New(poller.RoomsOf(s.queue.Store), poller.Config{Owner: "p1"}))(t)
 	s.set(clock)
 	return s
 }
@@ -35,14 +36,14 @@ func (s *timedQueue) set(clock string) {
 	if len(clock) <= len(time.TimeOnly) {
 		clock = "2026-01-05T" + clock + "Z"
 	}
-	now := testkit.Got(time.Parse(time.RFC3339, clock))(s.t)
+	now := check.Got(time.Parse(time.RFC3339, clock))(s.t)
 	s.queue.Server.Mini.SetTime(now)
 }
 
 func (s *timedQueue) round(clock string) {
 	s.t.Helper()
 	s.set(clock)
-	must(s.t, testkit.Only(s.dispatcher.RunOnce(s.t.Context())))
+	must(s.t, check.Only(s.dispatcher.RunOnce(s.t.Context())))
 }
 
 // dispatch lets the dispatcher look at a time, and a worker take what it hands out.
@@ -59,6 +60,6 @@ func (s *timedQueue) answer(clock, kind, uid string, fields ...string) {
 	s.set(clock)
 	s.queue.Say(fixture.Result(kind, uid, s.queue.Attempt(uid), fields...))
 	for range 2 { // the second one notes that nothing is in hand any more
-		must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context())))
+		must(s.t, check.Only(s.poller.RunOnce(s.t.Context())))
 	}
 }

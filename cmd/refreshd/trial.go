@@ -72,7 +72,7 @@ works, that come twice, that cannot be read, that take too long; many at once; a
 and the like), for a moment; SIGTERM.
 
 The worker finds Redis in REDIS_URL, its queue in REFRESHD_QUEUE, and in REFRESHD_CONCURRENCY how many attempts to work on at the
-same time. The payload of each model says what to do: docs/worker.md has the list, and clients/ a worker for it in each language.
+same time. The payload of each model says what to do: clients/README.md has the list, and clients/ a worker for it in each language.
 
 Without --redis it brings a Redis along. The exit code is 0 if all that a worker must do holds.`,
 		Args: cobra.ArbitraryArgs,

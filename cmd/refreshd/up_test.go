@@ -19,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
@@ -48,7 +49,7 @@ func newService(t *testing.T) *service {
 // background runs a command until stop is called, which returns its exit code. Its output can be read meanwhile.
 type background struct {
 	stdout *bufio.Reader
-	stderr *testkit.Buffer
+	stderr *check.Buffer
 	logged chan struct{} // gets a value soon after each write to stderr
 	cancel func()        // as a signal does
 	stop   func() int
@@ -60,7 +61,7 @@ func (c *console) start(args ...string) *background {
 	ctx, cancel := context.WithCancel(context.Background())
 	read, write := io.Pipe()
 	b := &background{stdout: bufio.NewReader(read), logged: make(chan struct{}, 1), cancel: cancel, gone: make(chan struct{})}
-	b.stderr = &testkit.Buffer{Written: func() {
+	b.stderr = &check.Buffer{Written: func() {
 		select {
 		case b.logged <- struct{}{}:
 		default: // a signal is waiting already
@@ -133,8 +134,8 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 		c := at(t, server)
 		up := c.start("up", "--models", file(t, "models.yaml", "uid: a\n---\nuid: b\n"), "--http", service.URL, "--grace", "0")
 		up.line(t, "2 models: 2 created")
-		testkit.Await(t, service.asked, "a request of the worker")
-		testkit.Await(t, service.asked, "a request of the worker")
+		check.Await(t, service.asked, "a request of the worker")
+		check.Await(t, service.asked, "a request of the worker")
 		up.ends(t)
 		for _, uid := range []string{"a", "b"} {
 			got := c.object("model", "get", uid)
@@ -163,7 +164,7 @@ func awaitLog(t *testing.T, b *background, text string) {
 		case <-b.gone:
 			expectContains(t, b.stderr.String(), text)
 			return
-		case <-time.After(testkit.Limit):
+		case <-time.After(check.Limit):
 			t.Fatalf("no line of the log with %q came:\n%s", text, b.stderr.String())
 		}
 	}
@@ -173,10 +174,10 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
 		a := &app{}
-		build := testkit.Got(a.prepareDaemons(t.Context(), &upFlags{}, nil))(t)
+		build := check.Got(a.prepareDaemons(t.Context(), &upFlags{}, nil))(t)
 		client := server.Client(t)
-		queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
-		daemons := testkit.Got(build(queue))(t)
+		queue := check.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
+		daemons := check.Got(build(queue))(t)
 		q.Command(`{"type":"put","uid":"a"}`)
 		q.Say(slices.Repeat([]string{"garbage"}, 250)...)
 		ended, end := context.WithCancel(t.Context())
@@ -244,8 +245,8 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
 	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
 	up.line(t, "2 models: 2 created")
-	testkit.Await(t, service.asked, "a request of the worker")
-	testkit.Await(t, service.asked, "a request of the worker")
+	check.Await(t, service.asked, "a request of the worker")
+	check.Await(t, service.asked, "a request of the worker")
 	up.cancel()
 	awaitLog(t, up, `"part":"dispatcher","time"`)
 	service.release <- struct{}{}

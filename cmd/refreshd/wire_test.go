@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/worker"
 )
@@ -49,8 +50,8 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 
 func (n *named) round() {
 	n.t.Helper()
-	must(n.t, testkit.Only(n.poller.RunOnce(n.t.Context())))
-	must(n.t, testkit.Only(n.dispatcher.RunOnce(n.t.Context())))
+	must(n.t, check.Only(n.poller.RunOnce(n.t.Context())))
+	must(n.t, check.Only(n.dispatcher.RunOnce(n.t.Context())))
 }
 
 func (n *named) input() []string { return n.queue.List(n.part.Keys.Input) }
@@ -105,7 +106,7 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		expectContains(t, c.do("queue", "set", "--payload", "nested"), "bigtables: 1 part, bigtables\nmodel: banner_uid, attempt: refresh_attempt_uid, payload: nested\n")
 		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested", "new_error_above": 50.0}
 		equal(t, want, c.object("queue", "show"))
-		must(t, testkit.Only(q.Store.Claim(t.Context(), "p1", store.Holding{}, 1, time.Second)))
+		must(t, check.Only(q.Store.Claim(t.Context(), "p1", store.Holding{}, 1, time.Second)))
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running, goredis.Z{Score: 1, Member: "m"})
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, goredis.Z{Score: 1, Member: "dead"})
 		c.do("queue", "set", "--payload", "nested") // as it is
@@ -152,23 +153,23 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 		defer stop()
 		ended := make(chan error, 1)
 		go func() { ended <- pool.Run(ctx) }()
-		attempt := testkit.Await(t, attempts, "the attempt")
+		attempt := check.Await(t, attempts, "the attempt")
 		old := attempt.Deadline()
-		testkit.Eventually(t, "started is said", func() bool { return len(n.queue.List(n.part.Keys.Output)) == 1 })
+		check.Eventually(t, "started is said", func() bool { return len(n.queue.List(n.part.Keys.Output)) == 1 })
 		if said := n.queue.List(n.part.Keys.Output)[0]; attempt.UID != "b" || string(attempt.Payload) != `{"try":1}` || said != fmt.Sprintf(`{"type":"started","banner_uid":"b","try":%q,"worker":"w"}`, n.queue.Attempt("b")) {
 			t.Errorf("expected words as the queue has them, found %s for %s", said, attempt.Payload)
 		}
 		n.round()
 		n.queue.Clock.Turn(15 * time.Second) // past the deadline of the entry
 		for range 3 {                        // the first may have begun before that
-			testkit.Await(t, queue.looked, "a look at the deadline")
+			check.Await(t, queue.looked, "a look at the deadline")
 		}
 		want := old.Add(50 * time.Second)
 		failIf(t, !attempt.Deadline().Equal(want) || !attempt.DeadlineAt.Equal(old),
 			"expected the deadline moved from %s to %s, found %s and %s", old, want, attempt.DeadlineAt, attempt.Deadline())
 		close(finish)
 		stop()
-		must(t, testkit.Await(t, ended, "the end of the pool"))
+		must(t, check.Await(t, ended, "the end of the pool"))
 		equal(t, []string{fmt.Sprintf(`{"type":"success","banner_uid":"b","try":%q}`, n.queue.Attempt("b"))}, n.queue.List(n.part.Keys.Output))
 		n.round()
 		stats := n.queue.Stats()

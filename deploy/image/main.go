@@ -109,7 +109,7 @@ func (r *release) image(arch string) (v1.Image, error) {
 
 func must(file *v1.ConfigFile, err error) *v1.ConfigFile {
 	if err != nil {
-		panic(err) // of an image that stands in memory
+		panic(err) // of an image in memory
 	}
 	return file
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/report"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
 var (
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
+	equal  = check.Equal
+	failIf = check.FailIf
 )
 
 var (
@@ -26,7 +26,7 @@ var (
 
 func hold(t *testing.T, id, selector string, until time.Time, parked int64) flow.HoldSum {
 	t.Helper()
-	picks := testkit.Got(model.ParseSelector(selector))(t)
+	picks := check.Got(model.ParseSelector(selector))(t)
 	return flow.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
 }
 
@@ -129,7 +129,7 @@ func TestManyHoldsAndCircuitsAreSummedUpAndNothingThatStopsAllIsHidden(t *testin
 
 // The runbook is entered by what is seen: each code of a finding begins a row of it.
 func TestTheRunbookHasARowForEachFinding(t *testing.T) {
-	runbook := testkit.Got(os.ReadFile("../../docs/operations.md"))(t)
+	runbook := check.Got(os.ReadFile("../../docs/operations.md"))(t)
 	for name, queue := range situations(t) {
 		for _, one := range queue.Findings() {
 			failIf(t, !strings.Contains(string(runbook), "\n| `"+one.Code+"` "),

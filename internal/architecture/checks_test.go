@@ -6,14 +6,14 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // TestEachCheckFindsItsFault gives each check of this package a small tree with a few faults, beside places that have none.
@@ -39,8 +39,7 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 	tests := testsOf(files)
 	const head = "| word | meaning | where |\n|---|---|---|\n"
 	glossary := head + "| input | means | `model.Even` |\n| input | means | `x.lua` |\n| a |  | x |\n"
-	const page = "| journey | begins | stays | files |\n| A put | x | 2 | 1 |\n\n### A put\n\n`poller.a` `model.b` `commit.lua`\n"
-	for name, check := range map[string]struct{ want, got []string }{
+	for name, found := range map[string]struct{ want, got []string }{
 		"lines of scripts":  {[]string{"scripts/long.lua:2:"}, scriptsAreNarrow(files)},
 		"keys":              {[]string{"scripts/built.lua:", "worker/worker.go:"}, keysAreInOnePlace(files)},
 		"goroutines":        {[]string{"model/busy.go:2:"}, domainStartsNoGoroutine(files)},
@@ -53,13 +52,12 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 			untested("| rule | in short | tests |\n|---|---|---|\n| bug 1 | x | `model.TestRuns`, `model.TestSleeps` |\n| bug 3 | x | TestRuns |\n| bug 9 | x | `model.TestNone` |\n", map[string]int{"bug %d": 3}, tests)},
 		"numbers of faults": {[]string{"the numbers of TestKill", "found TestNone"}, unnumbered("`TestOther` `TestNone`", tests)},
 		"pages":             {[]string{"a script, found b.lua", "a name of the repository, found model.None", "a room, found `shed`"}, astray("`b.lua` `model.None`\n| `shed` | x |\n", files, tree)},
-		"journeys":          {[]string{"expected at most 2 stays in 1 files, found 3 in 2", "found model.b"}, journey{[]string{"model.b", "poller.a"}, 3, map[string]bool{"a": true, "b": true}}.faults(page, "A put")},
 		"sizes": {[]string{"scripts/include/a.lua: expected at most 100, found 101", "lines of model/busy.go is within its limit"},
 			outgrown(sizesOf(files), map[string]int{"lines of model/busy.go": 500})},
 	} {
-		missing := slices.DeleteFunc(slices.Clone(check.want), func(text string) bool {
-			return slices.ContainsFunc(check.got, func(place string) bool { return strings.Contains(place, text) })
+		missing := slices.DeleteFunc(slices.Clone(found.want), func(text string) bool {
+			return slices.ContainsFunc(found.got, func(place string) bool { return strings.Contains(place, text) })
 		})
-		failIf(t, len(missing) > 0 || len(check.got) != len(check.want), "%s: expected %q, found %q", name, check.want, check.got)
+		failIf(t, len(missing) > 0 || len(found.got) != len(found.want), "%s: expected %q, found %q", name, found.want, found.got)
 	}
 }

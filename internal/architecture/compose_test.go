@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -29,7 +30,7 @@ type service struct {
 
 func readCompose(t *testing.T) map[string]service {
 	t.Helper()
-	text := testkit.Got(os.ReadFile("../../docker-compose.yml"))(t)
+	text := check.Got(os.ReadFile("../../docker-compose.yml"))(t)
 	var compose struct{ Services map[string]service }
 	must(t, yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "${REDIS_PASSWORD:-refreshd}", "geheim")), &compose))
 	return compose.Services

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -24,7 +25,7 @@ const manifest = "../../deploy/kubernetes/refreshd.yaml"
 // readManifest returns the objects of the manifest, to be asked by at.
 func readManifest(t *testing.T) (objects []any) {
 	t.Helper()
-	file := testkit.Got(os.Open(manifest))(t)
+	file := check.Got(os.Open(manifest))(t)
 	defer func() { _ = file.Close() }()
 	documents := yaml.NewDecoder(file)
 	for {
@@ -132,17 +133,17 @@ func TestTheManifestIsTheChartAndKubernetesKnowsEveryFieldOfIt(t *testing.T) {
 	long.Only(t)
 	broken, program := t.TempDir(), filepath.Join(t.TempDir(), "check")
 	must(t, os.CopyFS(broken, os.DirFS("../../deploy/kubernetes/chart")))
-	check := func(command string) string {
+	run := func(command string) string {
 		return execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly -trimpath", "CHECK=" + program, "BROKEN=" + broken}, command)
 	}
-	check("go build -o $CHECK .")
-	rendered, want := check("$CHECK ../chart"), testkit.Got(os.ReadFile(manifest))(t)
+	run("go build -o $CHECK .")
+	rendered, want := run("$CHECK ../chart"), check.Got(os.ReadFile(manifest))(t)
 	failIf(t, rendered != string(want), "%s is not what the chart makes: go run . ../chart >../refreshd.yaml in deploy/kubernetes/check, and look at it", manifest)
 	const typo = `sed -i s/readOnlyRootFilesystem/readonlyRootFilesystem/ $BROKEN/templates/daemons.yaml; $CHECK $BROKEN 2>&1 | grep -c 'unknown field'`
-	failIf(t, check(typo) != "1\n", "want a field refused that Kubernetes does not know")
+	failIf(t, run(typo) != "1\n", "want a field refused that Kubernetes does not know")
 
 	// With KEDA the plan says how many workers run, and nobody else does.
-	scaled := check("$CHECK ../chart autoscaling.enabled=true,autoscaling.horizon=30m")
+	scaled := run("$CHECK ../chart autoscaling.enabled=true,autoscaling.horizon=30m")
 	for _, text := range []string{"kind: ScaledObject", "http://refreshd-dashboard.default:8090/scale?horizon=30m", "valueLocation: slots"} {
 		failIf(t, !strings.Contains(scaled, text), "want %q for KEDA, got\n%s", text, scaled)
 	}

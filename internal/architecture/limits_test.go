@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 )
 
+const module = "github.com/refreshd/refreshd/"
+
 // limits say how large each kind of thing may get before a reader loses sight of it.
 var limits = map[string]int{
 	"Go files without tests in %s":          40,

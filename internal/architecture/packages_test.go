@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -36,7 +37,7 @@ func pipInstalls(t *testing.T, dist, version string) {
 	pip("wheel --no-build-isolation --wheel-dir built refreshd-" + version + ".tar.gz")
 	execute(t, dist, nil, python+" -m zipfile -e built/"+wheel+" again")
 	for _, name := range []string{"refreshd.py", "refreshd-" + version + ".dist-info/METADATA", "refreshd-" + version + ".dist-info/LICENSE"} {
-		ours, theirs := testkit.Got(os.ReadFile(filepath.Join(dist, "installed", name)))(t), testkit.Got(os.ReadFile(filepath.Join(dist, "again", name)))(t)
+		ours, theirs := check.Got(os.ReadFile(filepath.Join(dist, "installed", name)))(t), check.Got(os.ReadFile(filepath.Join(dist, "again", name)))(t)
 		equal(t, string(ours), strings.Replace(string(theirs), "redis (>=4)", "redis>=4", 1)) // older setuptools write the brackets
 	}
 }

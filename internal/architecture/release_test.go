@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -26,7 +26,7 @@ func releasable(t *testing.T) (root, version string) {
 	t.Helper()
 	root = t.TempDir()
 	for _, name := range append(versioned, "deploy/release.sh") {
-		text := testkit.Got(os.ReadFile(filepath.Join("../..", name)))(t)
+		text := check.Got(os.ReadFile(filepath.Join("../..", name)))(t)
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
 		must(t, os.WriteFile(filepath.Join(root, name), text, 0o700)) //nolint:gosec // one is run
 	}
@@ -35,7 +35,7 @@ func releasable(t *testing.T) (root, version string) {
 
 func versionOf(t *testing.T, root string) string {
 	t.Helper()
-	return fmt.Sprint("v", at(parse(t, string(testkit.Got(os.ReadFile(filepath.Join(root, "clients/node/package.json")))(t))), "version"))
+	return fmt.Sprint("v", at(parse(t, string(check.Got(os.ReadFile(filepath.Join(root, "clients/node/package.json")))(t))), "version"))
 }
 
 func expectRefused(t *testing.T, want, root string, args ...string) {
@@ -56,7 +56,7 @@ func TestAReleaseHasTheVersionOfItsTagInEachClient(t *testing.T) {
 	root, version := releasable(t)
 	for _, name := range versioned {
 		path := filepath.Join(root, name)
-		text := testkit.Got(os.ReadFile(path))(t)
+		text := check.Got(os.ReadFile(path))(t)
 		must(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), version[1:], version[1:]+"-rc.1")), 0o600))
 		expectRefused(t, " in "+name+", found", root, version, root)
 		must(t, os.WriteFile(path, text, 0o600))

@@ -12,15 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // folder writes files by their paths, and returns the directory that they stand in.
@@ -59,7 +59,7 @@ func TestADirectoryIsReadWithThoseBelowIt(t *testing.T) {
 		".git/conf.yaml": "nor this: [",
 	})
 	must(t, os.Symlink("a.yaml", filepath.Join(root, "b", "no-suffix")))
-	d := testkit.Got(ReadDirectory(root))(t)
+	d := check.Got(ReadDirectory(root))(t)
 	models, policies, refused := told(d)
 	equal(t, [][]string{{"a", "c", "d"}, {"nightly", "export"}, nil}, [][]string{models, policies, refused})
 	failIf(t, d.Models[1].Definition.Payload != `{"n":1e3}`, "expected the digits that were written, found %s", d.Models[1].Definition.Payload)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // TestWhatIsWrittenInAPayloadOfYAMLIsKeptOrRefused reads each scalar as the value n of a payload; an empty payload: it is refused.
@@ -69,8 +69,8 @@ func TestANameOrALabelOfYAMLIsTheTextThatWasWritten(t *testing.T) {
 	for _, written := range []string{"01234", "1_000", "0x1F", "+5", ".5", "1.", ".inf", "1e3", "yes", "True", "190:20:30", "2026-01-01"} {
 		told, definitions := read(t, "m.yaml", "uid: a\nlabels: {at: "+written+"}\npayload:\n  "+written+": x\n")
 		stopIf(t, len(definitions) != 1, "%s: %q", written, told)
-		testkit.Equal(t, `{"`+written+`":"x"}`, definitions[0].Payload)
-		testkit.Equal(t, written, definitions[0].Labels["at"])
+		check.Equal(t, `{"`+written+`":"x"}`, definitions[0].Payload)
+		check.Equal(t, written, definitions[0].Labels["at"])
 	}
 }
 
@@ -83,7 +83,7 @@ func TestWhatWasStoredIsWrittenSoThatItIsReadBack(t *testing.T) {
 	must(t, writeYAML(&written, []byte(`{"uid":"a","payload":`+definitions[0].Payload+`}`), 2))
 	_, again := read(t, "m.yaml", written.String())
 	stopIf(t, len(again) != 1, "not read back: %s", written.String())
-	testkit.Equal(t, definitions[0].Payload, again[0].Payload)
+	check.Equal(t, definitions[0].Payload, again[0].Payload)
 }
 
 func TestAFieldOfJSONStandsOnce(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAFieldOfJSONStandsOnce(t *testing.T) {
 		{"m.yaml", "{\"uid\":\"a\",\n\"payload\":{\"n\":1,\n\"n\":2}}", "m.yaml line 2: payload.n" + twice + "3"},
 	} {
 		told, _ := read(t, test.name, test.text)
-		testkit.Equal(t, test.want, strings.Join(told, "\n"))
+		check.Equal(t, test.want, strings.Join(told, "\n"))
 	}
 	_, err := ReadPolicies("p.json", strings.NewReader("{\"name\":\"p\",\n\"retries\":[1],\n\"retries\":[2]}"))
 	if got, want := err.Error(), "p.json line 1: retries"+twice+"3"; got != want {

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -111,7 +112,7 @@ func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.broken(d, 4)
-		must(t, testkit.Only(flow.Of(b.Store).OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now())))
+		must(t, check.Only(flow.Of(b.Store).OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now())))
 		b.finish("t2/m00")
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)

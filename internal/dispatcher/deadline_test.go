@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -136,7 +137,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 	never := func(*bundle) {}
 	inTime := func(b *bundle) {
 		b.Clock.Turn(workerLease)
-		must(b.t, testkit.Only(b.Store.RequeueExpired(b.t.Context(), b.now(), b.now(), workerLease)))
+		must(b.t, check.Only(b.Store.RequeueExpired(b.t.Context(), b.now(), b.now(), workerLease)))
 	}
 	tooLate := func(b *bundle) {
 		b.Clock.Turn(time.Hour)

@@ -9,10 +9,11 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // hold begins a hold of the models that a selector picks.
@@ -27,7 +28,7 @@ func (b *bundle) hold(id, selector string, until time.Time) {
 
 func (b *bundle) release(id string, within time.Duration) {
 	b.t.Helper()
-	must(b.t, testkit.Only(flow.Of(b.Store).ReleaseHold(context.Background(), id, within, b.now())))
+	must(b.t, check.Only(flow.Of(b.Store).ReleaseHold(context.Background(), id, within, b.now())))
 }
 
 func (b *bundle) sets(uid string) (in []string) {
@@ -66,6 +67,32 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 		}
 		holds, _, _ := flow.Of(b.Store).Holds(context.Background())
 		failIf(t, len(holds) > 0, "the hold is not forgotten: %v", holds)
+	})
+}
+
+func TestAModelThatACalendarKeepsWaitsAndStartsOnceWhenItOpens(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		closed := check.Got(schedule.ParseCalendar(map[string]any{"name": "nights", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=30;BYSECOND=0", "dtstart": "2026-01-01", "for": "2h"}))(t)
+		must(t, flow.Of(b.Store).PutCalendar(t.Context(), closed, b.now()))
+		b.fleet(`{"timeout":"1m","retries":[],"closed":["nights"]}`, "t1/a", "t1/b")
+		b.put("free")
+		equal(t, dispatcher.Round{Started: 1, Parked: 2}, b.round(d))
+		equal(t, map[string]int64{"calendar:nights": fixture.Start.Add(90 * time.Minute).UnixMilli()}, b.Scores(b.Store.Keys.Gates))
+		b.Clock.Turn(90*time.Minute - time.Millisecond)
+		b.Redis.Del(t.Context(), b.Store.Keys.Input)
+		failIf(t, b.round(d).Released > 0 || b.Attempt("t1/a") != "", "want it closed until its end")
+		b.Clock.Turn(time.Millisecond)
+		b.settle(d)
+		failIf(t, b.Attempt("t1/a") == "" || b.Attempt("t1/b") == "", "want both started when it opens, got %v", b.Model("t1/a"))
+		failIf(t, len(b.Scores(b.Store.Keys.Gates))+len(b.Scores(b.Store.Keys.Parked)) > 0, "want nothing left that waits, got %v", b.Scores(b.Store.Keys.Gates))
+		b.finish("t1/a", "t1/b")
+
+		b.fleet(`{"timeout":"1m","retries":[],"closed":["nights"]}`, "t1/c")
+		b.Clock.Turn(22 * time.Hour)
+		b.round(d)
+		failIf(t, !check.Got(flow.Of(b.Store).RemoveCalendar(t.Context(), "nights", b.now()))(t), "want it removed")
+		b.settle(d)
+		failIf(t, b.Attempt("t1/c") == "", "want it started when the calendar is removed, got %v", b.Model("t1/c"))
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -17,7 +17,7 @@ func onGrace(t *testing.T, test func(t *testing.T, b *bundle, d *dispatcher.Disp
 	t.Helper()
 	both(t, func(t *testing.T, b *bundle) {
 		clients := redis.Clients{Read: b.Redis, Write: b.Redis, Block: b.Redis}
-		part := testkit.Got(store.New(&clients, store.Config{Clock: b.Clock.Now, Grace: 15 * time.Second}))(t)
+		part := check.Got(store.New(&clients, store.Config{Clock: b.Clock.Now, Grace: 15 * time.Second}))(t)
 		d := b.dispatcher(part, dispatcher.Config{})
 		b.put("tbl_1")
 		b.round(d)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/flow"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -137,7 +137,7 @@ func TestARetryStartsInsideItsWindowWhoeverHeldItUp(t *testing.T) {
 		"a circuit whose probe it is": {
 			policy: usual + `,"circuit":{"key":"{host(input_url)}","open_after":"9 of 10","probe":"1h"}}`,
 			holdUp: func(b *bundle) {
-				must(b.t, testkit.Only(flow.Of(b.Store).OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now())))
+				must(b.t, check.Only(flow.Of(b.Store).OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now())))
 			},
 		},
 	} {

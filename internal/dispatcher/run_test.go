@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/ui/health"
 )
@@ -29,7 +30,7 @@ func zscore(uid string, at time.Time) redis.Z {
 // start runs a dispatcher on the clock of Redis and returns what ends it.
 func (b *bundle) start(config dispatcher.Config) (stop func()) {
 	b.t.Helper()
-	return testkit.Background(b.t, b.dispatcher(b.Store, config).Run)
+	return check.Background(b.t, b.dispatcher(b.Store, config).Run)
 }
 
 // awaitEntry blocks as a worker does until an attempt arrives.
@@ -55,7 +56,7 @@ func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
 func TestADispatcherOutlivesErrorsOfRedis(t *testing.T) {
 	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
-	lines := make(testkit.Lines, 1)
+	lines := make(check.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
 	stop := b.start(dispatcher.Config{Tick: 20 * time.Millisecond, Backoff: time.Millisecond, Log: &log})
 	defer stop()
@@ -115,8 +116,8 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 	log := zerolog.New(&text)
 	store := &away{Store: b.Store, left: 300, met: func() { now = now.Add(time.Second) }, back: make(chan struct{})}
 	d := b.dispatcher(store, dispatcher.Config{Tick: 10 * time.Millisecond, Backoff: time.Millisecond, Log: &log, Clock: clock, Observe: progress.Begin})
-	stop := testkit.Background(t, d.Run)
-	testkit.Await(t, store.back, "the end of the outage")
+	stop := check.Background(t, d.Run)
+	check.Await(t, store.back, "the end of the outage")
 	stop()
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 	failIf(t, len(lines) != 10 || !strings.Contains(lines[9], `"failures":300,"lasted_ms":299000,"message":"dispatcher: round works again"`),

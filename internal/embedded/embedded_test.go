@@ -11,26 +11,27 @@ import (
 
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func start(t *testing.T, port int) *embedded.Server {
 	t.Helper()
-	server := testkit.Got(embedded.Start(port))(t)
+	server := check.Got(embedded.Start(port))(t)
 	t.Cleanup(server.Close)
 	return server
 }
 
 func connect(t *testing.T, server *embedded.Server) *redis.Client {
 	t.Helper()
-	options := testkit.Got(redis.ParseURL(server.URL()))(t)
+	options := check.Got(redis.ParseURL(server.URL()))(t)
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
@@ -53,7 +54,7 @@ func TestItsKeysExpireByTheClock(t *testing.T) {
 }
 
 func TestAPortThatCannotBeHadIsRefused(t *testing.T) {
-	taken := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
+	taken := check.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close() //nolint:errcheck // a listener of a test
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	number, _ := strconv.Atoi(port)

@@ -13,13 +13,14 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
 var (
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -49,7 +50,7 @@ func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
 func filled(t *testing.T, server *testkit.Server, models int) *fixture.Queue {
 	t.Helper()
 	q := fixture.New(t, server)
-	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1", Clock: q.Clock.Now}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1", Clock: q.Clock.Now}))(t)
 	for i := range models {
 		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%03d","rrule":"every day at 6 AM","labels":{"tenant":"t%d"}}`, i, i%3))
 	}
@@ -85,7 +86,7 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 		q := filled(t, server, 30)
 		queue := &store.Queue{Name: "bigtables", Parts: []*store.Store{q.Store}}
 		for _, selector := range []string{"", "tenant=t0", "uid=m01*", "tenant!=t0", "tenant=t9"} {
-			picks := testkit.Got(model.ParseSelector(selector))(t)
+			picks := check.Got(model.ParseSelector(selector))(t)
 			for _, sort := range []string{"", SortDue} {
 				want, _ := list(t, queue, Which{Picks: picks, Sort: sort, From: begins(sort)}, 0)
 				counts := map[string]int{"": 30, "tenant=t0": 10, "uid=m01*": 10, "tenant!=t0": 20}
@@ -98,7 +99,7 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 						if len(uids) < size {
 							break
 						}
-						from = testkit.Got(ReadPage(last.String(), sort))(t)
+						from = check.Got(ReadPage(last.String(), sort))(t)
 					}
 					if sort == "" {
 						slices.Sort(got)

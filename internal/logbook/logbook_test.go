@@ -18,11 +18,12 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
-var failIf = testkit.FailIf
+var failIf = check.FailIf
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
@@ -42,7 +43,7 @@ func tell(t *testing.T, server *testkit.Server, level zerolog.Level) *story {
 	var errs [2]error
 	s.dispatcher, errs[0] = dispatcher.New(dispatcher.RoomsOf(s.Store), dispatcher.Config{Log: &log, NewUID: newUID})
 	s.poller, errs[1] = poller.New(poller.RoomsOf(s.Store), poller.Config{Log: &log})
-	testkit.Must(t, errors.Join(errs[:]...))
+	check.Must(t, errors.Join(errs[:]...))
 	return s
 }
 
@@ -51,7 +52,7 @@ func (s *story) dispatch(after time.Duration) {
 	s.t.Helper()
 	s.Clock.Set(fixture.Start.Add(after))
 	_, err := s.dispatcher.RunOnce(s.t.Context())
-	testkit.Must(s.t, err)
+	check.Must(s.t, err)
 	for more := true; more; {
 		_, more = s.Take()
 	}
@@ -62,7 +63,7 @@ func (s *story) apply(after time.Duration) {
 	s.t.Helper()
 	s.Clock.Set(fixture.Start.Add(after))
 	_, err := s.poller.RunOnce(s.t.Context())
-	testkit.Must(s.t, err)
+	check.Must(s.t, err)
 }
 
 func (s *story) answer(after time.Duration, kind, uid string, fields ...string) {
@@ -75,7 +76,7 @@ func (s *story) lines() (lines []map[string]any) {
 	s.t.Helper()
 	for line := range strings.Lines(s.text.String()) {
 		var object map[string]any
-		testkit.Must(s.t, json.Unmarshal([]byte(line), &object))
+		check.Must(s.t, json.Unmarshal([]byte(line), &object))
 		lines = append(lines, object)
 	}
 	return lines
@@ -114,7 +115,7 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 		for _, after := range []time.Duration{3 * minute, 4 * minute} { // nobody takes it
 			s.Clock.Set(fixture.Start.Add(after))
 			_, err := s.dispatcher.RunOnce(t.Context())
-			testkit.Must(t, err)
+			check.Must(t, err)
 		}
 		type line = map[string]any
 		first := line{"level": "debug", "message": "dispatcher: transition", "uid": "tbl_1", "event": "start",
@@ -145,12 +146,12 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 			told = append(told, fmt.Sprint(line["event"]))
 		}
 		entries, _, err := report.Of(s.Store).Tail(t.Context(), report.TailStart)
-		testkit.Must(t, err)
+		check.Must(t, err)
 		var journal []string
 		for _, entry := range entries {
 			journal = append(journal, string(entry.Event))
 		}
-		testkit.Equal(t, journal, told) // a line for each entry
+		check.Equal(t, journal, told) // a line for each entry
 		for i, want := range map[int]line{1: first, 2: lost, 4: begun, 5: final, 8: recovered, 11: withdrawn} {
 			diff := cmp.Diff(want, lines[i])
 			failIf(t, diff != "", "line %d: %s", i, diff)
@@ -166,7 +167,7 @@ func TestWithoutDebugOnlyWhatSomebodyShouldLookAtIsTold(t *testing.T) {
 		told = append(told, fmt.Sprint(line["level"], " ", line["message"]))
 	}
 	want := []string{"warn dispatcher: " + lostMessage, "warn poller: " + disabledMessage, "info poller: recovered"}
-	testkit.Equal(t, want, told)
+	check.Equal(t, want, told)
 }
 
 func TestARejectedMessageIsToldWithItsModelAndItsReason(t *testing.T) {
@@ -188,7 +189,7 @@ func TestARejectedMessageIsToldWithItsModelAndItsReason(t *testing.T) {
 			{"level": "warn", "message": rejectedMessage, "uid": "nobody", "source": "control", "counter": "unknown_model", "like_this": 1.0,
 				"reason": `uid: expected a stored model, found "nobody"`},
 		}
-		testkit.Equal(t, want, s.lines())
+		check.Equal(t, want, s.lines())
 		failIf(t, strings.Contains(s.text.String(), "\x1b"), "expected no control characters, found %q", s.text.String())
 	})
 }

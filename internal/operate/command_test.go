@@ -12,13 +12,14 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -38,7 +39,7 @@ func open(t *testing.T, server *testkit.Server) *bundle {
 	t.Cleanup(func() { _ = client.Close() })
 	clients := &redis.Clients{Read: client, Write: client, Block: client}
 	must(t, store.Create(t.Context(), clients, store.Config{}, 2))
-	queue := testkit.Got(store.Open(t.Context(), clients, store.Config{}))(t)
+	queue := check.Got(store.Open(t.Context(), clients, store.Config{}))(t)
 	f := &bundle{queue, t, client}
 	var puts []*Request
 	for i := range 5 {
@@ -71,7 +72,7 @@ func (f *bundle) models() map[string]string {
 	f.t.Helper()
 	all := map[string]string{}
 	for _, uid := range []string{"m0", "m1", "m2", "m3", "m4", "new1", "new2", "new3", "new4"} {
-		records := testkit.Got(f.Of(uid).Load(f.t.Context(), []string{uid}))(f.t)
+		records := check.Got(f.Of(uid).Load(f.t.Context(), []string{uid}))(f.t)
 		if r := records[uid]; r.Exists {
 			all[uid] = fmt.Sprint(r.Payload, " ", r.Trigger, " ", r.Disabled)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
@@ -39,7 +40,7 @@ func patientOne(t *testing.T, server *testkit.Server, parts int, answers time.Du
 	t.Cleanup(func() { _ = errors.Join(reads.Close(), writes.Close()) })
 	clients := &redis.Clients{Read: reads, Write: writes, Block: writes}
 	must(t, store.Create(t.Context(), clients, fixed, parts))
-	queue := testkit.Got(store.Open(t.Context(), clients, fixed))(t)
+	queue := check.Got(store.Open(t.Context(), clients, fixed))(t)
 	must(t, queue.LoadScripts(t.Context()))
 	daily := []*Request{put(t, "d0", 1), put(t, "d1", 1)}
 	for _, r := range daily {
@@ -104,14 +105,14 @@ func TestACommandOfWhichACallIsNotAnsweredIsCarriedOutOnce(t *testing.T) {
 	for _, c := range slices.Concat(patientCommands[:long.Or(5, len(patientCommands))], idleCommands) {
 		t.Run(c.name, func(t *testing.T) {
 			server.Flush(t)
-			told, err := c.do(t, insisting(t), patientOne(t, server, 2, testkit.Limit, testkit.Hook(pass)))
+			told, err := c.do(t, insisting(t), patientOne(t, server, 2, check.Limit, testkit.Hook(pass)))
 			must(t, err)
 			want := dump(t, server)
 			for _, late := range []bool{false, true} {
 				for n := int64(1); ; n++ {
 					server.Flush(t)
 					hook, struck := unanswered(late, n)
-					found, err := c.do(t, insisting(t), patientOne(t, server, 2, testkit.Limit, hook))
+					found, err := c.do(t, insisting(t), patientOne(t, server, 2, check.Limit, hook))
 					must(t, err)
 					if !struck() {
 						failIf(t, n < 2, "expected more calls than %d", n-1)
@@ -133,7 +134,7 @@ func TestARedisThatStandsStillOnlyDelaysACommand(t *testing.T) {
 	for _, c := range patientCommands {
 		t.Run(c.name, func(t *testing.T) {
 			server.Flush(t)
-			told, err := c.do(t, insisting(t), patientOne(t, server, 2, testkit.Limit, testkit.Hook(pass)))
+			told, err := c.do(t, insisting(t), patientOne(t, server, 2, check.Limit, testkit.Hook(pass)))
 			must(t, err)
 			want := dump(t, server)
 			server.Flush(t)
@@ -161,7 +162,7 @@ func between(t *testing.T, late bool, command func(context.Context, Operator) er
 	server := testkit.Miniredis(t)
 	var once atomic.Bool
 	var act func()
-	o := patientOne(t, server, 1, testkit.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
+	o := patientOne(t, server, 1, check.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
 		if commands[0].Name() != "evalsha" || once.Swap(true) {
 			return next()
 		}
@@ -170,13 +171,13 @@ func between(t *testing.T, late bool, command func(context.Context, Operator) er
 		return unanswer(commands)
 	}))
 	client := server.Client(t)
-	other := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, fixed))(t)
+	other := check.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, fixed))(t)
 	act = func() { turned.Add(1); others(other) }
 	turned.Add(1) // since the models were saved
 	defer turned.Store(0)
 	must(t, command(insisting(t), o))
 	models := map[string]string{}
-	for uid, r := range testkit.Got(other.Parts[0].Load(t.Context(), []string{"m0", "m1", "new", "soon"}))(t) {
+	for uid, r := range check.Got(other.Parts[0].Load(t.Context(), []string{"m0", "m1", "new", "soon"}))(t) {
 		models[uid] = fmt.Sprint(r.Payload, " ", len(r.Labels), " ", r.Disabled, " ", r.AttemptUID)
 	}
 	return models
@@ -206,8 +207,8 @@ func TestWhatOthersDoMeanwhileIsNotTakenForTheSave(t *testing.T) {
 func start(t *testing.T, queue *store.Queue, uid, attempt string) {
 	t.Helper()
 	part, now := queue.Of(uid), fixed.Clock()
-	record := testkit.Got(part.Load(t.Context(), []string{uid}))(t)[uid]
-	codes := testkit.Got(part.Commit(t.Context(), store.Batch{Now: now, MaxQueued: 9, Items: []store.Item{{Transition: record.Decide(record.Start(now, attempt), now)}}}))(t)
+	record := check.Got(part.Load(t.Context(), []string{uid}))(t)[uid]
+	codes := check.Got(part.Commit(t.Context(), store.Batch{Now: now, MaxQueued: 9, Items: []store.Item{{Transition: record.Decide(record.Start(now, attempt), now)}}}))(t)
 	failIf(t, codes[0] != store.CodeApplied, "expected %s started, found it %s", uid, codes[0])
 }
 
@@ -244,7 +245,7 @@ func TestASaveThatAskedForARefreshUnheardAsksForNoOtherBehindItsStart(t *testing
 	r.Command.Definition.Refresh = model.RefreshNow
 	between(t, true, func(ctx context.Context, o Operator) error {
 		err := Execute(ctx, o.Queue, []*Request{r})
-		m := testkit.Got(o.Queue.Parts[0].Load(t.Context(), []string{"m0"}))(t)["m0"]
+		m := check.Got(o.Queue.Parts[0].Load(t.Context(), []string{"m0"}))(t)["m0"]
 		failIf(t, r.Result != ResultUpdated || m.AttemptUID != "a1" || m.Again, "expected updated and a1, once; found %s, %s, again: %t", r.Result, m.AttemptUID, m.Again)
 		return err
 	}, func(q *store.Queue) { start(t, q, "m0", "a1"); takeInput(t, q) })
@@ -260,7 +261,7 @@ func takeInput(t *testing.T, q *store.Queue) {
 func TestACommandThatGivesUpSaysWhatIsDoneAndHowToGoOn(t *testing.T) {
 	for _, c := range patientCommands {
 		t.Run(c.name, func(t *testing.T) {
-			o := patientOne(t, testkit.Miniredis(t), 2, testkit.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, _ func() error) error {
+			o := patientOne(t, testkit.Miniredis(t), 2, check.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, _ func() error) error {
 				return unanswer(commands)
 			}))
 			_, err := c.do(t, WithRetry(t.Context(), time.Millisecond, new(zerolog.Nop()), "; do this"), o)
@@ -274,7 +275,7 @@ func TestACommandThatGivesUpSaysWhatIsDoneAndHowToGoOn(t *testing.T) {
 func TestARefusalOfRedisIsNotTriedAgain(t *testing.T) {
 	for text, passes := range map[string]bool{"OOM command not allowed": false, "NOPERM no": false, "LOADING soon": true, "READONLY no": true} {
 		var tries atomic.Int64
-		o := patientOne(t, testkit.Miniredis(t), 2, testkit.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
+		o := patientOne(t, testkit.Miniredis(t), 2, check.Limit, testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
 			if tries.Add(1) > 1 {
 				return next()
 			}

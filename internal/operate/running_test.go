@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // runs writes models whose attempts run, and says of each which worker has it by name.
@@ -36,12 +37,12 @@ func TestWhoWorksIsReadWithinBoundsAndEachAttemptCountsOnce(t *testing.T) {
 	const owner, next = "host7:1-20261121T065800Z-aaaaaaaa", "host7:2-20261121T065800Z-bbbbbbbb"
 	take := func(owner string, attempts map[*store.Store][]string) {
 		for part, entries := range attempts {
-			now := testkit.Got(part.Now(ctx))(t)
+			now := check.Got(part.Now(ctx))(t)
 			must(t, f.client.ZAdd(ctx, part.Keys.Workers, redis.Z{Score: float64(now.UnixMilli()), Member: owner}).Err())
 			must(t, f.client.RPush(ctx, part.Keys.Taken(owner), entries).Err())
 		}
 	}
-	read := func(name string) Running { return testkit.Got(ReadRunning(ctx, f.Queue, name))(t) }
+	read := func(name string) Running { return check.Got(ReadRunning(ctx, f.Queue, name))(t) }
 	take(owner, f.runs("pool-a", 6, "host7", 1795252000000))
 	f.runs("x", 7, "w9", 1795251000000)                            // which end first
 	for part, entries := range f.runs("y", 5, "", 1795250000000) { // which nobody has taken

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -144,7 +145,7 @@ func TestMessagesOfAModelThatAreInTwoBatchesAreDecidedInTheirOrder(t *testing.T)
 		}
 		b.hear(status("half"))
 		b.Say(status("most"), b.result("success", "b"), status("half"))
-		testkit.Got(b.ahead(&told{}))(t)
+		check.Got(b.ahead(&told{}))(t)
 		got := b.Model("a")["user_friendly_status"]
 		failIf(t, got != "half", "want what was said last, got %q", got)
 	})
@@ -187,9 +188,9 @@ func TestWhatWaitsKeepsAPollerFromClaimingMoreAndMore(t *testing.T) {
 		queue := &told{Store: b.Store, conflicts: func(int) bool { return true }}
 		p := b.poller(queue, poller.Config{Batch: 2})
 		for range 3 {
-			testkit.Got(p.RunAhead(t.Context(), always, inTurn))(t)
+			check.Got(p.RunAhead(t.Context(), always, inTurn))(t)
 		}
-		claim := testkit.Got(b.Store.Claim(t.Context(), "p1", store.Holding{}, 0, time.Second))(t)
+		claim := check.Got(b.Store.Claim(t.Context(), "p1", store.Holding{}, 0, time.Second))(t)
 		failIf(t, len(claim.Messages) != 4, "want no more than two batches in hand, found %d messages", len(claim.Messages))
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -195,7 +195,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 			p.round(1)
 		}
 		for _, store := range p.parts {
-			must(t, testkit.Only(flow.Of(store).BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector})))
+			must(t, check.Only(flow.Of(store).BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector})))
 		}
 		for range 4 {
 			p.round(0)

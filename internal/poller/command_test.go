@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -138,7 +139,7 @@ func TestAResultCountsForWhatItSaysWhateverElseIsWrongWithIt(t *testing.T) {
 
 func TestARejectedMessageNamesItsModelInRedisAndInTheLog(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		var text testkit.Buffer
+		var text check.Buffer
 		log := zerolog.New(&text).Level(zerolog.WarnLevel)
 		p := b.poller(b.Store, poller.Config{Log: &log})
 		b.Say(
@@ -200,7 +201,7 @@ func TestASuccessAfterADisableOrAForcedRunIsStaleAndOnlyWhatWasAnsweredIsADuplic
 
 func TestAFloodOfRejectedMessagesIsLoggedInFewLines(t *testing.T) {
 	b := setup(t, testkit.Miniredis(t))
-	var text testkit.Buffer
+	var text check.Buffer
 	log := zerolog.New(&text).Level(zerolog.WarnLevel)
 	p := b.poller(b.Store, poller.Config{Log: &log})
 	for i := range 64 {
@@ -288,7 +289,7 @@ func TestAStormOfCommandsLeavesEachModelAsItWasLastSaid(t *testing.T) {
 		for i := 0; i < models; i += 3 {
 			b.Command(`{"type":"remove","uid":"m` + fmt.Sprint(i) + `"}`)
 		}
-		testkit.Eventually(t, "all commands are applied", func() bool {
+		check.Eventually(t, "all commands are applied", func() bool {
 			return len(b.List(b.Store.Keys.Control))+len(b.List(b.Store.Keys.ClaimedCommands)) == 0
 		})
 		stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -20,8 +20,8 @@ import (
 // expired is how many attempts a dispatcher ends now by their deadline.
 func (b *bundle) expired() int {
 	b.t.Helper()
-	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(b.Store), dispatcher.Config{Owner: "d"}))(b.t)
-	round := testkit.Got(d.RunOnce(context.Background()))(b.t)
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(b.Store), dispatcher.Config{Owner: "d"}))(b.t)
+	round := check.Got(d.RunOnce(context.Background()))(b.t)
 	failIf(b.t, round.Sleep == 0 && round.TimedOut == 0, "the dispatcher spins: %+v", round)
 	return round.TimedOut + round.Withdrawn + round.Taken
 }
@@ -153,7 +153,7 @@ func TestTheFirstSuccessOfAnAttemptThatHasTimedOutIsLateAndNoDuplicate(t *testin
 func TestWithoutAHistoryAnAnswerThatCameTooLateIsADuplicate(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		clients := redis.Clients{Read: b.Redis, Write: b.Redis, Block: b.Redis}
-		b.Store = testkit.Got(store.New(&clients, store.Config{Clock: b.Clock.Now, HistoryCap: store.None}))(t)
+		b.Store = check.Got(store.New(&clients, store.Config{Clock: b.Clock.Now, HistoryCap: store.None}))(t)
 		b.running("a")
 		b.take()
 		b.round()
@@ -173,7 +173,7 @@ func TestNothingExpiresBeforeTheOldestOfTheBatchesIsAppliedThatAPollerIsLeftWith
 		b.hear("garbage") // up to now all is claimed
 		claims := func(inHand, want int) {
 			t.Helper()
-			claim := testkit.Got(b.Store.Claim(t.Context(), "p1", store.Holding{InHand: inHand}, 10, time.Hour))(t)
+			claim := check.Got(b.Store.Claim(t.Context(), "p1", store.Holding{InHand: inHand}, 10, time.Hour))(t)
 			failIf(t, len(claim.Messages) != want, "expected %d messages, found %v", want, claim.Messages)
 		}
 		b.Clock.Turn(50 * time.Second)

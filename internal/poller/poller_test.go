@@ -14,16 +14,17 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -95,7 +96,7 @@ func (b *bundle) dispatch() {
 	b.t.Helper()
 	d, err := dispatcher.New(dispatcher.RoomsOf(b.Store), dispatcher.Config{Owner: "d"})
 	must(b.t, err)
-	must(b.t, testkit.Only(d.RunOnce(context.Background())))
+	must(b.t, check.Only(d.RunOnce(context.Background())))
 }
 
 // result renders a message about the running attempt.

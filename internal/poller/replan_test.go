@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -116,7 +116,7 @@ func TestARuleThatEndsOrGoesEndsTheWaitAndOneThatComesBeginsItAgain(t *testing.T
 			b.walk(p)
 			failIf(t, b.starts("a") != step.want, "rule %q: want the next start %q, found %q", step.rule, step.want, b.starts("a"))
 		}
-		must(t, testkit.Only(b.Store.Fleet().RemovePolicy(t.Context(), "feeds")))
+		must(t, check.Only(b.Store.Fleet().RemovePolicy(t.Context(), "feeds")))
 		b.walk(p)
 		failIf(t, b.starts("a") != "", "want nothing planned by the default policy, found %s", b.starts("a"))
 		b.rule(hourly)

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -21,7 +22,7 @@ func (b *bundle) start(config poller.Config) (stop func()) {
 	b.t.Helper()
 	p, err := poller.New(poller.RoomsOf(b.Store), config)
 	must(b.t, err)
-	return testkit.Background(b.t, p.Run)
+	return check.Background(b.t, p.Run)
 }
 
 // awaitWake blocks as a dispatcher does until a model is due at once.
@@ -49,7 +50,7 @@ func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
 func TestAPollerOutlivesErrorsOfRedis(t *testing.T) {
 	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
-	lines := make(testkit.Lines, 1)
+	lines := make(check.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
 	stop := b.start(poller.Config{Tick: 20 * time.Millisecond, Backoff: time.Millisecond, Log: &log})
 	defer stop()

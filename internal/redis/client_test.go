@@ -16,6 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -269,7 +270,7 @@ func TestBlockedCallIgnoresItsDeadlineAndLosesNothing(t *testing.T) {
 	must(t, clients.Block.Ping(t.Context()).Err()) // a connection is made within the deadline, if at all
 	popped := make(chan []string, 1)
 	go func() { popped <- clients.Block.BLPop(overdue{t.Context()}, time.Hour, "list").Val() }()
-	testkit.Eventually(t, "the call waits in redis, or has ended", func() bool {
+	check.Eventually(t, "the call waits in redis, or has ended", func() bool {
 		return len(popped) > 0 || strings.Contains(clients.Read.Info(t.Context(), "clients").Val(), "blocked_clients:1")
 	})
 	must(t, clients.Write.RPush(t.Context(), "list", "late").Err())

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/document"
 )
 
-var failIf = testkit.FailIf
+var failIf = check.FailIf
 
 func TestEveryFormOfAddressIsUnderstood(t *testing.T) {
 	tests := map[string]Address{

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // sixOClock is when a test begins.
@@ -72,7 +73,7 @@ func TestToFoldAgainChangesNothingAndAClockThatWasSetBackLeavesNothing(t *testin
 	fields := map[string]string{"2026-11-01T00:00": "start=1", "2026-11-01T05:00": "start=4 input=8", "2026-11-22T00:00": "start=9", "2026-11-21T07:00": "start=9", "note": "of a person", "2026-11-20T09:00": Sample{Values: [Metrics]int64{2}}.String()}
 	days, gone := fold(fields, sixOClock)
 	slices.Sort(gone)
-	testkit.Equal(t, []string{"2026-11-01T05:00", "2026-11-21T07:00", "2026-11-22T00:00"}, gone)
+	check.Equal(t, []string{"2026-11-01T05:00", "2026-11-21T07:00", "2026-11-22T00:00"}, gone)
 	if text := days["2026-11-01T00:00"]; len(days) != 1 || !strings.HasPrefix(text, "start=1 ") || !strings.Contains(text, " input=8 ") {
 		t.Errorf("expected the day with its first count, and the most in line, found %v", days)
 	}
@@ -81,7 +82,7 @@ func TestToFoldAgainChangesNothingAndAClockThatWasSetBackLeavesNothing(t *testin
 		delete(fields, name)
 	}
 	again, _ := fold(fields, sixOClock)
-	testkit.FailIf(t, len(again) > 0, "expected the same day, found %v", again)
+	check.FailIf(t, len(again) > 0, "expected the same day, found %v", again)
 }
 
 func TestAYearOfHoursTakesAtMostFourKilobytesForEachOfNinetyDays(t *testing.T) {
@@ -94,8 +95,8 @@ func TestAYearOfHoursTakesAtMostFourKilobytesForEachOfNinetyDays(t *testing.T) {
 		noted(fields, sixOClock.AddDate(0, 0, day).Add(23*time.Hour), 9_000_000_000+int64(day))
 	}
 	redis := testkit.Redis(t).Client(t)
-	testkit.Must(t, redis.HSet(t.Context(), "q:hours", fields).Err())
+	check.Must(t, redis.HSet(t.Context(), "q:hours", fields).Err())
 	used := redis.MemoryUsage(t.Context(), "q:hours", 0).Val()
 	t.Logf("%d fields, %d bytes, %d for each of 90 days", len(fields), used, used/daysKept)
-	testkit.FailIf(t, used == 0 || used > daysKept*4096, "expected at most %d bytes, found %d", daysKept*4096, used)
+	check.FailIf(t, used == 0 || used > daysKept*4096, "expected at most %d bytes, found %d", daysKept*4096, used)
 }

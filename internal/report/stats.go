@@ -202,7 +202,9 @@ func (r Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 func (q Queue) Stats(ctx context.Context) (sum Stats, err error) {
 	err = q.queue.Each(func(part *store.Store) error {
 		stats, err := Of(part).Stats(ctx)
-		sum.Add(&stats)
+		if !stats.At.IsZero() { // else nothing of the part could be read
+			sum.Add(&stats)
+		}
 		return err
 	})
 	return sum, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -33,8 +34,8 @@ type bench struct {
 }
 
 var (
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 const benchQueue = "{bigtables}"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -23,7 +23,7 @@ func TestTheContractNamesEachKeyAndEachFieldOfAModel(t *testing.T) {
 	keys := allKeys(newKeys("bigtables"), func(method string) string { return cmp.Or(variables[method], "<uid>") })
 	lists := []string{keys["Input"], keys["Output"], keys["Control"]}
 	want := slices.Concat(slices.Sorted(maps.Values(keys)), fieldNames, []string{fieldRev, labelPrefix + "NAME"})
-	got := append(testkit.FirstCells(t, wirePage, "## Reading the state"), lists...)
+	got := append(check.FirstCells(t, wirePage, "## Reading the state"), lists...)
 	slices.Sort(want)
 	slices.Sort(got)
 	expectEqual(t, "keys and fields", want, got)
@@ -34,7 +34,7 @@ func TestTheContractNamesEachFieldOfTheJournalEachCounterAndEachSetting(t *testi
 	c := codec{set: func(name, _ string) { notes = append(notes, name) }, absent: true}
 	c.notes(new(model.JournalEntry))
 	slices.Sort(notes)
-	expectEqual(t, "fields of the journal", notes, testkit.FirstCells(t, wirePage, "### An entry of the journal"))
+	expectEqual(t, "fields of the journal", notes, check.FirstCells(t, wirePage, "### An entry of the journal"))
 
 	wanted := map[string][]string{
 		"## What becomes of a message": slices.Concat(model.Refusals, model.Particulars),
@@ -44,7 +44,7 @@ func TestTheContractNamesEachFieldOfTheJournalEachCounterAndEachSetting(t *testi
 		wanted["## What becomes of a message"] = append(wanted["## What becomes of a message"], string(event))
 	}
 	for heading, names := range wanted {
-		section := testkit.Section(t, wirePage, heading)
+		section := check.Section(t, wirePage, heading)
 		for _, name := range names {
 			if !strings.Contains(section, "`"+name+"`") {
 				t.Errorf("%s: expected `%s` below %q", wirePage, name, heading)

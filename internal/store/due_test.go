@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
@@ -199,10 +200,10 @@ func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 				}
 			}
 		}()
-		testkit.Eventually(t, "it waits", func() bool { return info("clients", "blocked_clients") == 1 })
+		check.Eventually(t, "it waits", func() bool { return info("clients", "blocked_clients") == 1 })
 		before := info("stats", "total_net_output_bytes")
 		must(t, b.redis.RPush(t.Context(), key, huge).Err())
-		must(t, testkit.Await(t, told, "a word of "+key))
+		must(t, check.Await(t, told, "a word of "+key))
 		sent := info("stats", "total_net_output_bytes") - before
 		failIf(t, sent > bound, "%s: the waiter was sent %d bytes, want %d at most", key, sent, bound)
 		left := b.redis.LLen(t.Context(), key).Val()

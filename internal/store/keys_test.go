@@ -18,6 +18,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -200,7 +201,7 @@ func (m *migration) move(keys ...string) {
 	host, port, err := net.SplitHostPort(m.target.Options().Addr)
 	must(m.t, err)
 	for _, key := range keys {
-		must(m.t, m.source.Do(m.t.Context(), "MIGRATE", host, port, key, 0, testkit.Limit.Milliseconds()).Err())
+		must(m.t, m.source.Do(m.t.Context(), "MIGRATE", host, port, key, 0, check.Limit.Milliseconds()).Err())
 	}
 }
 
@@ -232,7 +233,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	m.set(m.source, "NODE", m.target)
 	expectEqual(t, "the queue", before, newBench(t, s).state())
 
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), check.Limit)
 	defer cancel()
 	for _, call := range []func(context.Context) error{read, claim} {
 		for err := call(ctx); err != nil; err = call(ctx) {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // Authority is a private certificate authority in a directory.
@@ -51,20 +53,20 @@ func (a *Authority) Issue(t testing.TB, name string, dnsNames ...string) {
 func (a *Authority) sign(t testing.TB, name string, template *x509.Certificate, key *ecdsa.PrivateKey) {
 	t.Helper()
 	cert, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	Must(t, err)
+	check.Must(t, err)
 	private, err := x509.MarshalECPrivateKey(key)
-	Must(t, err)
+	check.Must(t, err)
 	for file, block := range map[string]*pem.Block{
 		name + ".crt": {Type: "CERTIFICATE", Bytes: cert}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: private},
 	} {
-		Must(t, os.WriteFile(a.File(file), pem.EncodeToMemory(block), 0o600))
+		check.Must(t, os.WriteFile(a.File(file), pem.EncodeToMemory(block), 0o600))
 	}
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	Must(t, err)
+	check.Must(t, err)
 	return key
 }
 
@@ -88,7 +90,7 @@ func TLS(t testing.TB, ca *Authority) (s *Server, port string) {
 	var err error
 	for range 5 { // another process may take the port meanwhile
 		port, err = freePort()
-		Must(t, err)
+		check.Must(t, err)
 		err = admin.Do(context.Background(), "CONFIG", "SET", "tls-ca-cert-file", ca.File("ca.crt"),
 			"tls-cert-file", ca.File("server.crt"), "tls-key-file", ca.File("server.key"), "tls-port", port).Err()
 		if err == nil {

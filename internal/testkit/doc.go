@@ -1,7 +1,6 @@
 // Package testkit is the one set of fixtures for tests. All of them are gone when their test ends.
 //
-// Package testkit/browser looks at pages with Chromium.
-//
+// Package testkit/check compares and waits, without a server. Package testkit/browser looks at pages with Chromium.
 // Package testkit/fixture builds a queue of refreshd, and the users of its ACL, on such a Server.
 //
 // A test asks for a server and owns it until it ends:

@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ var ErrFault = errors.New("the connection is gone")
 type Fault struct {
 	left   atomic.Int64 // calls until then; negative: it was, or there is none
 	struck atomic.Bool
+	call   atomic.Value // the text of the call
 }
 
 // Arm stops the n-th call from now on, counted from 1; 0: none.
@@ -24,12 +26,19 @@ func (f *Fault) Arm(n int) {
 	f.struck.Store(false)
 }
 
+// Call is the text of the call that was stopped.
+func (f *Fault) Call() string {
+	text, _ := f.call.Load().(string)
+	return text
+}
+
 // Struck reports whether the call was made, and so was stopped.
 func (f *Fault) Struck() bool { return f.struck.Load() }
 
-func (f *Fault) strikes() bool {
+func (f *Fault) strikes(commands ...redis.Cmder) bool {
 	strikes := f.left.Add(-1) == 0
 	if strikes {
+		f.call.Store(fmt.Sprint(commands))
 		f.struck.Store(true)
 	}
 	return strikes
@@ -48,7 +57,7 @@ func (f *Fault) DialHook(next redis.DialHook) redis.DialHook {
 // ProcessHook implements redis.Hook.
 func (f *Fault) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		if !greets(command) && f.strikes() {
+		if !greets(command) && f.strikes(command) {
 			command.SetErr(ErrFault)
 			return ErrFault
 		}
@@ -59,7 +68,7 @@ func (f *Fault) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements redis.Hook.
 func (f *Fault) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		if !greets(commands[0]) && f.strikes() {
+		if !greets(commands[0]) && f.strikes(commands...) {
 			for _, command := range commands {
 				command.SetErr(ErrFault)
 			}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // node is one redis-server with its port and directory, which it keeps when it is killed and started again.
@@ -66,7 +68,7 @@ const Nowhere = "127.0.0.1:1"
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()
-	Must(t, err)
+	check.Must(t, err)
 	return net.JoinHostPort("127.0.0.1", port)
 }
 
@@ -93,7 +95,7 @@ func (n *node) start() (err error) {
 	if n.Process, err = launch(command); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	ctx, cancel := context.WithTimeout(context.Background(), check.Limit)
 	defer cancel()
 	if err := poll(ctx, n.exited, n.answers); err != nil {
 		return fmt.Errorf("await redis-server at %s: %w%s", n.addr, err, n.logTail())

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // TestServerDiesWithAKilledTestProcess runs this test binary once more, which starts a server, prints its address and is
@@ -29,7 +31,7 @@ func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 
 func awaitRefusal(t *testing.T, addr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), check.Limit)
 	defer cancel()
 	err := poll(ctx, nil, func() bool {
 		conn, err := net.Dial("tcp", addr)
@@ -43,7 +45,7 @@ func awaitRefusal(t *testing.T, addr string) {
 
 func TestAPortIsGivenToOneTestOnly(t *testing.T) {
 	port, err := freePort()
-	Must(t, err)
+	check.Must(t, err)
 	if reserve(port) {
 		t.Errorf("port %s: expected it refused to the next who draws it", port)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
+
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // pool holds the idle servers of one kind.
@@ -98,7 +100,7 @@ func lend(t testing.TB, p *pool) *Server {
 	if s == nil {
 		var err error
 		s, err = p.start()
-		Must(t, err)
+		check.Must(t, err)
 	}
 	t.Cleanup(func() {
 		p.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // build compiles the binary once per test process. `go run` keeps what it has linked, which `go build` does not.
@@ -36,14 +37,14 @@ var built string
 func Binary(t testing.TB) string {
 	t.Helper()
 	binary, err := build()
-	Must(t, err)
+	check.Must(t, err)
 	return binary
 }
 
 // Process is one running program. It is killed when the test ends.
 type Process struct {
 	command *exec.Cmd
-	output  Buffer
+	output  check.Buffer
 	printed chan struct{} // holds a token when something was printed since it was last looked at
 	exited  chan struct{}
 }
@@ -64,7 +65,7 @@ func Start(t testing.TB, program string, args ...string) *Process {
 func StartCommand(t testing.TB, command *exec.Cmd) *Process {
 	t.Helper()
 	p, err := launch(command)
-	Must(t, err)
+	check.Must(t, err)
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
@@ -89,7 +90,7 @@ func launch(command *exec.Cmd) (*Process, error) {
 // that comes earlier kills it.
 func (p *Process) AwaitOutput(t testing.TB, text string) {
 	t.Helper()
-	limit := time.NewTimer(Limit)
+	limit := time.NewTimer(check.Limit)
 	defer limit.Stop()
 	for !strings.Contains(p.output.String(), text) {
 		select {

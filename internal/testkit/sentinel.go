@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // sentinelName is what sentinels call the master.
@@ -32,13 +34,13 @@ func StartSentinel(t testing.TB, master string, quorum int, more string) string 
 	t.Helper()
 	address, dir := FreeAddress(t), t.TempDir()
 	host, port, err := net.SplitHostPort(address)
-	Must(t, err)
+	check.Must(t, err)
 	text := fmt.Sprintf("bind %s\nport %s\ndir %s\nlogfile sentinel.log\nsentinel monitor %s %s %d\n%s",
 		host, port, dir, sentinelName, strings.Replace(master, ":", " ", 1), quorum, more)
 	file := filepath.Join(dir, "sentinel.conf")
-	Must(t, os.WriteFile(file, []byte(text), 0o600))
+	check.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	Start(t, "redis-server", file, "--sentinel")
-	Eventually(t, "the sentinel accepts connections", func() bool {
+	check.Eventually(t, "the sentinel accepts connections", func() bool {
 		conn, err := net.Dial("tcp", address)
 		return err == nil && conn.Close() == nil
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -79,7 +80,7 @@ func Redis(t testing.TB, args ...string) *Server {
 	RequireProgram(t, "redis-server", "redis-server")
 	if len(args) > 0 {
 		s, err := startSingle(args...)
-		Must(t, err)
+		check.Must(t, err)
 		t.Cleanup(s.stop)
 		return s
 	}
@@ -122,10 +123,10 @@ func (s *Server) Options() *redis.UniversalOptions {
 		MaxRetries:               -1,
 		MaxRedirects:             -1,
 		DialerRetries:            1,
-		DialTimeout:              Limit,
-		ReadTimeout:              Limit,
-		WriteTimeout:             Limit,
-		PoolTimeout:              Limit,
+		DialTimeout:              check.Limit,
+		ReadTimeout:              check.Limit,
+		WriteTimeout:             check.Limit,
+		PoolTimeout:              check.Limit,
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -203,8 +204,8 @@ func (s *Server) SignalNode(t testing.TB, address string, signal syscall.Signal)
 // promoted meanwhile.
 func (s *Server) RestartNode(t testing.TB, address string) {
 	t.Helper()
-	Must(t, s.node(t, address).start())
-	Must(t, s.awaitCluster())
+	check.Must(t, s.node(t, address).start())
+	check.Must(t, s.awaitCluster())
 }
 
 func (s *Server) node(t testing.TB, address string) *node {
@@ -220,7 +221,7 @@ func (s *Server) node(t testing.TB, address string) *node {
 // AwaitNodes waits until a condition holds for every living node of a cluster, and it serves.
 func (s *Server) AwaitNodes(t testing.TB, holds func(context.Context, *redis.Client) bool) {
 	t.Helper()
-	Must(t, s.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
+	check.Must(t, s.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
 		return holds(ctx, client) && clusterServes(ctx, client)
 	}))
 }
@@ -232,7 +233,7 @@ func (s *Server) On(t testing.TB, address string, do func(context.Context, *redi
 	if len(living) == 0 {
 		t.Fatal("expected a node that lives, found none")
 	}
-	Must(t, withNode(cmp.Or(address, living[0]), do))
+	check.Must(t, withNode(cmp.Or(address, living[0]), do))
 }
 
 func (s *Server) livingAddrs() (addrs []string) {
@@ -267,7 +268,7 @@ func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *r
 // withNode calls do with a client of one node that lives only for this call. The context is not the test's: servers are
 // read and emptied in cleanups too, when that one has ended.
 func withNode(addr string, do func(context.Context, *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	ctx, cancel := context.WithTimeout(context.Background(), check.Limit)
 	defer cancel()
 	client := redis.NewClient((&Server{Addrs: []string{addr}}).Options().Simple())
 	defer func() { _ = client.Close() }()

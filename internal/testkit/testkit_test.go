@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 var (
-	must   = Must
-	failIf = FailIf
-	stopIf = StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -27,7 +28,7 @@ func TestMiniredisExpiresKeys(t *testing.T) {
 	s := Miniredis(t)
 	client := s.Client(t)
 	must(t, client.Set(t.Context(), "k", "v", time.Millisecond).Err())
-	Eventually(t, "the key expires", func() bool { return errors.Is(client.Get(t.Context(), "k").Err(), redis.Nil) })
+	check.Eventually(t, "the key expires", func() bool { return errors.Is(client.Get(t.Context(), "k").Err(), redis.Nil) })
 }
 
 // lent runs test as a subtest and returns the server that it was lent, idle again.

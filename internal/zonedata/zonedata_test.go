@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/zones"
 )
 
@@ -17,13 +17,13 @@ const own = "../../model/zones/zones.zip" // an archive of the own release
 func host(t *testing.T, release string) string {
 	t.Helper()
 	directory := t.TempDir()
-	testkit.Must(t, os.Mkdir(filepath.Join(directory, "Europe"), 0o700))
-	archive := testkit.Got(zip.OpenReader(own))(t)
+	check.Must(t, os.Mkdir(filepath.Join(directory, "Europe"), 0o700))
+	archive := check.Got(zip.OpenReader(own))(t)
 	t.Cleanup(func() { _ = archive.Close() })
-	london := testkit.Got(fs.ReadFile(archive, "Europe/London"))(t)
-	testkit.Must(t, os.WriteFile(filepath.Join(directory, "Europe/London"), london, 0o600))
+	london := check.Got(fs.ReadFile(archive, "Europe/London"))(t)
+	check.Must(t, os.WriteFile(filepath.Join(directory, "Europe/London"), london, 0o600))
 	if release != "" {
-		testkit.Must(t, os.WriteFile(filepath.Join(directory, "+VERSION"), []byte(release+"\n"), 0o600))
+		check.Must(t, os.WriteFile(filepath.Join(directory, "+VERSION"), []byte(release+"\n"), 0o600))
 	}
 	return directory
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 const dayLong, weekLong = 24 * time.Hour, 7 * 24 * time.Hour

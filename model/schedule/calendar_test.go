@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func readCalendar(t testing.TB, text string) (Calendar, error) {
@@ -93,11 +93,11 @@ const localLayout = "2006-01-02 15:04:05 -0700"
 
 func parseLocal(t *testing.T, text, zone string) time.Time {
 	t.Helper()
-	loc := testkit.Got(Zone(zone))(t)
+	loc := check.Got(Zone(zone))(t)
 	if at, err := time.Parse(localLayout, text); err == nil {
 		return at.In(loc)
 	}
-	at := testkit.Got(time.ParseInLocation("2006-01-02 15:04:05", text, loc))(t)
+	at := check.Got(time.ParseInLocation("2006-01-02 15:04:05", text, loc))(t)
 	return at
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -74,7 +74,7 @@ func (f *freeRule) oneByOne(loc *time.Location, dtstart, from, to int64) (found 
 func TestAFreeHourRunsAtEachInstantWhoseClockShowsTheMinute(t *testing.T) {
 	r, rounds := rand.New(rand.NewPCG(29, 0)), long.Or(4, 20)
 	for _, name := range changingZones {
-		loc := testkit.Got(Zone(name))(t)
+		loc := check.Got(Zone(name))(t)
 		moved := changes(loc)
 		for round := range rounds {
 			change := moved[r.IntN(len(moved))].Unix()
@@ -86,7 +86,7 @@ func TestAFreeHourRunsAtEachInstantWhoseClockShowsTheMinute(t *testing.T) {
 			if f.slot > 1 || r.IntN(2) == 0 {
 				dtstart -= floorMod(dtstart, 60)
 			}
-			s := testkit.Got(Parse(testkit.Got(RuleText(f.rule))(t), name, time.Unix(dtstart, 0).UTC().Format(dtstartLayout)))(t)
+			s := check.Got(Parse(check.Got(RuleText(f.rule))(t), name, time.Unix(dtstart, 0).UTC().Format(dtstartLayout)))(t)
 			want := f.oneByOne(loc, dtstart, change-2*daySeconds, change+2*daySeconds)
 			after := change - 2*daySeconds - 1
 			for _, at := range want {
@@ -116,10 +116,10 @@ func TestAFreeHourOfSeldomDaysIsFoundAcrossChanges(t *testing.T) {
 	}
 	for range rounds {
 		name, f := changingZones[r.IntN(len(changingZones))], seldom[r.IntN(len(seldom))]
-		loc := testkit.Got(Zone(name))(t)
+		loc := check.Got(Zone(name))(t)
 		dtstart := time.Date(1996+r.IntN(30), 12, 15, r.IntN(24), 0, 0, 0, time.UTC).Unix()
 		after := dtstart + r.Int64N(300*daySeconds)
-		s, err := Parse(testkit.Got(RuleText(f.rule))(t), name, time.Unix(dtstart, 0).UTC().Format(dtstartLayout))
+		s, err := Parse(check.Got(RuleText(f.rule))(t), name, time.Unix(dtstart, 0).UTC().Format(dtstartLayout))
 		stopIf(t, err != nil, "%s in %s from %s: %v", f.rule, name, time.Unix(dtstart, 0).UTC(), err)
 		want := f.oneByOne(loc, dtstart, after+1, after+250*daySeconds)
 		got, _ := s.Next(time.Unix(after, 0))
@@ -166,7 +166,7 @@ func TestAFreeHourRunsInBothOfTwoEqualHoursAndANamedOneOnce(t *testing.T) {
 		{london, "FREQ=HOURLY;BYMINUTE=0;BYSECOND=0;COUNT=3", "2026-10-25", "2026-01-01T00:00:00Z", []string{"10-25T00:00:00+01:00", "10-25T01:00:00+01:00", "10-25T01:00:00+00:00"}},
 		{london, "FREQ=HOURLY;BYMINUTE=0;BYSECOND=0;UNTIL=20261025T005959Z", "2026-10-25", "2026-10-24T23:30:00Z", []string{"10-25T01:00:00+01:00"}},
 	} {
-		c.rule = testkit.Got(RuleText(c.rule))(t)
+		c.rule = check.Got(RuleText(c.rule))(t)
 		c.check(t)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // dialectLine is a line of testdata/dialects.tsv: a text, whose it is, its first times after 2026-11-28T00:00Z there, in UTC, and what we say.
 //
 //	same     it has these times here
-//	differs     it has others here, and what is told beside them proposes a rule with these
+//	told     it has others here, and what we say beside them proposes a rule with these
 //	hint     it is refused, and one of the rules that are proposed has these
 //	other    it has others here
 //	quirk    it is refused, and the rules that are proposed mean what others read
@@ -25,7 +25,7 @@ type dialectLine struct{ text, whose, times, say string }
 
 func dialectLines(t testing.TB) (all []dialectLine) {
 	t.Helper()
-	for line := range strings.Lines(string(testkit.Got(os.ReadFile("testdata/dialects.tsv"))(t))) {
+	for line := range strings.Lines(string(check.Got(os.ReadFile("testdata/dialects.tsv"))(t))) {
 		if f := strings.Split(strings.TrimSpace(line), "\t"); !strings.HasPrefix(line, "#") {
 			stopIf(t, len(f) != 4, "expected text, whose, times and what we say, found %q", line)
 			all = append(all, dialectLine{f[0], f[1], f[2], f[3]})
@@ -57,9 +57,9 @@ var proposed = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(?: with timezone ("[^"]*"
 func proposals(t testing.TB, said string, count int) (all []string) {
 	t.Helper()
 	for _, found := range proposed.FindAllStringSubmatch(said, -1) {
-		rule, zone := testkit.Got(strconv.Unquote(found[1]))(t), ""
+		rule, zone := check.Got(strconv.Unquote(found[1]))(t), ""
 		if found[2] != "" {
-			zone = testkit.Got(strconv.Unquote(found[2]))(t)
+			zone = check.Got(strconv.Unquote(found[2]))(t)
 		}
 		if strings.HasPrefix(rule, "every ") && strings.Contains(said, "elapsed time") {
 			continue // which no cron has
@@ -101,8 +101,8 @@ func TestEachDialectIsReadAsItIsMeantOrToldWithARuleForIt(t *testing.T) {
 			}
 		case times == line.times:
 			got = "same"
-		case slices.Contains(proposals(t, Sentence(testkit.Got(RuleText(line.text))(t)), count), line.times):
-			got = "differs"
+		case slices.Contains(proposals(t, Sentence(check.Got(RuleText(line.text))(t)), count), line.times):
+			got = "told"
 		}
 		failIf(t, got != line.say, "%s of %s: got %s, want %s: %v", line.text, line.whose, got, line.say, err)
 	}

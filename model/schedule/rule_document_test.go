@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -65,7 +65,7 @@ func TestDatesOfADocumentAreRead(t *testing.T) {
 		"RRULE:FREQ=DAILY;BYHOUR=9;UNTIL=20260106\nRRULE:FREQ=DAILY;BYHOUR=12;COUNT=2\nEXDATE;VALUE=DATE:20260105": "06T08 06T11",
 		"RRULE:FREQ=DAILY;UNTIL=20260107\nRDATE;TZID=Europe/Berlin:20260106T180000\nEXDATE;VALUE=DATE:20260106":    "05T08 06T17 07T08",
 	} {
-		s := testkit.Got(Parse(rule, "Europe/Berlin", "2026-01-05T09:00:00"))(t)
+		s := check.Got(Parse(rule, "Europe/Berlin", "2026-01-05T09:00:00"))(t)
 		var got []string
 		for at, ok := s.Next(time.Time{}); ok; at, ok = s.Next(at) {
 			got = append(got, at.Format("02T15"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestACronThatNamesBothKindsOfDayIsToldWithTheRuleForDaysThatAreBoth(t *testing.T) {
@@ -16,8 +16,8 @@ func TestACronThatNamesBothKindsOfDayIsToldWithTheRuleForDaysThatAreBoth(t *test
 		"*/15 * 13 * FRI": "FREQ=HOURLY;BYMONTHDAY=13;BYDAY=FR;BYMINUTE=0,15,30,45;BYSECOND=0",
 		"0 6 1 * *":       "", "0 6 * * MON": "", "0 6 * * *": "", "0 6 1-31 * MON": "",
 	} {
-		rule := testkit.Got(RuleText(cron))(t)
-		read := testkit.Got(ReadAs(rule, "", "2026-01-01", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))(t)
+		rule := check.Got(RuleText(cron))(t)
+		read := check.Got(ReadAs(rule, "", "2026-01-01", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))(t)
 		failIf(t, want != "" && !strings.Contains(read.Sentence, `"`+want+`"`),
 			"%s: got %q, want %q", cron, read.Sentence, want)
 		failIf(t, want == "" && strings.Contains(read.Sentence, `"`), "%s: got %q", cron, read.Sentence)
@@ -71,7 +71,7 @@ func TestAStartThatChangesNoOccurrenceIsKnown(t *testing.T) {
 		{"FREQ=DAILY;COUNT=900", "2026-01-01", "2026-11-28", false},
 		{"RRULE:FREQ=DAILY;BYHOUR=6\nRRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=9\nEXDATE:20261130T060000Z", "2026-01-01", "2026-11-28", true},
 	} {
-		one, other := testkit.Got(Parse(c.rule, "Europe/Berlin", c.one))(t), testkit.Got(Parse(c.rule, "Europe/Berlin", c.other))(t)
+		one, other := check.Got(Parse(c.rule, "Europe/Berlin", c.one))(t), check.Got(Parse(c.rule, "Europe/Berlin", c.other))(t)
 		got := one.SameAfter(other, now)
 		failIf(t, got != c.want, "%s from %s or %s: got %t, want %t", c.rule, c.one, c.other, got, c.want)
 		same, at, then, more := true, now, now, true

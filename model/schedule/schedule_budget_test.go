@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -105,7 +105,7 @@ func TestARuleSetThatTakesTooManyStepsIsRefused(t *testing.T) {
 const lateDear = "FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0"
 
 func TestASearchThatIsCutShortIsAnErrorAndNotTheEnd(t *testing.T) {
-	s := testkit.Got(Parse(lateDear, "Europe/Berlin", "2026-01-01"))(t)
+	s := check.Got(Parse(lateDear, "Europe/Berlin", "2026-01-01"))(t)
 	at := time.Date(2026, 6, 1, 12, 0, 0, 5, time.UTC)
 	_, found, err := s.Evaluate(at)
 	refused := (*document.Error)(nil)
@@ -124,7 +124,7 @@ func TestALineThatHasEndedIsNotSearchedAgain(t *testing.T) {
 		"FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;UNTIL=20280301T000000Z", "FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13;COUNT=4",
 		"FREQ=HOURLY;INTERVAL=999983;BYDAY=SA", // ends because the year 2300 comes first
 	} {
-		s := testkit.Got(Parse(line, "America/New_York", "2026-01-03"))(t)
+		s := check.Got(Parse(line, "America/New_York", "2026-01-03"))(t)
 		last := time.Unix(0, 0)
 		for next, found := s.Next(last); found; next, found = s.Next(last) {
 			last = next
@@ -135,7 +135,7 @@ func TestALineThatHasEndedIsNotSearchedAgain(t *testing.T) {
 }
 
 func TestWhatWasDearToFindIsFoundOnce(t *testing.T) {
-	s := testkit.Got(Parse("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO", "", "2026-01-01"))(t)
+	s := check.Got(Parse("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO", "", "2026-01-01"))(t)
 	day := time.Date(2050, 1, 1, 12, 0, 0, 0, time.UTC)
 	ask := func() int { return steps(func(b *budget) { s.next(day.Unix(), b) }) }
 	first := ask()
@@ -155,7 +155,7 @@ func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnothe
 		{lateDear + "\nFREQ=DAILY", 25, 25}, {"FREQ=DAILY\n" + lateDear, 25, 25}, {lateDear + "\nFREQ=MONTHLY", 100, 20},
 		{lateDear + "\nFREQ=YEARLY", 1_000, 20},
 	} {
-		s := testkit.Got(Parse(c.rule, "Europe/Berlin", "2026-01-01"))(t)
+		s := check.Got(Parse(c.rule, "Europe/Berlin", "2026-01-01"))(t)
 		var questions []int
 		for hour := range 300 * 24 {
 			after := time.Date(2026, 6, 1, hour, 0, 0, 0, time.UTC).Unix()
@@ -183,7 +183,7 @@ func TestWhatIsRememberedNeverChangesAnAnswer(t *testing.T) {
 		center := time.Date(2011+r.IntN(20), 12, 29, 0, 0, 0, 0, time.UTC)
 		for range 12 {
 			after := center.Add(time.Duration(r.Int64N(1<<(5+r.IntN(26)))) * time.Second)
-			fresh := testkit.Got(Parse(rule.Text, zone, rule.Dtstart))(t)
+			fresh := check.Got(Parse(rule.Text, zone, rule.Dtstart))(t)
 			wantAt, wantFound, wantErr := fresh.Evaluate(after)
 			at, found, err := s.Evaluate(after)
 			stopIf(t, err == nil && wantErr == nil && (found != wantFound || !at.Equal(wantAt)),

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -98,7 +98,7 @@ func TestFarFromItsStartAScheduleAnswersAtOnce(t *testing.T) {
 		"FREQ=YEARLY;INTERVAL=1000000;BYDAY=MO", "FREQ=DAILY;INTERVAL=1000000;BYDAY=TH", "FREQ=HOURLY;INTERVAL=1000000", "RDATE:20260101T000000",
 	} {
 		for _, zone := range []string{"", "America/New_York"} {
-			s := testkit.Got(Parse(rule, zone, "2026-01-01"))(t)
+			s := check.Got(Parse(rule, zone, "2026-01-01"))(t)
 			for _, year := range []int{-290_000_000, -1, 1, 1970, 2025} {
 				next, ok := s.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
 				failIf(t, !ok || next.Year() != 2026 && !strings.Contains(rule, "29"), "%s: after the year %d: %s, %v", rule, year, next, ok)
@@ -115,7 +115,7 @@ func TestNothingIsPlannedPastTheHorizon(t *testing.T) {
 	for _, rule := range []string{"FREQ=SECONDLY", "FREQ=HOURLY;BYMINUTE=0", "FREQ=DAILY", "FREQ=YEARLY;BYDAY=-1MO", "FREQ=DAILY;BYHOUR=0,12;BYSETPOS=-1",
 		"FREQ=DAILY;UNTIL=99991231T235959Z", "FREQ=SECONDLY;UNTIL=99991231T235959Z"} {
 		for _, zone := range []string{"", "Pacific/Kiritimati", "Pacific/Pago_Pago"} {
-			s := testkit.Got(Parse(rule, zone, "2200-12-31"))(t)
+			s := check.Got(Parse(rule, zone, "2200-12-31"))(t)
 			last := time.Unix(horizon-1, 0)
 			next, ok := s.Next(last)
 			failIf(t, ok, "%s in %q: %s", rule, zone, next)
@@ -127,7 +127,7 @@ func TestNothingIsPlannedPastTheHorizon(t *testing.T) {
 
 func TestAScheduleAndTheirCacheMayBeAskedByManyAtOnce(t *testing.T) {
 	const rule = "FREQ=DAILY;BYDAY=MO,TU;COUNT=500\nFREQ=MONTHLY;BYDAY=-1FR;UNTIL=20280101T000000Z\nRDATE:20260103T000000\nEXDATE:20260106T000000"
-	s := testkit.Got(Parse(rule, "America/New_York", "2026-01-01"))(t)
+	s := check.Got(Parse(rule, "America/New_York", "2026-01-01"))(t)
 	walk := func() (all []time.Time) {
 		for at, ok := s.Next(time.Unix(0, 0)); ok; at, ok = s.Next(at) {
 			all = append(all, at)
@@ -181,7 +181,7 @@ func TestAPositionFromTheEndIsFoundHoweverFarAwayItIs(t *testing.T) {
 	for n := 2; n <= 31; n++ {
 		days += "," + strconv.Itoa(33-n)
 		rule := "FREQ=MONTHLY;BYMONTH=1;BYMONTHDAY=" + days + ";BYSETPOS=-" + strconv.Itoa(n)
-		s := testkit.Got(Parse(rule, "", "2026-01-01"))(t)
+		s := check.Got(Parse(rule, "", "2026-01-01"))(t)
 		next, _ := s.Next(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC))
 		want := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 		failIf(t, !next.Equal(want), "%s: %s, want %s", rule, next, want)
@@ -191,7 +191,7 @@ func TestAPositionFromTheEndIsFoundHoweverFarAwayItIs(t *testing.T) {
 func TestACachedScheduleIsCompiledOnceAndTheCacheIsBounded(t *testing.T) {
 	var c Cache
 	get := func(minute int) *Schedule {
-		s := testkit.Got(c.Get("FREQ=DAILY", "", time.Unix(int64(minute)*60, 0).UTC().Format(dtstartLayout)))(t)
+		s := check.Got(c.Get("FREQ=DAILY", "", time.Unix(int64(minute)*60, 0).UTC().Format(dtstartLayout)))(t)
 		return s
 	}
 	first := get(0)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -15,8 +15,8 @@ func occurrences(t testing.TB, rule, timezone, dtstart, after string, n int) []s
 	t.Helper()
 	s, err := Parse(rule, timezone, dtstart)
 	stopIf(t, err != nil, "%s: %v", rule, err)
-	loc := testkit.Got(Zone(timezone))(t)
-	at := testkit.Got(time.Parse(time.RFC3339, after))(t)
+	loc := check.Got(Zone(timezone))(t)
+	at := check.Got(time.Parse(time.RFC3339, after))(t)
 	var found []string
 	for range n {
 		next, ok := s.Next(at)
@@ -150,7 +150,7 @@ func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *te
 	r, rounds := rand.New(rand.NewSource(5)), long.Or(8, 16)
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
 		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
-		loc := testkit.Got(Zone(name))(t)
+		loc := check.Got(Zone(name))(t)
 		moved := changes(loc)
 		for range rounds {
 			compareAround(t, r, name, loc, moved[r.Intn(len(moved))])
@@ -182,7 +182,7 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 		want = append(want, instants[at.Unix()/60]*60+at.Unix()%60)
 	}
 	want = sorted(want)
-	s := testkit.Got(Parse(rule, name, dtstart.Format(dtstartLayout)))(t)
+	s := check.Got(Parse(rule, name, dtstart.Format(dtstartLayout)))(t)
 	for after, i := change.Unix()-10*daySeconds, 0; i < len(want) && want[i] < change.Unix()+3*daySeconds; i++ {
 		// Every instant since the occurrence before has this one as its next.
 		for _, from := range []int64{after, after + r.Int63n(want[i]-after), want[i] - 1} {
@@ -196,8 +196,8 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 
 func notes(t *testing.T, rule, timezone, dtstart, after string, n int) (found []string) {
 	t.Helper()
-	s := testkit.Got(Parse(rule, timezone, dtstart))(t)
-	at := testkit.Got(time.Parse(time.RFC3339, after))(t)
+	s := check.Got(Parse(rule, timezone, dtstart))(t)
+	at := check.Got(time.Parse(time.RFC3339, after))(t)
 	for range n {
 		at, _ = s.Next(at)
 		found = append(found, at.Format("01-02T15:04Z ")+s.Note(at))
@@ -249,7 +249,7 @@ func TestAnInstantThatIsNoOccurrenceHasNoNote(t *testing.T) {
 		"a millisecond":  {daily0230, "2026-01-01", gap.Add(time.Millisecond)},
 		"second round":   {daily0230, "2026-01-01", time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)},
 	} {
-		s := testkit.Got(Parse(test.rule, "Europe/Berlin", test.dtstart))(t)
+		s := check.Got(Parse(test.rule, "Europe/Berlin", test.dtstart))(t)
 		note := s.Note(test.at)
 		failIf(t, note != "", "%s: found %q", name, note)
 	}
@@ -269,7 +269,7 @@ func TestTheLastOccurrenceOfALimitedScheduleIsKnown(t *testing.T) {
 		"FREQ=DAILY;COUNT=3\nFREQ=YEARLY;BYMONTH=1":              "",
 		"FREQ=YEARLY;UNTIL=20290101T000000Z\nFREQ=DAILY;COUNT=2": "2028-01-01T05:00:00Z",
 	} {
-		s := testkit.Got(Parse(rule, "America/New_York", "2026-01-01"))(t)
+		s := check.Got(Parse(rule, "America/New_York", "2026-01-01"))(t)
 		last, ends := s.Ends()
 		failIf(t, ends != (want != "") || ends && last.Format(time.RFC3339) != want, "%s: found %s, %t, expected %q", rule, last, ends, want)
 		next, more := s.Next(last)
@@ -282,8 +282,8 @@ func TestAWallClockHasOneInstant(t *testing.T) {
 		"2026-03-29T02:30:00Z": "2026-03-29T01:30:00Z", "2026-10-25T02:30:00Z": "2026-10-25T00:30:00Z 1h0m0s", "2026-07-01T00:00:00Z": "2026-06-30T22:00:00Z",
 		"2026-10-25T03:00:00Z": "2026-10-25T02:00:00Z", "2026-10-25T01:59:59.5Z": "2026-10-24T23:59:59.5Z",
 	} {
-		berlin := testkit.Got(Zone("Europe/Berlin"))(t)
-		at := Shown(testkit.Got(time.Parse(time.RFC3339, wall))(t), berlin)
+		berlin := check.Got(Zone("Europe/Berlin"))(t)
+		at := Shown(check.Got(time.Parse(time.RFC3339, wall))(t), berlin)
 		got := at.Format(time.RFC3339Nano)
 		if again := Again(at, berlin); again != 0 {
 			got += " " + again.String()
@@ -302,7 +302,7 @@ func TestARuleWithAFreeHourIsNotWarnedOfAChangeOfTheClocks(t *testing.T) {
 		"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0":       2, "FREQ=DAILY;BYHOUR=1,2,3;BYMINUTE=0;BYSECOND=0": 2,
 		"RRULE:FREQ=HOURLY;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0": 2,
 	} {
-		s := testkit.Got(Parse(rule, "Europe/Berlin", "2027-01-01"))(t)
+		s := check.Got(Parse(rule, "Europe/Berlin", "2027-01-01"))(t)
 		got := s.ClockChanges(after, 366)
 		failIf(t, len(got) != want, "%s: expected %d changes, found %v", rule, want, got)
 	}
@@ -339,11 +339,11 @@ func TestWhatBecomesOfEachLineAtTheNextChangeOfTheClocksIsTold(t *testing.T) {
 		{"Asia/Tokyo", "0 * * * *", summer, ""},
 		{"", "0 * * * *", summer, ""},
 	} {
-		s := testkit.Got(Parse(testkit.Got(RuleText(c.rule))(t), c.zone, "2026-01-01"))(t)
-		got := s.NextChange(testkit.Got(time.Parse(time.RFC3339, c.after))(t), c.rule)
+		s := check.Got(Parse(check.Got(RuleText(c.rule))(t), c.zone, "2026-01-01"))(t)
+		got := s.NextChange(check.Got(time.Parse(time.RFC3339, c.after))(t), c.rule)
 		failIf(t, got != c.want, "%s in %s after %s:\ngot  %s\nwant %s", c.rule, c.zone, c.after, got, c.want)
 	}
-	s := testkit.Got(Parse("FREQ=HOURLY;BYMINUTE=0", "Europe/London", "2027-01-01"))(t)
+	s := check.Got(Parse("FREQ=HOURLY;BYMINUTE=0", "Europe/London", "2027-01-01"))(t)
 	if got := s.NextChange(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), ""); got != forward+"the hour is free, nothing is made up" {
 		t.Errorf("expected the first change after the start, found %s", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -37,7 +37,7 @@ func readMeaning(t *testing.T, text string) (m meaning) {
 		case "start":
 			m.start = value
 		case "spread":
-			m.spread = testkit.Got(time.ParseDuration(value))(t)
+			m.spread = check.Got(time.ParseDuration(value))(t)
 		default:
 			t.Fatalf("expected zone, start or spread, found %q", part)
 		}
@@ -58,7 +58,7 @@ func (m meaning) occurrences(t *testing.T) (all []string) {
 	s, err := Parse(m.rule, zone, start)
 	stopIf(t, err != nil, "%s: %v", m.rule, err)
 	for _, from := range []string{"2026-12-31", "2027-03-27", "2027-05-31", "2027-10-30", "2028-02-28", "2030-12-30"} {
-		after := testkit.Got(time.Parse(time.DateOnly, from))(t)
+		after := check.Got(time.Parse(time.DateOnly, from))(t)
 		for range 60 {
 			next, ok := s.Next(after)
 			if !ok {
@@ -91,7 +91,7 @@ func misread(t *testing.T, sentence string, m meaning) (wrong string, refused bo
 }
 
 func TestNoSentenceThatPeopleWriteIsMisread(t *testing.T) {
-	text := testkit.Got(os.ReadFile("testdata/sentences.txt"))(t)
+	text := check.Got(os.ReadFile("testdata/sentences.txt"))(t)
 	meant, read := 0, 0
 	for line := range strings.Lines(string(text)) {
 		sentence, said, ok := strings.Cut(strings.TrimSpace(line), " | ")

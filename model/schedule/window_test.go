@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -15,7 +15,7 @@ const officeHours = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15
 
 func windowOf(t testing.TB, rule, zone string) *Window {
 	t.Helper()
-	window := testkit.Got(ParseWindow(rule, zone, Parse))(t)
+	window := check.Got(ParseWindow(rule, zone, Parse))(t)
 	return window
 }
 
@@ -155,7 +155,7 @@ func TestAWindowKeepsItsWallHoursWhereTheClocksSkipAPartOfThem(t *testing.T) {
 
 func scheduleOf(t testing.TB, rule, zone string) *Schedule {
 	t.Helper()
-	s := testkit.Got(Parse(rule, zone, DefaultDtstart))(t)
+	s := check.Got(Parse(rule, zone, DefaultDtstart))(t)
 	return s
 }
 
@@ -243,7 +243,7 @@ func TestASpreadCostsFewEvaluations(t *testing.T) {
 		{"FREQ=SECONDLY;BYMONTH=1", 365 * 24 * time.Hour, "2026-12-01T00:00:00Z"},
 		{"FREQ=MINUTELY;BYMONTH=1", document.MaxDuration, "2026-12-01T00:00:00Z"},
 	} {
-		after := testkit.Got(time.Parse(time.RFC3339, test.after))(t)
+		after := check.Got(time.Parse(time.RFC3339, test.after))(t)
 		s := scheduleOf(t, test.rule, "Europe/Berlin")
 		one := steps(func(b *budget) { s.next(after.Unix(), b) })
 		all := steps(func(b *budget) { Spread{Schedule: s, Phase: 0.5, Length: test.length}.next(after, b) })

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestAClockNamesTheDayOnlyIfItIsNotToday(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	testkit.Must(t, err)
+	check.Must(t, err)
 	now := time.Date(2026, 11, 24, 19, 5, 0, 0, time.UTC)
 	for away, want := range map[time.Duration]string{
 		0: "20:05", 3*time.Hour + 54*time.Minute: "23:59", 4 * time.Hour: "00:05 tomorrow", -21 * time.Hour: "23:05 yesterday",

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-var failIf = testkit.FailIf
+var failIf = check.FailIf
 
 func TestAMistypedWordIsNearToTheOneThatWasMeantOrToNone(t *testing.T) {
 	known := []string{"max-queued", "queue", "quiet", "redis", "concurrency", "fetch"}

@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/zones"
 )
 
@@ -24,8 +24,8 @@ func TestTheOwnDataIsOfItsRelease(t *testing.T) {
 
 // TestTheOwnDataHasEachNameOfGo compares with the names that Go embeds: each is a zone or a link of ours.
 func TestTheOwnDataHasEachNameOfGo(t *testing.T) {
-	root := strings.TrimSpace(string(testkit.Got(exec.Command("go", "env", "GOROOT").Output())(t))) // runtime.GOROOT is empty with -trimpath
-	archive := testkit.Got(zip.OpenReader(filepath.Join(root, "lib/time/zoneinfo.zip")))(t)
+	root := strings.TrimSpace(string(check.Got(exec.Command("go", "env", "GOROOT").Output())(t))) // runtime.GOROOT is empty with -trimpath
+	archive := check.Got(zip.OpenReader(filepath.Join(root, "lib/time/zoneinfo.zip")))(t)
 	t.Cleanup(func() { _ = archive.Close() })
 	names := 0
 	for _, file := range archive.File {
@@ -45,7 +45,7 @@ func TestTheOwnDataKnowsTheChangesOf2026(t *testing.T) {
 		"America/Vancouver": "-0700", "Canada/Pacific": "-0700", "America/Edmonton": "-0600", "America/Inuvik": "-0600", "America/Winnipeg": "-0500",
 		"America/Havana": "-0400", "Africa/Casablanca": "+0000", "Europe/London": "+0000", "Europe/Kiev": "+0200",
 	} {
-		zone := testkit.Got(zones.Own().Load(name))(t)
+		zone := check.Got(zones.Own().Load(name))(t)
 		if got := at.In(zone).Format("-0700"); got != want || zone.String() != name {
 			t.Errorf("%s: expected %s, found %s of %s", name, want, got, zone)
 		}
@@ -54,9 +54,9 @@ func TestTheOwnDataKnowsTheChangesOf2026(t *testing.T) {
 
 // TestAMissingNameIsTakenFromTheSameSource builds a source of old data in which Vancouver has the offset of Berlin, and no old names.
 func TestAMissingNameIsTakenFromTheSameSource(t *testing.T) {
-	archive := testkit.Got(zip.OpenReader("zones.zip"))(t)
+	archive := check.Got(zip.OpenReader("zones.zip"))(t)
 	t.Cleanup(func() { _ = archive.Close() })
-	berlin := &fstest.MapFile{Data: testkit.Got(fs.ReadFile(archive, "Europe/Berlin"))(t)}
+	berlin := &fstest.MapFile{Data: check.Got(fs.ReadFile(archive, "Europe/Berlin"))(t)}
 	for name, files := range map[string]fstest.MapFS{
 		"links of its own": {"America/Vancouver": berlin, "tzdata.zi": {Data: []byte("# version 2099a\nL America/Vancouver Canada/Pacific\n")}},
 		"an older release": {"America/Vancouver": berlin, "tzdata.zi": {Data: []byte("# version 2020a\n")}},
@@ -65,7 +65,7 @@ func TestAMissingNameIsTakenFromTheSameSource(t *testing.T) {
 	} {
 		data := zones.Open(files, "x")
 		for _, known := range []string{"America/Vancouver", "Canada/Pacific"} {
-			zone := testkit.Got(data.Load(known))(t)
+			zone := check.Got(data.Load(known))(t)
 			if _, offset := time.Unix(0, 0).In(zone).Zone(); offset != 3600 || zone.String() != known {
 				t.Errorf("%s: expected %s of this source, found %s, %d", name, known, zone, offset)
 			}

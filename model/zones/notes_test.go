@@ -10,21 +10,21 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/zones"
 )
 
 // dataOf is data of a release in which Vancouver shows what another zone does. Berlin is the same in each.
 func dataOf(t *testing.T, release, like string) *zones.Data {
 	t.Helper()
-	archive := testkit.Got(zip.OpenReader("zones.zip"))(t)
+	archive := check.Got(zip.OpenReader("zones.zip"))(t)
 	t.Cleanup(func() { _ = archive.Close() })
 	content := func(name string) *fstest.MapFile {
-		return &fstest.MapFile{Data: testkit.Got(fs.ReadFile(archive, name))(t)}
+		return &fstest.MapFile{Data: check.Got(fs.ReadFile(archive, name))(t)}
 	}
 	data := zones.Open(fstest.MapFS{"America/Vancouver": content(like), "Europe/Berlin": content("Europe/Berlin"), "+VERSION": {Data: []byte(release)}}, release+"/")
 	for _, name := range []string{"America/Vancouver", "Europe/Berlin"} {
-		testkit.Must(t, testkit.Only(data.Load(name)))
+		check.Must(t, check.Only(data.Load(name)))
 	}
 	return data
 }

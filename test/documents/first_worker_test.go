@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -83,7 +84,7 @@ func TestTheFilesOfTheFirstWorkerAreThoseOfTheExample(t *testing.T) {
 	for _, b := range commands(t, firstWorker) {
 		if name, is := strings.CutPrefix(b.marker, markFile); is {
 			files++
-			text := string(testkit.Got(os.ReadFile(filepath.Join(examples, name)))(t))
+			text := string(check.Got(os.ReadFile(filepath.Join(examples, name)))(t))
 			if shown := strings.Join(b.lines, "\n") + "\n"; shown != text {
 				t.Errorf("%s line %d: want the text of examples/cron-script/%s, got\n%s", firstWorker, b.line, name, shown)
 			}

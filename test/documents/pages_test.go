@@ -12,13 +12,14 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func pages(t testing.TB) []string {
 	t.Helper()
-	found := testkit.Got(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
+	found := check.Got(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
 	pages := []string{"README.md"}
 	for _, path := range found {
 		pages = append(pages, "docs/"+filepath.Base(path))
@@ -50,11 +51,11 @@ func commands(t testing.TB, page string) (found []*block) {
 func fleet(t *testing.T, server *testkit.Server) {
 	t.Helper()
 	q := fixture.Live(t, server)
-	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 	work := func() {
-		testkit.Got(p.RunOnce(t.Context()))(t)
-		testkit.Got(d.RunOnce(t.Context()))(t)
+		check.Got(p.RunOnce(t.Context()))(t)
+		check.Got(d.RunOnce(t.Context()))(t)
 	}
 	q.Command(`{"type":"put","uid":"tbl_1","payload":{"input_url":"https://down.example/feed.csv"},"labels":{"tenant":"t1"},"policy":{"retries":["1h"],"fresh_within":"26h"}}`)
 	work()
@@ -73,7 +74,7 @@ func TestEveryCommandBlockOfAPageRuns(t *testing.T) {
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			if page != "README.md" && page != "docs/start.md" { // which most people begin with
+			if page != "README.md" { // which most people begin with
 				long.Only(t)
 			}
 			s := newSession(t, page)

@@ -18,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -40,12 +41,12 @@ func newKitchen(t *testing.T) *kitchen {
 	testkit.RequireProgram(t, "bash", "bash")
 	k := &kitchen{Queue: fixture.New(t, testkit.Redis(t)), t: t, path: t.TempDir()}
 	attempts := 0
-	k.dispatcher = testkit.Got(dispatcher.New(dispatcher.RoomsOf(k.Store), dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
+	k.dispatcher = check.Got(dispatcher.New(dispatcher.RoomsOf(k.Store), dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
 		attempts++
 		return fmt.Sprintf("attempt%019d", attempts)
 	}}))(t)
-	k.poller = testkit.Got(poller.New(poller.RoomsOf(k.Store), poller.Config{Owner: "p1"}))(t)
-	cli := testkit.Got(exec.LookPath("redis-cli"))(t)
+	k.poller = check.Got(poller.New(poller.RoomsOf(k.Store), poller.Config{Owner: "p1"}))(t)
+	cli := check.Got(exec.LookPath("redis-cli"))(t)
 	_, port, _ := net.SplitHostPort(k.Server.Addr)
 	k.tty = k.path + "/out"
 	// What goes to the reader is printed as on a terminal, and what goes elsewhere as it is.
@@ -76,8 +77,8 @@ func (k *kitchen) work() {
 	k.t.Helper()
 	k.Clock.Turn(time.Second)
 	for range 2 {
-		testkit.Got(k.poller.RunOnce(k.t.Context()))(k.t)
-		testkit.Got(k.dispatcher.RunOnce(k.t.Context()))(k.t)
+		check.Got(k.poller.RunOnce(k.t.Context()))(k.t)
+		check.Got(k.dispatcher.RunOnce(k.t.Context()))(k.t)
 	}
 }
 
@@ -143,14 +144,14 @@ func (k *kitchen) cook() {
 	k.Clock.Set(fixture.Start)
 	k.work()
 	const pool = "host7:4711-20261121T065800Z-abcdefgh"
-	testkit.Got(k.Store.Pool().Take(k.t.Context(), store.TakeRequest{Owner: pool, New: true}))(k.t)
-	testkit.Must(k.t, (&store.Queue{Parts: []*store.Store{k.Store}}).Fleet().OrderPools(k.t.Context(), []string{pool}, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}))
+	check.Got(k.Store.Pool().Take(k.t.Context(), store.TakeRequest{Owner: pool, New: true}))(k.t)
+	check.Must(k.t, (&store.Queue{Parts: []*store.Store{k.Store}}).Fleet().OrderPools(k.t.Context(), []string{pool}, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}))
 }
 
 // run runs a line as a reader would, and returns what stands on the screen.
 func (k *kitchen) run(command string) []string {
 	k.t.Helper()
-	out := testkit.Got(os.Create(k.tty))(k.t)
+	out := check.Got(os.Create(k.tty))(k.t)
 	defer func() { _ = out.Close() }()
 	var complaint strings.Builder
 	shell := exec.CommandContext(k.t.Context(), "bash", "-c", command)
@@ -159,7 +160,7 @@ func (k *kitchen) run(command string) []string {
 	shell.Stdout, shell.Stderr = out, &complaint
 	err := shell.Start()
 	if err == nil && strings.Contains(command, " BLOCK ") {
-		testkit.Eventually(k.t, "somebody waits for an entry", func() bool {
+		check.Eventually(k.t, "somebody waits for an entry", func() bool {
 			return strings.Contains(k.Redis.Info(k.t.Context(), "clients").Val(), "blocked_clients:1")
 		})
 		k.Command(`{"type":"disable","uid":"hour_1","reason":"Please pay your bill.","by":"bob"}`)
@@ -168,7 +169,7 @@ func (k *kitchen) run(command string) []string {
 	if err = cmp.Or(err, shell.Wait()); err != nil || complaint.Len() > 0 {
 		k.t.Errorf("%s: %v\n%s", command, err, complaint.String())
 	}
-	text := testkit.Got(os.ReadFile(k.tty))(k.t)
+	text := check.Got(os.ReadFile(k.tty))(k.t)
 	k.work()
 	return strings.FieldsFunc(streamID.ReplaceAllString(string(text), "1795244400000-0"), func(r rune) bool { return r == '\n' })
 }

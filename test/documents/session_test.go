@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // session is a shell in which the blocks of a page run one after the other: in a directory of its own that looks like a clone, with a Redis
@@ -44,15 +45,15 @@ func newSession(t *testing.T, page string) *session {
 	s.ports["6379"] = port
 	programs := filepath.Join(s.dir, ".programs")
 	err := os.Mkdir(programs, 0o700)
-	for _, entry := range testkit.Got(os.ReadDir(root))(t) {
+	for _, entry := range check.Got(os.ReadDir(root))(t) {
 		if !strings.HasPrefix(entry.Name(), ".") {
-			err = errors.Join(err, os.Symlink(filepath.Join(testkit.Got(filepath.Abs(root))(t), entry.Name()), filepath.Join(s.dir, entry.Name())))
+			err = errors.Join(err, os.Symlink(filepath.Join(check.Got(filepath.Abs(root))(t), entry.Name()), filepath.Join(s.dir, entry.Name())))
 		}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary, cli := testkit.Binary(t), testkit.Got(exec.LookPath("redis-cli"))(t)
+	binary, cli := testkit.Binary(t), check.Got(exec.LookPath("redis-cli"))(t)
 	program(t, programs, "refreshd", fmt.Sprintf(`case "$1" in up|demo) ;; *) export REDIS_URL=${REDIS_URL:-%s} ;; esac
 exec %q "$@"`, s.server.URL, binary))
 	program(t, programs, "redis-cli", fmt.Sprintf("exec %q -p %s \"$@\"", cli, port))
@@ -61,7 +62,7 @@ exec %q "$@"`, s.server.URL, binary))
 "build -o refreshd ./cmd/refreshd") exec cp "${0%%/*}/refreshd" refreshd;;
 "build -o "*) to=$PWD/$3; cd %[1]q && exec %[2]q build -o "$to" "${@:4}";;
 *) cd %[1]q && exec %[2]q "$@";;
-esac`, testkit.Got(filepath.Abs(root))(t), testkit.Got(exec.LookPath("go"))(t)))
+esac`, check.Got(filepath.Abs(root))(t), check.Got(exec.LookPath("go"))(t)))
 	return s
 }
 
@@ -93,17 +94,17 @@ func (s *session) save(name, text string) {
 	s.t.Helper()
 	if found, is := interpreters[filepath.Ext(name)]; is {
 		interpreter, _ := testkit.Interpreter(s.t, found[1])
-		path := testkit.Got(exec.LookPath(interpreter))(s.t) // a bare name would be found here again
+		path := check.Got(exec.LookPath(interpreter))(s.t) // a bare name would be found here again
 		program(s.t, filepath.Join(s.dir, ".programs"), found[0], fmt.Sprintf("exec %q \"$@\"", path))
 	}
-	testkit.Must(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text+"\n"), 0o600))
+	check.Must(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text+"\n"), 0o600))
 }
 
 // install makes Python, Node and PHP find the clients of refreshd, and returns the environment for it.
 func (s *session) install() []string {
 	s.t.Helper()
 	clients, vendor := filepath.Join(s.dir, "clients"), filepath.Join(s.dir, "vendor")
-	testkit.Must(s.t, errors.Join(os.Mkdir(vendor, 0o700), os.Symlink(clients+"/php/src/Refreshd.php", vendor+"/autoload.php")))
+	check.Must(s.t, errors.Join(os.Mkdir(vendor, 0o700), os.Symlink(clients+"/php/src/Refreshd.php", vendor+"/autoload.php")))
 	return []string{"PYTHONPATH=" + clients + "/python", "NODE_PATH=/usr/share/nodejs:" + clients + "/node"}
 }
 
@@ -149,9 +150,9 @@ func (s *session) run() {
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Env = append(os.Environ(), "PATH="+filepath.Join(s.dir, ".programs")+":"+os.Getenv("PATH"), "REDIS_URL=", "TZ=UTC")
 	shell.Env = append(shell.Env, s.install()...)
-	out := testkit.Got(os.Create(filepath.Join(s.dir, ".out")))(s.t) // a pipe would be held open by what goes on
+	out := check.Got(os.Create(filepath.Join(s.dir, ".out")))(s.t) // a pipe would be held open by what goes on
 	defer func() { _ = out.Close() }()
-	shell.Stdout, shell.Stderr = out, testkit.Got(os.Create(filepath.Join(s.dir, ".complaints")))(s.t)
+	shell.Stdout, shell.Stderr = out, check.Got(os.Create(filepath.Join(s.dir, ".complaints")))(s.t)
 	if err := shell.Start(); err != nil {
 		s.t.Fatal(err)
 	}

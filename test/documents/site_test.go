@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -19,7 +20,7 @@ import (
 var listed = regexp.MustCompile(`(?m)^\* \[.+?\]\(([\w-]+\.md)\)`)
 
 func TestTheListOfPagesHasEachPageOnce(t *testing.T) {
-	text := testkit.Got(os.ReadFile(filepath.Join(root, "docs", "README.md")))(t)
+	text := check.Got(os.ReadFile(filepath.Join(root, "docs", "README.md")))(t)
 	times := map[string]int{"README.md": 1}
 	for _, entry := range listed.FindAllStringSubmatch(string(text), -1) {
 		times[entry[1]]++
@@ -47,8 +48,8 @@ func TestTheSiteFindsAPageByAWordAndOpensIt(t *testing.T) {
 		t.Fatalf("build the site: %v\n%s", err, out)
 	}
 	playground := filepath.Join(site, "playground", "index.html") // which another test builds
-	testkit.Must(t, os.MkdirAll(filepath.Dir(playground), 0o750))
-	testkit.Must(t, os.WriteFile(playground, nil, 0o600))
+	check.Must(t, os.MkdirAll(filepath.Dir(playground), 0o750))
+	check.Must(t, os.WriteFile(playground, nil, 0o600))
 	for _, place := range astray(t, site) {
 		t.Error(place)
 	}
@@ -74,8 +75,8 @@ func readSite(t *testing.T, site string) map[string]page {
 	t.Helper()
 	pages := map[string]page{}
 	for _, pattern := range []string{"index.html", "docs/*.html", "examples/*/*.html"} {
-		for _, path := range testkit.Got(filepath.Glob(filepath.Join(site, pattern)))(t) {
-			p := page{string(testkit.Got(os.ReadFile(path))(t)), map[string]bool{}}
+		for _, path := range check.Got(filepath.Glob(filepath.Join(site, pattern)))(t) {
+			p := page{string(check.Got(os.ReadFile(path))(t)), map[string]bool{}}
 			for _, found := range identifier.FindAllStringSubmatch(p.text, -1) {
 				p.headings[found[1]] = true
 			}

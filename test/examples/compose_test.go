@@ -12,12 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -74,7 +75,7 @@ func mount(volume string) (source, target string) {
 
 func read(t *testing.T, dir string) (file compose) {
 	t.Helper()
-	text := testkit.Got(os.ReadFile(filepath.Join(dir, "docker-compose.yml")))(t)
+	text := check.Got(os.ReadFile(filepath.Join(dir, "docker-compose.yml")))(t)
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	must(t, decoder.Decode(&file))
@@ -86,7 +87,7 @@ var copied = regexp.MustCompile(`(?m)^COPY (.*) \./$`)
 // copies are the files that an image takes from the repository into its folder.
 func (s *service) copies(t *testing.T) []string {
 	t.Helper()
-	text := testkit.Got(os.ReadFile(filepath.Join(root, s.Build.Dockerfile)))(t)
+	text := check.Got(os.ReadFile(filepath.Join(root, s.Build.Dockerfile)))(t)
 	found := copied.FindSubmatch(text)
 	if found == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -49,7 +49,7 @@ func onEachDatabase(t *testing.T, run func(t *testing.T, d database, port string
 // serversFolder is where .ci/servers unpacks.
 func serversFolder(t *testing.T) string {
 	t.Helper()
-	return testkit.Got(filepath.Abs(cmp.Or(os.Getenv("REFRESHD_SERVERS"), filepath.Join(root, "bin", "servers"))))(t)
+	return check.Got(filepath.Abs(cmp.Or(os.Getenv("REFRESHD_SERVERS"), filepath.Join(root, "bin", "servers"))))(t)
 }
 
 // unpacked finds a program that .ci/servers has unpacked. It is no failure when that was not to be had, or when the user who runs Postgres may not go there.
@@ -74,7 +74,7 @@ var codes = regexp.MustCompile("`([0-9A-Z]{4,5})`")
 
 func statementsOf(t *testing.T, section string) (s statements) {
 	t.Helper()
-	page := string(testkit.Got(os.ReadFile(filepath.Join(root, "docs", "publish.md")))(t))
+	page := string(check.Got(os.ReadFile(filepath.Join(root, "docs", "publish.md")))(t))
 	_, text, _ := strings.Cut(page, "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	_, block, _ := strings.Cut(text, "```sql\n")
@@ -103,7 +103,7 @@ func split(block string) (list []string) {
 
 func scriptOf(t *testing.T, file string) string {
 	t.Helper()
-	return strings.TrimPrefix(string(testkit.Got(os.ReadFile(filepath.Join("testdata", file)))(t)), "<?php\n")
+	return strings.TrimPrefix(string(check.Got(os.ReadFile(filepath.Join("testdata", file)))(t)), "<?php\n")
 }
 
 var racedLevels = map[string][]string{
@@ -129,14 +129,14 @@ func race(t *testing.T, d database, port string, client bool) {
 		Rounds   int      `json:"rounds"`
 		Client   bool     `json:"client"`
 		Key      string   `json:"key"` // the column
-	}{statementsOf(t, d.section), "postgres", testkit.Got(strconv.Atoi(port))(t), racedLevels[d.section], long.Or(4, 300), client, "key"}
+	}{statementsOf(t, d.section), "postgres", check.Got(strconv.Atoi(port))(t), racedLevels[d.section], long.Or(4, 300), client, "key"}
 	if client {
 		task.Rounds = 60
 	}
 	if d.section == "MySQL" {
 		task.Database, task.Key = "mariadb", "name"
 	}
-	for _, line := range program(t, "python with databases", scriptOf(t, "race.py"), string(testkit.Got(json.Marshal(task))(t))) {
+	for _, line := range program(t, "python with databases", scriptOf(t, "race.py"), string(check.Got(json.Marshal(task))(t))) {
 		var told struct {
 			Level   string
 			Wrong   []string

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -24,7 +24,7 @@ func TestTheFeedReaderReadsWhatHasChangedWaitsAsItIsToldAndStopsAtAFeedThatIsGon
 	waits := func(uid string, status int) {
 		web.fail(status, "7200")
 		s.runModel(uid)
-		testkit.Eventually(t, uid+" waits for two hours", func() bool {
+		check.Eventually(t, uid+" waits for two hours", func() bool {
 			at, _ := time.Parse(time.RFC3339, s.model(uid, "refresh_at"))
 			return time.Until(at) > 110*time.Minute
 		})
@@ -33,15 +33,15 @@ func TestTheFeedReaderReadsWhatHasChangedWaitsAsItIsToldAndStopsAtAFeedThatIsGon
 
 	web.fail(410, "")
 	s.runModel("blog")
-	testkit.Eventually(t, "it is stopped, and its owner reads why", func() bool {
+	check.Eventually(t, "it is stopped, and its owner reads why", func() bool {
 		return strings.Contains(s.model("blog", "refresh_disabled_user_friendly_reason"), "gone for good")
 	})
 	web.fail(0, "")
 	models := filepath.Join(s.dir, "models", "feeds.yaml")
-	text := testkit.Got(os.ReadFile(models))(t)
+	text := check.Got(os.ReadFile(models))(t)
 	must(t, os.WriteFile(models, []byte(strings.Replace(string(text), "blog.xml", "moved/blog.xml", 1)), 0o600))
-	testkit.Got(s.run("docker compose run --rm models"))(t)
-	testkit.Eventually(t, "a new address mends it", func() bool { return s.model("blog", "user_friendly_status") == "1 items" })
+	check.Got(s.run("docker compose run --rm models"))(t)
+	check.Eventually(t, "a new address mends it", func() bool { return s.model("blog", "user_friendly_status") == "1 items" })
 
 	waits("news", 429)
 }

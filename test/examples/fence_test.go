@@ -18,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -89,9 +90,9 @@ func newFenced(t *testing.T) *fenced {
 		f.attempts, f.ended = append(f.attempts, make(chan attempt, 10)), append(f.ended, make(chan struct{}, 10))
 		f.Command(fmt.Sprintf(`{"type":"put","uid":"m%d","policy":{"timeout":"200ms","retries":[%s0]}}`, model, strings.Repeat("0,", 30)))
 	}
-	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
-	testkit.Run(t, d.Run, p.Run, f.deal, f.follow)
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
+	check.Run(t, d.Run, p.Run, f.deal, f.follow)
 	return f
 }
 
@@ -232,7 +233,7 @@ type copiedKey struct {
 
 // copyRedis is what a backup of Redis holds.
 func (f *fenced) copyRedis() (copied []copiedKey) {
-	keys := testkit.Got(f.Redis.Keys(f.t.Context(), "*").Result())(f.t)
+	keys := check.Got(f.Redis.Keys(f.t.Context(), "*").Result())(f.t)
 	for _, key := range keys {
 		if value, err := f.Redis.Dump(f.t.Context(), key).Result(); err == nil { // a token of a moment may have gone
 			copied = append(copied, copiedKey{key, value, max(0, f.Redis.PTTL(f.t.Context(), key).Val())})
@@ -243,7 +244,7 @@ func (f *fenced) copyRedis() (copied []copiedKey) {
 
 // restoreRedis replaces all that there is by a copy. The daemons go on meanwhile.
 func (f *fenced) restoreRedis(copied []copiedKey) {
-	must(f.t, testkit.Only(f.Redis.TxPipelined(f.t.Context(), func(pipe redis.Pipeliner) error {
+	must(f.t, check.Only(f.Redis.TxPipelined(f.t.Context(), func(pipe redis.Pipeliner) error {
 		pipe.FlushDB(f.t.Context())
 		for _, one := range copied {
 			pipe.Restore(f.t.Context(), one.key, one.lasts, one.value)
@@ -263,8 +264,8 @@ func startSession(t *testing.T, address string) *session {
 	t.Helper()
 	psql := exec.CommandContext(t.Context(), "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", address[len("127.0.0.1:"):], "-U", "postgres")
 	s := &session{t: t}
-	in := testkit.Got(psql.StdinPipe())(t)
-	s.in, s.out = in, bufio.NewScanner(testkit.Got(psql.StdoutPipe())(t))
+	in := check.Got(psql.StdinPipe())(t)
+	s.in, s.out = in, bufio.NewScanner(check.Got(psql.StdoutPipe())(t))
 	must(t, psql.Start())
 	t.Cleanup(func() { _, _ = in.Close(), psql.Wait() })
 	return s

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -19,7 +19,7 @@ func TestNoTwoKeysShareAFenceAndAFrozenTransactionIsEnded(t *testing.T) {
 		"Postgres": {"postgres", "SET SESSION idle_in_transaction_session_timeout = 300", "SET SESSION statement_timeout = 100", "57014"},
 		"MySQL":    {"mariadb", "SET SESSION idle_transaction_timeout = 1", "SET SESSION innodb_lock_wait_timeout = 0", "1205"},
 	}
-	page := string(testkit.Got(os.ReadFile(filepath.Join(root, "docs", "publish.md")))(t))
+	page := string(check.Got(os.ReadFile(filepath.Join(root, "docs", "publish.md")))(t))
 	onEachDatabase(t, func(t *testing.T, d database, port string) {
 		s := settings[d.section]
 		for _, statement := range []string{s.ended, s.bounded} {
@@ -27,8 +27,8 @@ func TestNoTwoKeysShareAFenceAndAFrozenTransactionIsEnded(t *testing.T) {
 			failIf(t, !strings.Contains(page, "`"+name+"`"), "docs/publish.md does not name %s", name)
 		}
 		task := map[string]any{"database": s.database, "port": json.Number(port), "table": statementsOf(t, d.section).Table, "ended": s.ended, "bounded": s.bounded}
-		got := program(t, "python with databases", scriptOf(t, "frozen.py"), string(testkit.Got(json.Marshal(task))(t)))
+		got := program(t, "python with databases", scriptOf(t, "frozen.py"), string(check.Got(json.Marshal(task))(t)))
 		const apart = "True True False True"
-		testkit.Equal(t, []string{apart, apart, apart, apart, s.code, "True", "True False True"}, got)
+		check.Equal(t, []string{apart, apart, apart, apart, s.code, "True", "True False True"}, got)
 	})
 }

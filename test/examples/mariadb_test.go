@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // startMariaDB starts an empty MariaDB on loopback, which asks for no password, with a database that is called test.
 func startMariaDB(t *testing.T, program string) (address string) {
 	t.Helper()
-	dir := testkit.Got(os.MkdirTemp("", "mariadb-"))(t) // not t.TempDir, which is too long for a socket
+	dir := check.Got(os.MkdirTemp("", "mariadb-"))(t) // not t.TempDir, which is too long for a socket
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	must(t, os.Mkdir(filepath.Join(dir, "test"), 0o755))
 	address = testkit.FreeAddress(t)

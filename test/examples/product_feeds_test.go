@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -29,6 +30,6 @@ func TestTheProductFeedsAreLoadedWholeOrNotAtAllAndABrokenRowIsToldToItsOwner(t 
 	must(t, os.WriteFile(filepath.Join(web.dir, "hats.csv"), []byte("sku,name,price\n"), 0o600))
 	s.runModel("hats")
 	s.expect("model history hats", "line 2: expected a product, found none")
-	rows := testkit.Got(s.run(`docker compose exec postgres psql -U postgres -At -c "SELECT sku FROM products WHERE feed = 'hats'"`))(t)
+	rows := check.Got(s.run(`docker compose exec postgres psql -U postgres -At -c "SELECT sku FROM products WHERE feed = 'hats'"`))(t)
 	failIf(t, rows != "H1\nH2\n", "want the products of the last whole feed, got %q", rows)
 }

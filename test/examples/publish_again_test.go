@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // raise makes a server tell an error: on Postgres a SQLSTATE, on MariaDB a number.
@@ -51,7 +51,7 @@ func TestPublishRunsAgainWhatADatabaseEndsForAnother(t *testing.T) {
 				want = append(want, "40 error 0") // a transaction is open, which the others refuse themselves
 			}
 			t.Run(client.file, func(t *testing.T) {
-				testkit.Equal(t, want, program(t, client.language, scriptOf(t, client.file), string(testkit.Got(json.Marshal(task))(t))))
+				check.Equal(t, want, program(t, client.language, scriptOf(t, client.file), string(check.Got(json.Marshal(task))(t))))
 			})
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -25,7 +26,7 @@ const (
 func program(t *testing.T, language, script string, args ...string) []string {
 	t.Helper()
 	interpreter, environ := testkit.Interpreter(t, strings.Replace(language, "node with databases", "node", 1))
-	clients := testkit.Got(filepath.Abs(filepath.Join(root, "clients")))(t)
+	clients := check.Got(filepath.Abs(filepath.Join(root, "clients")))(t)
 	flag := "-c"
 	switch {
 	case strings.HasPrefix(language, "node"):
@@ -68,7 +69,7 @@ for bad in (lambda: refreshd.wins(a, "m1", None), lambda: refreshd.wins(a, "m1",
     try: bad(); print("no error")
     except ValueError: print("refused")
 `, address[len("127.0.0.1:"):])
-	testkit.Equal(t, []string{"True", "False", "False", "True", "True", "True", "False True", "refused", "refused"}, got)
+	check.Equal(t, []string{"True", "False", "False", "True", "True", "True", "False True", "refused", "refused"}, got)
 }
 
 // TestTheSQLOfTheOtherClientsWinsAFenceOncePerFence hands Postgres what they ask for by psql, as there is no driver for them everywhere.
@@ -118,10 +119,10 @@ print(str(refreshd.publish_file(sys.argv[1], sys.argv[2].encode(), int(sys.argv[
 		{"python", python, "11795240800413", "true", "python 11795240800413"},
 	} {
 		won := program(t, step.language, step.script, path, step.language+" "+step.fence, step.fence)
-		text := testkit.Got(os.ReadFile(path))(t)
+		text := check.Got(os.ReadFile(path))(t)
 		failIf(t, won[0] != step.won || string(text) != step.holds, "%s with %s: %q, and the file holds %q; want %s and %q", step.language, step.fence, won, text, step.won, step.holds)
 	}
-	files := testkit.Got(os.ReadDir(filepath.Dir(path)))(t)
+	files := check.Got(os.ReadDir(filepath.Dir(path)))(t)
 	failIf(t, len(files) != 2, "beside the file and its fence stand %v", files)
 }
 
@@ -144,6 +145,6 @@ for text in sys.argv[1:]:
 				echo json_encode([$a->fence, $a->dueAt?->format('H:i'), $a->purpose, $a->payload]), "\n"; }`,
 	} {
 		got := program(t, language, script, fencedEntry, olderEntry)
-		testkit.Equal(t, []string{`[1795240800412,"06:00","planned",{"n":1}]`, `[null,null,null,{"for":"adults"}]`}, got)
+		check.Equal(t, []string{`[1795240800412,"06:00","planned",{"n":1}]`, `[null,null,null,{"for":"adults"}]`}, got)
 	}
 }

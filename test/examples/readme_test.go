@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // step is a command of README.md, behind a "$ ", with what it prints below. … stands for what differs.
@@ -18,7 +18,7 @@ type step struct {
 
 func (s *stack) steps() (steps []step) {
 	s.t.Helper()
-	text := testkit.Got(os.ReadFile(filepath.Join(s.dir, "README.md")))(s.t)
+	text := check.Got(os.ReadFile(filepath.Join(s.dir, "README.md")))(s.t)
 	for i, block := range strings.Split(string(text), "```") {
 		if i%2 == 0 {
 			continue
@@ -56,7 +56,7 @@ func (s *stack) follow() {
 			return err == nil && step.shown(output)
 		}
 		if repeated.MatchString(step.command) {
-			testkit.Eventually(s.t, step.command+" prints what README.md shows", done)
+			check.Eventually(s.t, step.command+" prints what README.md shows", done)
 		} else {
 			stopIf(s.t, !done(), "%s: want %q, got\n%s", step.command, step.shows, output)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -25,25 +26,25 @@ func TestTheSearchIndexIsRebuiltForEachChangeAndReplacedInOneStep(t *testing.T) 
 	pipe := filepath.Join(s.dir, "documents", "z.txt")
 	must(t, syscall.Mkfifo(pipe, 0o600))
 	index := filepath.Join(s.volumes, "index", "index.json")
-	before := testkit.Got(os.Open(index))(t)
+	before := check.Got(os.Open(index))(t)
 	t.Cleanup(func() { _ = before.Close() })
-	old := testkit.Got(io.ReadAll(before))(t)
+	old := check.Got(io.ReadAll(before))(t)
 	var writer *os.File
-	testkit.Eventually(t, "the worker reads", func() (reads bool) {
+	check.Eventually(t, "the worker reads", func() (reads bool) {
 		_ = s.command("refreshd", "/refreshd", "model", "run", "articles").Run() // refused while one runs
 		var err error
 		writer, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		return err == nil
 	})
-	testkit.Got(s.run("curl -s -X PUT --data-binary crane http://127.0.0.1:8000/documents/crane.txt"))(t)
+	check.Got(s.run("curl -s -X PUT --data-binary crane http://127.0.0.1:8000/documents/crane.txt"))(t)
 	must(t, os.Remove(pipe))
 	must(t, writer.Close())
-	testkit.Eventually(t, "it is found", func() bool {
+	check.Eventually(t, "it is found", func() bool {
 		output, _ := s.run("curl -s http://127.0.0.1:8000/search?q=crane")
 		return strings.Contains(output, "crane.txt")
 	})
-	testkit.Got(before.Seek(0, io.SeekStart))(t)
-	failIf(t, !bytes.Equal(testkit.Got(io.ReadAll(before))(t), old), "want the index replaced, it was written over")
-	left := testkit.Got(filepath.Glob(filepath.Dir(index) + "/*"))(t)
+	check.Got(before.Seek(0, io.SeekStart))(t)
+	failIf(t, !bytes.Equal(check.Got(io.ReadAll(before))(t), old), "want the index replaced, it was written over")
+	left := check.Got(filepath.Glob(filepath.Dir(index) + "/*"))(t)
 	failIf(t, len(left) != 1, "want the index alone where it is written, got %v", left)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // stack is an example as docker compose runs it, but with programs of this machine: a copy of its folder, and what the services of its compose
@@ -35,9 +36,9 @@ func newStack(t *testing.T, name, language string, hosts ...string) *stack {
 	s.hosts = strings.NewReplacer(slices.Concat(hosts, []string{"redis:6379", s.redis.Addr})...)
 	s.programs = map[string]string{"/refreshd": testkit.Binary(t), "python": program, "node": program}
 	must(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(root, "examples", name))))
-	models := testkit.Got(filepath.Glob(filepath.Join(s.dir, "models", "*")))(t)
+	models := check.Got(filepath.Glob(filepath.Join(s.dir, "models", "*")))(t)
 	for _, file := range models {
-		text := testkit.Got(os.ReadFile(file))(t)
+		text := check.Got(os.ReadFile(file))(t)
 		must(t, os.WriteFile(file, []byte(s.hosts.Replace(string(text))), 0o600))
 	}
 	s.file = read(t, s.dir)
@@ -115,7 +116,7 @@ func (s *stack) image(service *service) string {
 		return dir
 	}
 	for _, path := range service.copies(s.t) {
-		text := testkit.Got(os.ReadFile(filepath.Join(root, path)))(s.t)
+		text := check.Got(os.ReadFile(filepath.Join(root, path)))(s.t)
 		must(s.t, os.WriteFile(filepath.Join(dir, filepath.Base(path)), text, 0o600))
 	}
 	return dir
@@ -135,7 +136,7 @@ func (s *stack) prepare(name string, program ...string) {
 // runModel runs a model as soon as it is idle.
 func (s *stack) runModel(uid string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, uid+" is run", func() bool {
+	check.Eventually(s.t, uid+" is run", func() bool {
 		return s.command("refreshd", "/refreshd", "model", "run", uid).Run() == nil
 	})
 }
@@ -143,7 +144,7 @@ func (s *stack) runModel(uid string) {
 // expect waits until refreshd prints a text.
 func (s *stack) expect(command, text string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, command+" prints "+text, func() bool {
+	check.Eventually(s.t, command+" prints "+text, func() bool {
 		output, _ := s.run("docker compose exec refreshd /refreshd " + command)
 		return strings.Contains(output, text)
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -113,7 +114,7 @@ func (c *chaos) freeze(i int, length time.Duration) {
 	c.t.Helper()
 	process := c.processes[i]
 	freeze(process)
-	testkit.Eventually(c.t, "the process stands still", func() bool {
+	check.Eventually(c.t, "the process stands still", func() bool {
 		frozen, told := isFrozen(process)
 		return frozen || !told
 	})

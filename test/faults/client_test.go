@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -248,7 +249,7 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 	f.start("dispatcher") // trims
 	notifier := start()
 	for range kills {
-		testkit.Await(t, held, "a request that the webhook holds")
+		check.Await(t, held, "a request that the webhook holds")
 		notifier.Kill()
 		// What was in hand is another one's when its time has come: here at once.
 		for _, recipient := range f.Redis.ZRange(f.ctx, f.Store.Keys.Recipients("ops"), 0, -1).Val() {
@@ -256,12 +257,12 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 		}
 		notifier = start()
 	}
-	testkit.Eventually(t, "each notice is told", func() bool {
+	check.Eventually(t, "each notice is told", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return len(slices.Compact(slices.Sorted(slices.Values(w.told)))) >= notices
 	})
-	testkit.Eventually(t, "nothing is left", func() bool {
+	check.Eventually(t, "nothing is left", func() bool {
 		return f.Redis.Exists(f.ctx, f.Store.Keys.Notices("ops"), f.Store.Keys.Deliveries).Val() == 0
 	})
 	stopAll(t, notifier)

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -54,7 +55,7 @@ func newSpread(t *testing.T) *spread {
 	address := "redis-cluster://" + server.Addrs[0] + "," + server.Addrs[1] + "," + server.Addrs[5]
 	s := &spread{server: server, log: spreadLog{popped: map[string]time.Time{}, acked: map[string]time.Time{}}}
 	clients := fixture.Connect(t, address)
-	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
+	ctx, stop := context.WithTimeout(context.Background(), check.Limit)
 	s.crew = newDaemonGroup(ctx, t)
 	t.Cleanup(func() { stop(); s.crew.stop() })
 	config := store.Config{Queue: "bigtables"}

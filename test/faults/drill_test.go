@@ -21,6 +21,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
@@ -28,10 +29,10 @@ import (
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 var (
@@ -67,7 +68,7 @@ type drill struct {
 // newDrill prepares a queue. The test looks at it by one address, and the daemons and workers reach it by another.
 func newDrill(t *testing.T, direct, address string) *drill {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit*time.Duration(*timesFlag)+*chaosFlag)
+	ctx, stop := context.WithTimeout(context.Background(), check.Limit*time.Duration(*timesFlag)+*chaosFlag)
 	d := &drill{t: t, ctx: ctx, address: address, record: &workerRecord{runs: map[string]int{}}, feed: "http://feed"}
 	d.policy = policy.Policy{ // each model is refreshed every second, evenly spread, and an attempt has little time
 		Name: "load", Rule: "FREQ=SECONDLY", Spread: 900 * time.Millisecond, Timeout: 3 * time.Second,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -51,7 +52,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 		must(t, err)
 		return r
 	}
-	testkit.Eventually(t, "a replica that follows", func() bool {
+	check.Eventually(t, "a replica that follows", func() bool {
 		return successor.Redis.Exists(t.Context(), c.Store.Keys.Due).Val() == 1
 	})
 	round(c.Queue)
@@ -66,7 +67,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	must(t, err)
 	now := time.Now()
 	c.Commit(now, records[first.UID].Decide(records[first.UID].Succeed(now, nil), now))
-	testkit.Eventually(t, "the second model is started", func() bool {
+	check.Eventually(t, "the second model is started", func() bool {
 		round(c.Queue)
 		return c.Redis.LLen(t.Context(), c.Store.Keys.Input).Val() > 0
 	})
@@ -99,12 +100,12 @@ func newWatched(t *testing.T, downAfter time.Duration) *watched {
 func (w *watched) awaitSafe() {
 	w.t.Helper()
 	replica := w.replica.Client(w.t)
-	testkit.Eventually(w.t, "a replica that follows", func() bool {
+	check.Eventually(w.t, "a replica that follows", func() bool {
 		return strings.Contains(replica.Info(context.Background(), "replication").Val(), "master_link_status:up")
 	})
 	for _, address := range w.sentinels {
 		sentinel := w.sentinel(address)
-		testkit.Eventually(w.t, "a sentinel that knows all others", func() bool {
+		check.Eventually(w.t, "a sentinel that knows all others", func() bool {
 			others, err := sentinel.Sentinels(context.Background(), "mymaster").Result()
 			replicas, failed := sentinel.Replicas(context.Background(), "mymaster").Result()
 			return errors.Join(err, failed) == nil && len(others) == len(w.sentinels)-1 && len(replicas) == 1
@@ -125,11 +126,11 @@ func (w *watched) failOver() {
 	one := client.Conn()
 	defer func() { _, _ = one.Close(), client.Close() }()
 	must(w.t, one.Set(context.Background(), "known to the replica", "", time.Minute).Err())
-	known, err := one.Wait(context.Background(), 1, testkit.Limit).Result()
+	known, err := one.Wait(context.Background(), 1, check.Limit).Result()
 	stopIf(w.t, known != 1 || err != nil, "want a replica that has all, got %d, %v", known, err)
 	w.master.Kill(w.t)
 	sentinel := w.sentinel(w.sentinels[0])
-	testkit.Eventually(w.t, "sentinels that agree on the replica", func() bool {
+	check.Eventually(w.t, "sentinels that agree on the replica", func() bool {
 		found := sentinel.GetMasterAddrByName(context.Background(), "mymaster").Val()
 		return len(found) == 2 && net.JoinHostPort(found[0], found[1]) == w.replica.Addr
 	})
@@ -219,7 +220,7 @@ func drain(ctx context.Context, source *redis.Client, slot int, target string) e
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		words := []any{"MIGRATE", host, port, "", 0, testkit.Limit.Milliseconds(), "KEYS"}
+		words := []any{"MIGRATE", host, port, "", 0, check.Limit.Milliseconds(), "KEYS"}
 		for _, key := range keys {
 			words = append(words, key)
 		}
@@ -294,15 +295,15 @@ func TestAMovedSlotServesEveryKeyThatIsWrittenMeanwhile(t *testing.T) {
 				}
 				key := fmt.Sprint("{a}", i)
 				err := client.Set(t.Context(), key, i, 0).Err()
-				testkit.StopIf(t, err != nil, "write key %d: %v", i, err)
+				check.StopIf(t, err != nil, "write key %d: %v", i, err)
 				want[key] = testkit.Value{Type: "string", Data: fmt.Sprint(i)}
 				if i == 300 {
 					close(first)
 				}
 			}
 			target, _, _ := mastersFor(t, s, "{a}")
-			testkit.FailIf(t, target == source, "the slot is still at %s", source)
-			testkit.Equal(t, want, s.Dump(t))
+			check.FailIf(t, target == source, "the slot is still at %s", source)
+			check.Equal(t, want, s.Dump(t))
 		})
 	}
 }

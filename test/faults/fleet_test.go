@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -50,7 +51,7 @@ func newFleet(t testing.TB, args ...string) *fleet {
 
 func newFleetOn(t testing.TB, server *testkit.Server) *fleet {
 	t.Helper()
-	return newFleetFor(t, server, testkit.Limit)
+	return newFleetFor(t, server, check.Limit)
 }
 
 // newFleetFor is for tests that may take longer.
@@ -203,7 +204,7 @@ func newService(t *testing.T, unanswered int) *service {
 func (s *service) await(times int) {
 	s.t.Helper()
 	for range times {
-		testkit.Await(s.t, s.asked, "a request of a worker")
+		check.Await(s.t, s.asked, "a request of a worker")
 	}
 }
 
@@ -230,7 +231,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 		attempts[uid] = hash["attempt_uid"] + " no " + hash["attempt_no"]
 	}
 	survivor := f.worker(s)
-	testkit.Eventually(t, "the survivor is known", func() bool { return f.owners() == 2 })
+	check.Eventually(t, "the survivor is known", func() bool { return f.owners() == 2 })
 	killed := time.Now()
 	victim.Kill()
 	events := f.AwaitEvent(model.EventSuccess, len(uids))
@@ -261,12 +262,12 @@ func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
 	s.await(1)
 	f.AwaitEvent(model.EventStarted, 1)
 	successor := f.worker(s, "--worker-lease", "1s")
-	testkit.Eventually(t, "the successor is known", func() bool { return f.owners() == 2 })
+	check.Eventually(t, "the successor is known", func() bool { return f.owners() == 2 })
 	freeze(frozen)
 	f.AwaitEvent(model.EventSuccess, 1)
 	thaw(frozen)
 	successor.Kill()
-	testkit.Eventually(t, "the thawed one goes on under a new name", func() bool { return f.owners() > 0 })
+	check.Eventually(t, "the thawed one goes on under a new name", func() bool { return f.owners() > 0 })
 	f.putLong("b")
 	events := f.AwaitEvent(model.EventSuccess, 2)
 	want := map[string]int{"create": 2, "start": 2, "started": 3, "worker_died": 1, "success": 2}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/internal/ui/health"
 	"github.com/refreshd/refreshd/model"
@@ -152,7 +153,7 @@ func TestASecondSignalEndsTheGraceAndHandsBackWhatIsInHand(t *testing.T) {
 	f.AwaitEvent(model.EventStarted, 3)
 	up.Ask()
 	began := time.Now()
-	testkit.Eventually(t, "up is stopping", func() bool { // signals that come too close together are one
+	check.Eventually(t, "up is stopping", func() bool { // signals that come too close together are one
 		_, report := askHealth(t, address, "/readyz")
 		return report.Why == "stopping"
 	})
@@ -185,7 +186,7 @@ func newProbedFleet(t *testing.T) *probedFleet {
 // askHealth returns 0 for a process that does not answer.
 func askHealth(t testing.TB, address, path string) (int, health.Report) {
 	t.Helper()
-	client := http.Client{Timeout: testkit.Limit}
+	client := http.Client{Timeout: check.Limit}
 	reply, err := client.Get("http://" + address + path)
 	if err != nil {
 		return 0, health.Report{}
@@ -201,7 +202,7 @@ func askHealth(t testing.TB, address, path string) (int, health.Report) {
 // untilReady waits until all daemons answer /readyz with a status.
 func (p *probedFleet) untilReady(status int) {
 	p.t.Helper()
-	testkit.Eventually(p.t, "readyz "+http.StatusText(status), func() bool {
+	check.Eventually(p.t, "readyz "+http.StatusText(status), func() bool {
 		same := true
 		for name := range p.addresses {
 			got, _ := askHealth(p.t, p.addresses[name], "/readyz")

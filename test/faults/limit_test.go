@@ -18,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/lab/bench"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
@@ -160,7 +161,7 @@ func (c *crowd) answer(ctx context.Context, client redis.UniversalClient, e entr
 	length := c.length
 	switch {
 	case at.Host == c.slow && c.told != nil:
-		length = testkit.Limit
+		length = check.Limit
 	case at.Host == c.slow:
 		length *= 4
 	}
@@ -208,10 +209,10 @@ func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
 // finish waits until all models are refreshed and nothing is left of what they took, and checks what the workers have seen.
 func (c *crowd) finish(processes ...*testkit.Process) {
 	c.t.Helper()
-	testkit.Await(c.t, c.finished, "all models refreshed")
+	check.Await(c.t, c.finished, "all models refreshed")
 	k := c.Store.Keys
 	keys := []string{k.Due, k.Urgent, k.Running, k.Parked, k.Gates, k.Limit("host=h000"), k.Limit("host=h001"), k.ParkedBy("limit:host=h000")}
-	testkit.Eventually(c.t, "nothing left of what the models took", func() bool {
+	check.Eventually(c.t, "nothing left of what the models took", func() bool {
 		left, err := c.Redis.Exists(c.ctx, keys...).Result()
 		return err == nil && left == 0
 	})
@@ -234,12 +235,12 @@ func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *t
 	processes := append(slices.Clip(dispatchers), c.start("poller"))
 	c.run(c.takeLate)
 	for wave := 1; wave < waves; wave += 2 {
-		testkit.Await(t, c.taken, "attempts taken late")
+		check.Await(t, c.taken, "attempts taken late")
 		for _, d := range dispatchers {
 			freeze(d)
 		}
 		c.saveEach(wave*perHost, (wave+1)*perHost)
-		testkit.Eventually(t, "all deadlines passed", func() bool {
+		check.Eventually(t, "all deadlines passed", func() bool {
 			now, err := c.Store.Now(c.ctx)
 			running, late := c.Redis.ZCard(c.ctx, c.Store.Keys.Running).Val(), c.Redis.ZCount(c.ctx, c.Store.Keys.Running, "-inf", fmt.Sprint(now.UnixMilli())).Val()
 			return err == nil && running == late
@@ -279,7 +280,7 @@ func TestAHostThatNeverAnswersHoldsUpNoOther(t *testing.T) {
 
 func (c *crowd) await(count int) {
 	c.t.Helper()
-	testkit.Eventually(c.t, fmt.Sprintf("%d models refreshed", count), func() bool {
+	check.Eventually(c.t, fmt.Sprintf("%d models refreshed", count), func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.refreshed() >= count

@@ -18,7 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // link is the network between the daemons and Redis: a TCP proxy whose weather can change. It does what the toxics of toxiproxy do
@@ -243,7 +243,7 @@ func (w *witness) expectSlow(bytes int, least time.Duration) {
 // expectEnd waits for the end of the connection and returns how it ended: io.EOF after a close, another error after a reset.
 func (w *witness) expectEnd() error {
 	w.t.Helper()
-	_ = w.conn.SetReadDeadline(time.Now().Add(testkit.Limit))
+	_ = w.conn.SetReadDeadline(time.Now().Add(check.Limit))
 	_, err := w.replies.ReadByte()
 	failIf(w.t, err == nil || errors.Is(err, os.ErrDeadlineExceeded), "the fault did not strike: want a connection that ends, got %v", err)
 	return err

@@ -22,6 +22,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -194,7 +195,7 @@ func (s *traffic) recover(key string, messages map[string][]string, applied func
 	t, k := s.t, s.Store.Keys
 	s.Redis.Del(t.Context(), key)
 	queue := &store.Queue{Parts: []*store.Store{s.Store}}
-	must(t, testkit.Only(doctor.Check(t.Context(), queue, doctor.Options{Repair: true})))
+	must(t, check.Only(doctor.Check(t.Context(), queue, doctor.Options{Repair: true})))
 	s.say(messages)
 	clear(s.errs)
 	for range 3 {

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -36,7 +36,7 @@ func TestAQuietWorkerTakesNoMoreAndAStoppedOneHandsBackWhichCostsNothingUnderTra
 	f.put(models) // two slots are free for them
 	f.AwaitEvent(model.EventSuccess, models/4)
 	f.order(store.PoolQuiet, owner)
-	testkit.Eventually(t, "it has finished what it can", func() bool { return f.taken(owner) == 2 })
+	check.Eventually(t, "it has finished what it can", func() bool { return f.taken(owner) == 2 })
 	done := f.Stats()["success"]
 	failIf(t, done == models, "all was done before the worker was quiet")
 	second := f.worker(s, "--concurrency", "4")

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -34,7 +35,7 @@ var outages = []struct {
 			noted := func() string { return f.Redis.HGet(f.ctx, f.Store.Keys.Heard, "gap").Val() }
 			before := noted()
 			w.failOver()
-			testkit.Eventually(t, "the outage noted", func() bool { gap := noted(); return gap != "" && gap != before })
+			check.Eventually(t, "the outage noted", func() bool { gap := noted(); return gap != "" && gap != before })
 			for _, worker := range workers {
 				worker.way.turn(w.replica.Addr)
 			}
@@ -75,15 +76,15 @@ func TestAnOutageOfRedisIsNobodysTimeout(t *testing.T) {
 				if language == "exec" {
 					f.command = func(url string) *exec.Cmd { return slowly(f.commandIn(language)(url)) }
 				}
-				d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{}))(t)
-				p := testkit.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
+				d := check.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{}))(t)
+				p := check.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
 				f.run(d.Run)
 				f.run(p.Run)
 				f.loadBrief(8)
 				workers := f.hire(2 * 4)
-				testkit.Eventually(t, "all work begun", func() bool { return f.Stats()["started"] >= f.saved })
+				check.Eventually(t, "all work begun", func() bool { return f.Stats()["started"] >= f.saved })
 				away(f, workers)
-				testkit.Eventually(t, "an end of all attempts", func() bool {
+				check.Eventually(t, "an end of all attempts", func() bool {
 					running, err := f.Redis.ZCard(f.ctx, f.Store.Keys.Running).Result()
 					ends, failed := f.Redis.HMGet(f.ctx, f.Store.Keys.Stats, "success", "timeout").Result()
 					return errors.Join(err, failed) == nil && running == 0 && (ends[0] != nil || ends[1] != nil)
@@ -104,7 +105,7 @@ func TestAnOutageOfRedisIsNobodysTimeout(t *testing.T) {
 func (f *silentFleet) loadBrief(n int) {
 	f.t.Helper()
 	p := policy.Policy{Timeout: 8 * time.Second, SilentAfter: 5 * time.Second, OnExhausted: policy.GiveUp}
-	now := testkit.Got(f.Store.Now(context.Background()))(f.t)
+	now := check.Got(f.Store.Now(context.Background()))(f.t)
 	var transitions []*store.Transition
 	for range n {
 		record := &store.Record{Model: model.Model{UID: fmt.Sprint("m", f.saved)}}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
@@ -59,7 +60,7 @@ func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
 	f.put(1)
 	f.AwaitEvent(model.EventSuccess, 1)
 	for _, address := range health {
-		testkit.Eventually(t, "it answers about its health", func() bool { status, _ := askHealth(t, address, "/readyz"); return status != 0 })
+		check.Eventually(t, "it answers about its health", func() bool { status, _ := askHealth(t, address, "/readyz"); return status != 0 })
 		_, report := askHealth(t, address, "/readyz")
 		expectUnsaid(t, "health", fmt.Sprintf("%+v", report))
 	}
@@ -132,9 +133,9 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	began := time.Now()
 	f.AwaitEvent(model.EventSuccess, 1)
 	took := time.Since(began)
-	testkit.Eventually(t, "everything is rejected", func() bool { return f.Stats()["malformed"] == 2*garbage })
+	check.Eventually(t, "everything is rejected", func() bool { return f.Stats()["malformed"] == 2*garbage })
 	all := time.Since(began)
-	testkit.Eventually(t, "redis holds less than 100 MB", func() bool { return f.usedMemory() < 100<<20 })
+	check.Eventually(t, "redis holds less than 100 MB", func() bool { return f.usedMemory() < 100<<20 })
 	stats, memory, held := f.Stats(), f.usedMemory(), memoryOf(poller)
 	poller.Stop()
 	dispatcher.Stop()

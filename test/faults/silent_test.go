@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -71,10 +72,10 @@ func TestWorkersThatAreSilentCostNoAttempt(t *testing.T) {
 			if clustered {
 				server, ways = func(t testing.TB, _ ...string) *testkit.Server { return testkit.Cluster(t) }, silences[:2]
 			}
-			f := &silentFleet{fleet: newFleetFor(t, server(t), testkit.Limit*time.Duration(1+*silencesFlag/10))}
+			f := &silentFleet{fleet: newFleetFor(t, server(t), check.Limit*time.Duration(1+*silencesFlag/10))}
 			f.command = f.commandIn(language)
-			d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{Tick: 250 * time.Millisecond, WorkerLease: 3 * time.Second}))(t)
-			p := testkit.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
+			d := check.Got(dispatcher.New(dispatcher.RoomsOf(f.Store), dispatcher.Config{Tick: 250 * time.Millisecond, WorkerLease: 3 * time.Second}))(t)
+			p := check.Got(poller.New(poller.RoomsOf(f.Store), poller.Config{}))(t)
 			f.run(d.Run)
 			f.run(p.Run)
 			each := min(*silencesFlag, 3)
@@ -91,7 +92,7 @@ func TestWorkersThatAreSilentCostNoAttempt(t *testing.T) {
 func (f *silentFleet) commandIn(language string) func(url string) *exec.Cmd {
 	environ := append(os.Environ(), "REFRESHD_QUEUE="+f.Store.Keys.Queue, "REFRESHD_CONCURRENCY=4")
 	words := []string{testkit.Binary(f.t), "worker", "--exec", "sleep", "--", "1.5"}
-	clients := testkit.Got(filepath.Abs("../../clients"))(f.t)
+	clients := check.Got(filepath.Abs("../../clients"))(f.t)
 	switch language {
 	case "bash":
 		testkit.RequireProgram(f.t, "redis-cli", "redis-tools")
@@ -213,7 +214,7 @@ func (f *silentFleet) await(what string, workers []*hand, holds func(*hand) bool
 func (f *silentFleet) load(n int) {
 	f.t.Helper()
 	p := policy.Policy{Timeout: 24 * time.Hour, OnExhausted: policy.GiveUp}
-	now := testkit.Got(f.Store.Now(f.ctx))(f.t)
+	now := check.Got(f.Store.Now(f.ctx))(f.t)
 	var transitions []*store.Transition
 	for range n {
 		record := &store.Record{Model: model.Model{UID: fmt.Sprint("m", f.saved)}}
@@ -238,7 +239,7 @@ func (f *silentFleet) silence(workers []*hand, ways []silence) (next []*hand) {
 	for _, worker := range workers {
 		worker.entries, worker.names = f.owned(worker)
 	}
-	since := testkit.Got(f.Store.Now(f.ctx))(f.t)
+	since := check.Got(f.Store.Now(f.ctx))(f.t)
 	for _, worker := range workers {
 		if way[worker].end == nil {
 			next = append(next, f.hire(1)...)
@@ -273,7 +274,7 @@ func (f *silentFleet) audit(workers []*hand) {
 		<-worker.left
 		failIf(f.t, !worker.ProcessState.Success(), "want a worker that ends well, got %v", worker.ProcessState)
 	}
-	testkit.Eventually(f.t, "all names of workers forgotten", func() bool { return len(f.Scores(f.Store.Keys.Workers)) == 0 })
+	check.Eventually(f.t, "all names of workers forgotten", func() bool { return len(f.Scores(f.Store.Keys.Workers)) == 0 })
 	f.stop()
 	stats := f.Stats()
 	failIf(f.t, stats["success"] != f.saved, "want %d models refreshed, got %v", f.saved, stats)

@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -111,7 +112,7 @@ func (u *update) settle() {
 	})
 	k := u.Store.Keys
 	for key, count := range map[string]int{k.Disabled: 10, k.Failing: 16, k.Stale: 5, k.Parked: 18, k.Bulks: 1} {
-		testkit.Eventually(u.t, fmt.Sprintf("%s has %d", key, count), func() bool { return len(u.Scores(key)) == count })
+		check.Eventually(u.t, fmt.Sprintf("%s has %d", key, count), func() bool { return len(u.Scores(key)) == count })
 	}
 }
 
@@ -147,7 +148,7 @@ func (u *update) busy() {
 	must(u.t, err)
 	for i := range 20 {
 		uid := fmt.Sprint("busy-", i)
-		testkit.Eventually(u.t, uid+" succeeds", func() bool { return u.Model(uid)["last_success_at"] > model.FormatTime(began) })
+		check.Eventually(u.t, uid+" succeeds", func() bool { return u.Model(uid)["last_success_at"] > model.FormatTime(began) })
 	}
 }
 
@@ -186,24 +187,24 @@ func TestAnUpdateFromTheFirstLayoutUnderTrafficNeedsNoRepairByHand(t *testing.T)
 	stored := u.unchanged()
 
 	u.start("dispatcher")
-	testkit.Eventually(t, "the layout is raised", func() bool {
+	check.Eventually(t, "the layout is raised", func() bool {
 		return fixture.Open(t, u.Server.URL, store.Config{}).Layout == store.Layout
 	})
 	out, err := exec.Command(u.program, "stats", "--redis", u.Server.URL).CombinedOutput()
 	failIf(t, err == nil || !strings.Contains(string(out), "a newer release stores this queue"), "want the older release refused, found %v\n%s", err, out)
 	u.Command(`{"type":"put","uid":"late-1","policy":"promised","payload":{}}`)
-	testkit.Eventually(t, "the older poller saves a model", func() bool { return u.Model("late-1")["freshness"] == "fresh" })
+	check.Eventually(t, "the older poller saves a model", func() bool { return u.Model("late-1")["freshness"] == "fresh" })
 	poller := u.poller("next")
 	poller.AwaitOutput(t, `"message":"started"`)
 	u.busy()
 	stopAll(t, formerPoller)
-	testkit.Eventually(t, "the next poller leads", func() bool { return u.Redis.Get(u.ctx, k.Leader).Val() == "next" })
+	check.Eventually(t, "the next poller leads", func() bool { return u.Redis.Get(u.ctx, k.Leader).Val() == "next" })
 	u.busy()
 	u.busy()
 	failIf(t, u.mend().Seen > 0, "want a walk that waits for the end of the older dispatcher, found %+v", u.mend())
 	stopAll(t, formerDispatcher)
 	u.busy()
-	testkit.Eventually(t, "the walk is over", func() bool { return !u.mend().EndedAt.IsZero() })
+	check.Eventually(t, "the walk is over", func() bool { return !u.mend().EndedAt.IsZero() })
 
 	report, err := doctor.Check(u.ctx, fixture.Open(t, u.Server.URL, store.Config{}), doctor.Options{})
 	must(t, err)

@@ -22,6 +22,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/zones"
@@ -51,10 +52,10 @@ type zoneDaemon struct {
 // zoneData is data of a release in which Vancouver shows what another zone does, and all else is the same.
 func zoneData(t *testing.T, release, like string) *zones.Data {
 	t.Helper()
-	archive := testkit.Got(zip.OpenReader("../../model/zones/zones.zip"))(t)
+	archive := check.Got(zip.OpenReader("../../model/zones/zones.zip"))(t)
 	t.Cleanup(func() { _ = archive.Close() })
 	content := func(name string) *fstest.MapFile {
-		return &fstest.MapFile{Data: testkit.Got(fs.ReadFile(archive, name))(t)}
+		return &fstest.MapFile{Data: check.Got(fs.ReadFile(archive, name))(t)}
 	}
 	return zones.Open(fstest.MapFS{"America/Vancouver": content(like), "Europe/Berlin": content("Europe/Berlin"), "+VERSION": {Data: []byte(release)}}, release)
 }
@@ -75,7 +76,7 @@ func (w *zoneWorld) start(name string) {
 	w.t.Helper()
 	client := w.server.Client(w.t)
 	client.AddHook(w.fault)
-	part := testkit.Got(store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: w.queue, Clock: w.clock.Now}))(w.t)
+	part := check.Got(store.New(&redis.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: w.queue, Clock: w.clock.Now}))(w.t)
 	w.started++
 	d := &zoneDaemon{store: part, data: w.old, owner: fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), w.started)}
 	var age string
@@ -84,11 +85,11 @@ func (w *zoneWorld) start(name string) {
 		d.data = w.new
 	}
 	if d.role == "poller" {
-		p := testkit.Got(poller.New(poller.RoomsOf(part), poller.Config{Owner: d.owner}))(w.t)
-		d.round = func(ctx context.Context) error { return testkit.Only(p.RunOnce(ctx)) }
+		p := check.Got(poller.New(poller.RoomsOf(part), poller.Config{Owner: d.owner}))(w.t)
+		d.round = func(ctx context.Context) error { return check.Only(p.RunOnce(ctx)) }
 	} else {
-		p := testkit.Got(dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Owner: d.owner}))(w.t)
-		d.round = func(ctx context.Context) error { return testkit.Only(p.RunOnce(ctx)) }
+		p := check.Got(dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Owner: d.owner}))(w.t)
+		d.round = func(ctx context.Context) error { return check.Only(p.RunOnce(ctx)) }
 	}
 	w.daemons[name] = d
 }
@@ -163,7 +164,7 @@ func TestARollingUpdateOfTheZoneDataPlansAnewWhateverTheOrderAndWhoeverIsKilled(
 func (w *zoneWorld) roll(order []string, n int) (struck bool) {
 	w.t.Helper()
 	client := w.server.Client(w.t)
-	keys := testkit.Got(store.NewKeys(w.queue))(w.t)
+	keys := check.Got(store.NewKeys(w.queue))(w.t)
 	refreshAt := func(uid string) string { return client.HGet(w.t.Context(), keys.Model(uid), "refresh_at").Val() }
 	succeed := func(uid string) {
 		w.push(client, keys.Output, fixture.Result("success", uid, client.HGet(w.t.Context(), keys.Model(uid), "attempt_uid").Val()))
@@ -259,7 +260,7 @@ func TestAPollerWithOlderZoneDataPlansNothingAnew(t *testing.T) {
 
 // TestAProgramTakesItsZonesFromZONEINFO runs the program itself, as main chooses the data.
 func TestAProgramTakesItsZonesFromZONEINFO(t *testing.T) {
-	archive := testkit.Got(filepath.Abs("../../model/zones/zones.zip"))(t)
+	archive := check.Got(filepath.Abs("../../model/zones/zones.zip"))(t)
 	for zoneinfo, want := range map[string]string{archive: `"source": "` + archive + `"`, "/nowhere": "ZONEINFO: expected a directory or a zip archive of zone data"} {
 		command := exec.Command(testkit.Binary(t), "version", "-o", "json")
 		command.Env = append(os.Environ(), "ZONEINFO="+zoneinfo)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
 	"github.com/refreshd/refreshd/worker/handlers"
@@ -26,23 +26,23 @@ type feed struct {
 // feedOf makes the model. The name is that of the file.
 func (s *site) feed(name string) *feed {
 	f := &feed{site: s, name: name, dir: s.TempDir()}
-	f.handler = testkit.Got(handlers.Fetch(f.dir, handlers.FetchOptions{AllowPrivate: true}))(s.T)
+	f.handler = check.Got(handlers.Fetch(f.dir, handlers.FetchOptions{AllowPrivate: true}))(s.T)
 	return f
 }
 
 // fetch runs one planned attempt, and returns its last status.
 func (f *feed) fetch() (status string) {
 	f.Helper()
-	payload := testkit.Got(json.Marshal(map[string]string{"input_url": "http://" + f.address + "/" + f.name}))(f.T)
+	payload := check.Got(json.Marshal(map[string]string{"input_url": "http://" + f.address + "/" + f.name}))(f.T)
 	attempt := &worker.Attempt{UID: "tbl_1", AttemptUID: "a1", AttemptNo: 1, Purpose: model.ForPlanned, Payload: payload}
-	told := testkit.Got(worker.Try(f.Context(), f.handler, attempt))(f.T)
+	told := check.Got(worker.Try(f.Context(), f.handler, attempt))(f.T)
 	end := told[len(told)-1]
 	stopIf(f.T, end.Type != model.MessageSuccess, "%s: want a success, got %+v", f.name, end)
 	return told[len(told)-2].Status
 }
 
 func (f *feed) holds(want []byte) bool {
-	return bytes.Equal(want, testkit.Got(os.ReadFile(filepath.Join(f.dir, "tbl_1")))(f.T))
+	return bytes.Equal(want, check.Got(os.ReadFile(filepath.Join(f.dir, "tbl_1")))(f.T))
 }
 
 // notices reports whether an attempt gets what was written. A server may answer from memory for some seconds; one that answers so for longer than

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -57,7 +58,7 @@ func TestFetchUnpacksWhatApacheKeepsPacked(t *testing.T) {
 	s.start(site, s.installations()[0])
 	var packed bytes.Buffer
 	packer := gzip.NewWriter(&packed)
-	testkit.Got(packer.Write(table(1)))(t)
+	check.Got(packer.Write(table(1)))(t)
 	must(t, packer.Close())
 	f := site.feed("feed.csv.gz")
 	site.write(f.name, packed.Bytes(), written)

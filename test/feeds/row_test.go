@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // row is what is seen of a server.
@@ -61,9 +61,9 @@ func (r *row) check(t *testing.T, s *server) {
 // ask asks for a feed as a browser does, and returns the headers.
 func (s *site) ask(t *testing.T, of *server) http.Header {
 	s.write("asked.csv", table(1), written)
-	request := testkit.Got(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address+"/asked.csv", nil))(t)
+	request := check.Got(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address+"/asked.csv", nil))(t)
 	request.Header.Set("Accept-Encoding", "gzip") // which also keeps the client from unpacking
-	response := testkit.Got(http.DefaultClient.Do(request))(t)
+	response := check.Got(http.DefaultClient.Do(request))(t)
 	_, err := io.Copy(io.Discard, response.Body)
 	must(t, err)
 	must(t, response.Body.Close())

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // server is a program that people serve feeds with, as they configure it.
@@ -98,7 +99,7 @@ func (s *server) numbered(t *testing.T, i installation, headers http.Header) str
 	output := []byte(headers.Get("Server"))
 	switch {
 	case s.npm != "":
-		text := testkit.Got(os.ReadFile(filepath.Join(more, "node/node_modules", s.npm, "package.json")))(t)
+		text := check.Got(os.ReadFile(filepath.Join(more, "node/node_modules", s.npm, "package.json")))(t)
 		var about struct{ Version string }
 		must(t, json.Unmarshal(text, &about))
 		return about.Version

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // site is a folder of feeds that a server serves.
@@ -27,7 +28,7 @@ type site struct {
 
 // newSite makes a folder where the user nobody may write, who runs the server where root runs the test: most servers refuse to serve as root.
 func newSite(t *testing.T) *site {
-	s := &site{T: t, dir: testkit.Got(os.MkdirTemp("", "feeds-"))(t)} // not t.TempDir, where only its owner may go
+	s := &site{T: t, dir: check.Got(os.MkdirTemp("", "feeds-"))(t)} // not t.TempDir, where only its owner may go
 	t.Cleanup(func() { must(t, os.RemoveAll(s.dir)) })
 	must(t, os.Mkdir(s.path("www"), 0o755))
 	must(t, os.Chmod(s.dir, 0o755))
@@ -42,8 +43,8 @@ func nobody(t *testing.T) *syscall.SysProcAttr {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	who := testkit.Got(user.Lookup("nobody"))(t)
-	uid, gid := testkit.Got(strconv.Atoi(who.Uid))(t), testkit.Got(strconv.Atoi(who.Gid))(t)
+	who := check.Got(user.Lookup("nobody"))(t)
+	uid, gid := check.Got(strconv.Atoi(who.Uid))(t), check.Got(strconv.Atoi(who.Gid))(t)
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
@@ -71,7 +72,7 @@ func (s *site) start(program string, args []string, environ ...string) bool {
 	ended := make(chan struct{})
 	go func() { server.Wait(); close(ended) }()
 	listens := false
-	testkit.Eventually(s.T, program+" listens or ends", func() bool {
+	check.Eventually(s.T, program+" listens or ends", func() bool {
 		select {
 		case <-ended:
 			return true
@@ -105,5 +106,5 @@ func (s *site) write(name string, content []byte, at time.Time) {
 
 // second is that in which a feed was written last.
 func (s *site) second(name string) time.Time {
-	return testkit.Got(os.Stat(s.path("www", name)))(s.T).ModTime().Truncate(time.Second)
+	return check.Got(os.Stat(s.path("www", name)))(s.T).ModTime().Truncate(time.Second)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 const installer = "../../deploy/install.sh"
@@ -22,7 +23,7 @@ const installer = "../../deploy/install.sh"
 // releaseOf is the version that install.sh installs.
 func releaseOf(t *testing.T) string {
 	t.Helper()
-	script := string(testkit.Got(os.ReadFile(installer))(t))
+	script := string(check.Got(os.ReadFile(installer))(t))
 	return regexp.MustCompile(`(?m)^release=(.*)$`).FindStringSubmatch(script)[1]
 }
 
@@ -108,9 +109,9 @@ func TestTheInstallerInstallsAWholeVerifiedProgramOrNothing(t *testing.T) {
 			me.run("sh", "-c", `chmod 700 uname && mv uname "$PATH/"`)
 			me.write("refreshd", before)
 
-			told, err := me.command("sh", testkit.Got(filepath.Abs(installer))(t), "--to", ".").CombinedOutput()
-			has := string(testkit.Got(os.ReadFile(filepath.Join(me.dir, "refreshd")))(t))
-			failIf(t, len(testkit.Got(os.ReadDir(me.dir))(t)) != 1, "want nothing beside the program, found more; it said %s", told)
+			told, err := me.command("sh", check.Got(filepath.Abs(installer))(t), "--to", ".").CombinedOutput()
+			has := string(check.Got(os.ReadFile(filepath.Join(me.dir, "refreshd")))(t))
+			failIf(t, len(check.Got(os.ReadDir(me.dir))(t)) != 1, "want nothing beside the program, found more; it said %s", told)
 			if test.refusal != "" {
 				failIf(t, err == nil || !strings.Contains(string(told), test.refusal), "want a refusal with %q, got %v, %s", test.refusal, err, told)
 				failIf(t, has != before, "want the program of before, got %q", has)

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	equal  = testkit.Equal
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	equal  = check.Equal
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -61,7 +62,7 @@ func (d *desk) prints(text, program string, args ...string) {
 			d.t.Logf("%s %s last printed\n%s", filepath.Base(program), strings.Join(args, " "), last)
 		}
 	})
-	testkit.Eventually(d.t, program+" prints "+text, func() bool {
+	check.Eventually(d.t, program+" prints "+text, func() bool {
 		last, _ = d.command(program, args...).CombinedOutput()
 		return strings.Contains(string(last), text)
 	})

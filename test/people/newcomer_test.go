@@ -13,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/internal/testkit/post"
 )
@@ -129,7 +130,7 @@ policy: mine
 // requireMail waits for the n-th letter, and checks that its text tells the owner this.
 func requireMail(t *testing.T, office *post.Office, n int, texts ...string) {
 	t.Helper()
-	testkit.Eventually(t, fmt.Sprintf("letter %d came", n), func() bool { return len(office.Letters()) >= n })
+	check.Eventually(t, fmt.Sprintf("letter %d came", n), func() bool { return len(office.Letters()) >= n })
 	letter := office.Letters()[n-1]
 	plain := letter.Parts(t)["text/plain"]
 	for _, text := range texts {

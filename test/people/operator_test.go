@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -134,12 +135,12 @@ routes:
 	prometheus := startPrometheus(t, dispatcher, poller)
 	me.run(me.refreshd, "policy", "put", "policy.yaml")
 	me.run(me.refreshd, "model", "put", "models.jsonl")
-	testkit.Eventually(t, "all models were refreshed", func() bool { all, _ := world.done(); return all == hosts*perHost })
+	check.Eventually(t, "all models were refreshed", func() bool { all, _ := world.done(); return all == hosts*perHost })
 
 	for i, bad := range []string{"h7", "h42"} {
 		// One host goes out: one alert, one notice, and its cause on the dashboard.
 		world.turn(bad, true)
-		notice := testkit.Await(t, pager, "the notice")
+		notice := check.Await(t, pager, "the notice")
 		failIf(t, !strings.Contains(notice, "circuit_opened") || !strings.Contains(notice, "host="+bad), "the notice says %s", notice)
 		prometheus.await(t, "RefreshdOutage")
 		operator := hand{browser.Open(t), i == 1}
@@ -158,7 +159,7 @@ routes:
 		operator.press(fmt.Sprintf("hold %d models", perHost))
 		operator.AwaitText("the host is out")
 		world.turn(bad, false)
-		testkit.Eventually(t, "all other models were refreshed", func() bool { all, _ := world.done(); return all >= (hosts-1)*perHost })
+		check.Eventually(t, "all other models were refreshed", func() bool { all, _ := world.done(); return all >= (hosts-1)*perHost })
 		// An attempt that had begun before the hold may still have ended.
 		if _, held := world.done(); held > 1 {
 			t.Errorf("%d models of the held host were refreshed", held)
@@ -166,8 +167,8 @@ routes:
 
 		// The release: each of its models is refreshed, nothing is lost, and nobody was called again.
 		operator.press("Release")
-		testkit.Eventually(t, "all models of the host were refreshed", func() bool { _, back := world.done(); return back == perHost })
-		testkit.Eventually(t, "nothing fails", func() bool { return me.run(me.refreshd, "-o", "json", "failures") == "" })
+		check.Eventually(t, "all models of the host were refreshed", func() bool { _, back := world.done(); return back == perHost })
+		check.Eventually(t, "nothing fails", func() bool { return me.run(me.refreshd, "-o", "json", "failures") == "" })
 		prometheus.await(t)
 		operator.Leave()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // prometheusServer is a real Prometheus with the alerts that are shipped.
@@ -24,7 +25,7 @@ var lasting = regexp.MustCompile(`(?m)^(\s+for:) \S+$`)
 func startPrometheus(t *testing.T, daemons ...string) *prometheusServer {
 	t.Helper()
 	dir := t.TempDir()
-	alerts := testkit.Got(os.ReadFile("../../deploy/prometheus/alerts.yaml"))(t)
+	alerts := check.Got(os.ReadFile("../../deploy/prometheus/alerts.yaml"))(t)
 	config := "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [alerts.yaml]\nscrape_configs:\n- job_name: refreshd\n  static_configs: [{targets: [\"" +
 		strings.Join(daemons, `", "`) + "\"]}]\n"
 	for name, text := range map[string]string{"alerts.yaml": lasting.ReplaceAllString(string(alerts), "$1 2s"), "prometheus.yml": config} {
@@ -33,7 +34,7 @@ func startPrometheus(t *testing.T, daemons ...string) *prometheusServer {
 	p := &prometheusServer{testkit.FreeAddress(t)}
 	testkit.Start(t, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+p.address, "--log.level=warn")
-	testkit.Eventually(t, "Prometheus is ready", func() bool {
+	check.Eventually(t, "Prometheus is ready", func() bool {
 		response, err := http.Get("http://" + p.address + "/-/ready")
 		if err != nil {
 			return false
@@ -70,7 +71,7 @@ func (p *prometheusServer) await(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
 	t.Cleanup(func() { t.Log("last firing:", got) })
-	testkit.Eventually(t, fmt.Sprint("firing are ", want), func() bool {
+	check.Eventually(t, fmt.Sprint("firing are ", want), func() bool {
 		got = p.names(t, `ALERTS{alertstate="firing"}`)
 		return slices.Equal(got, want) || len(got) == 0 && len(want) == 0
 	})

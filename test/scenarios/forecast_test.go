@@ -7,7 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/preview/forecast"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -16,8 +16,8 @@ import (
 func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.Counts {
 	q.t.Helper()
 	now := q.Clock.Now()
-	records := testkit.Got(q.Store.Load(q.t.Context(), uids))(q.t)
-	gates := testkit.Got(q.Store.Fleet().Blockers(q.t.Context()))(q.t)
+	records := check.Got(q.Store.Load(q.t.Context(), uids))(q.t)
+	gates := check.Got(q.Store.Fleet().Blockers(q.t.Context()))(q.t)
 	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), gates)
 	for _, uid := range uids {
 		walker.Starts(&records[uid].Model, 0, counts.Add)
@@ -74,7 +74,7 @@ func (q *policyQueue) fleetOf() (uids []string) {
 
 func (q *policyQueue) level(uids []string) {
 	now := q.Clock.Now()
-	records := testkit.Got(q.Store.Load(q.t.Context(), uids))(q.t)
+	records := check.Got(q.Store.Load(q.t.Context(), uids))(q.t)
 	for i, uid := range uids {
 		if decision, outcome := records[uid].Level(time.Duration(i%2*i)*13*time.Second, now); outcome == model.Applied {
 			q.Commit(now, records[uid].Decide(decision, now))

@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -35,8 +36,8 @@ type crowd struct {
 func gather(t *testing.T, q *fixture.Queue, timeout, work, tick time.Duration) *crowd {
 	c := &crowd{Queue: q, t: t, timeout: timeout, work: work, tick: tick}
 	c.ctx, c.stop = context.WithCancel(t.Context())
-	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(c.Store), dispatcher.Config{Tick: c.tick, FullTick: min(20*time.Millisecond, tick)}))(t)
-	p := testkit.Got(poller.New(poller.RoomsOf(c.Store), poller.Config{Tick: c.tick}))(t)
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(c.Store), dispatcher.Config{Tick: c.tick, FullTick: min(20*time.Millisecond, tick)}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(c.Store), poller.Config{Tick: c.tick}))(t)
 	c.running.Go(func() { _ = p.Run(c.ctx) })
 	c.running.Go(func() { _ = d.Run(c.ctx) })
 	return c
@@ -96,7 +97,7 @@ func (c *crowd) rest(d time.Duration) {
 // counters awaits so many successes and failures, together, and returns all counters.
 func (c *crowd) counters(ends int) (stats map[string]int) {
 	c.t.Helper()
-	for range int(testkit.Limit / (10 * time.Millisecond)) {
+	for range int(check.Limit / (10 * time.Millisecond)) {
 		if stats = c.Stats(); stats["success"]+stats["failure"]+stats["timeout"] >= ends {
 			return stats
 		}

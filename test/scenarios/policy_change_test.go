@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -26,14 +27,14 @@ func onQueue(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := &policyQueue{Queue: fixture.New(t, server), t: t}
 		q.redispatch(dispatcher.Config{})
-		q.poller = testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1"}))(t)
+		q.poller = check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "p1"}))(t)
 		tell(t, q)
 	})
 }
 
 func (q *policyQueue) redispatch(config dispatcher.Config) {
 	q.t.Helper()
-	q.dispatcher = testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), config))(q.t)
+	q.dispatcher = check.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), config))(q.t)
 }
 
 // put stores the policy `shared`, as `refreshd policy put` does.
@@ -41,7 +42,7 @@ func (q *policyQueue) put(text string) {
 	q.t.Helper()
 	var value any
 	must(q.t, json.Unmarshal([]byte(text), &value))
-	policy := testkit.Got(policy.Parse(value))(q.t)
+	policy := check.Got(policy.Parse(value))(q.t)
 	policy.Name = "shared"
 	must(q.t, q.Store.Fleet().PutPolicy(q.t.Context(), policy))
 }
@@ -49,12 +50,12 @@ func (q *policyQueue) put(text string) {
 // dispatch and poll let a loop look once.
 func (q *policyQueue) dispatch() {
 	q.t.Helper()
-	must(q.t, testkit.Only(q.dispatcher.RunOnce(q.t.Context())))
+	must(q.t, check.Only(q.dispatcher.RunOnce(q.t.Context())))
 }
 
 func (q *policyQueue) poll() {
 	q.t.Helper()
-	must(q.t, testkit.Only(q.poller.RunOnce(q.t.Context())))
+	must(q.t, check.Only(q.poller.RunOnce(q.t.Context())))
 }
 
 // work lets both loops look until nothing is left to do now.
@@ -76,7 +77,7 @@ func (q *policyQueue) say(kind, uid string, fields ...string) {
 // told lists what a stream tells, as "event uid".
 func (q *policyQueue) told(key string) (events []string) {
 	q.t.Helper()
-	entries := testkit.Got(q.Redis.XRange(q.t.Context(), key, "-", "+").Result())(q.t)
+	entries := check.Got(q.Redis.XRange(q.t.Context(), key, "-", "+").Result())(q.t)
 	for _, entry := range entries {
 		events = append(events, fmt.Sprint(entry.Values["event"], " ", entry.Values["uid"]))
 	}

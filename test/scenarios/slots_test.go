@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/preview/forecast"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -70,7 +70,7 @@ func TestTheSlotsThatThePlanNeedsAreThoseThatTheDayThenKeepsBusy(t *testing.T) {
 		begins := q.Clock.Now()
 		jobs := q.workDay(begins.Add(time.Duration(long.Or(3, 24))*time.Hour), func(uid string) time.Duration { return lengths[uid] }, func(now time.Time) {
 			if now.Sub(begins) > time.Hour { // how long each takes is known then
-				told[now] = testkit.Got(operate.PlanSlots(t.Context(), queue, "10m"))(t)
+				told[now] = check.Got(operate.PlanSlots(t.Context(), queue, "10m"))(t)
 			}
 		})
 		seen := map[int]bool{}

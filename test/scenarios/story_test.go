@@ -18,14 +18,15 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -90,7 +91,7 @@ func open(t *testing.T, server *testkit.Server, definition string) *story {
 	if s.dispatcher, err = dispatcher.New(dispatcher.RoomsOf(s.store(acl.Dispatcher)), dispatcher.Config{NewUID: func() string { s.starts++; return fmt.Sprintf("a%d", s.starts) }}); err != nil {
 		t.Fatal(err)
 	}
-	s.poller = testkit.Got(poller.New(poller.RoomsOf(s.store(acl.Poller)), poller.Config{Owner: "p1"}))(t)
+	s.poller = check.Got(poller.New(poller.RoomsOf(s.store(acl.Poller)), poller.Config{Owner: "p1"}))(t)
 	return s
 }
 
@@ -180,12 +181,12 @@ func (s *story) act(verb, extra string, step step) {
 
 func (s *story) dispatch() {
 	s.t.Helper()
-	must(s.t, testkit.Only(s.dispatcher.RunOnce(s.t.Context())))
+	must(s.t, check.Only(s.dispatcher.RunOnce(s.t.Context())))
 }
 
 func (s *story) poll() {
 	s.t.Helper()
-	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context())))
+	must(s.t, check.Only(s.poller.RunOnce(s.t.Context())))
 }
 
 func (s *story) push(key string, fields ...string) {

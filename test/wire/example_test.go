@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // play lets the example work on a feed of 2,500 rows with a Redis that only answers, once for each case: a fence, a deadline, and what Redis
@@ -72,7 +73,7 @@ func TestTheExampleInPythonSaysAgainWhatRedisRefuses(t *testing.T) {
 func expectSaid(t *testing.T, cases [][]string) {
 	t.Helper()
 	testkit.RequireProgram(t, "python3", "python3")
-	example := testkit.Got(filepath.Abs("../../examples/pythonworker"))(t)
+	example := check.Got(filepath.Abs("../../examples/pythonworker"))(t)
 	given := make([][]string, len(cases))
 	for i := range cases {
 		given[i] = cases[i][1:]

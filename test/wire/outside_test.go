@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -98,7 +99,7 @@ func (o *outside) hash(key string) map[string]string {
 // await looks until a field of a hash has a value; "*" is any.
 func (o *outside) await(key, field, want string) map[string]string {
 	o.t.Helper()
-	for end := time.Now().Add(testkit.Limit); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(check.Limit); ; time.Sleep(10 * time.Millisecond) {
 		fields := o.hash(key)
 		if fields[field] == want || want == "*" && fields[field] != "" {
 			return fields
@@ -139,7 +140,7 @@ func (o *outside) answer(list, message string) {
 
 func (o *outside) json(value any) string {
 	o.t.Helper()
-	text := testkit.Got(json.Marshal(value))(o.t)
+	text := check.Got(json.Marshal(value))(o.t)
 	return string(text)
 }
 
@@ -186,7 +187,7 @@ func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 
 func workInPython(o *outside) {
 	testkit.RequireProgram(o.t, "python3", "python3")
-	script := testkit.Got(filepath.Abs("testdata/planned.py"))(o.t)
+	script := check.Got(filepath.Abs("testdata/planned.py"))(o.t)
 	testkit.Start(o.t, "python3", append([]string{script, "127.0.0.1", port(o.server.Addr)}, o.queues()...)...)
 }
 
@@ -242,6 +243,6 @@ func (o *outside) find(pattern string) (found string) {
 // lastDelay is the time between the end of the last attempt and the next refresh, as the history tells.
 func (o *outside) lastDelay(uid string) time.Duration {
 	o.t.Helper()
-	record := testkit.Got(model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0")))(o.t)
+	record := check.Got(model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0")))(o.t)
 	return record.RefreshAt.Sub(record.EndedAt)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -64,7 +65,7 @@ func onService(t *testing.T, forbids string) place {
 	for word := range strings.FieldsSeq(forbids) {
 		words = append(words, word)
 	}
-	testkit.Must(t, p.server.Client(t).Do(t.Context(), words...).Err())
+	check.Must(t, p.server.Client(t).Do(t.Context(), words...).Err())
 	return p
 }
 
@@ -79,7 +80,7 @@ func (o *outside) doctorNames(commands string) {
 		Servers  []struct{ Name, Version string }
 		Findings []struct{ Code, Where string }
 	}
-	testkit.Must(o.t, json.Unmarshal([]byte("{"+output+"}"), &report))
+	check.Must(o.t, json.Unmarshal([]byte("{"+output+"}"), &report))
 	var lacks []string
 	for _, finding := range report.Findings {
 		if finding.Code == "command" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 type say = map[string]any
@@ -53,7 +53,7 @@ func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
 	t.Parallel()
 	withEachPlace(t, func(t *testing.T, o *outside) {
 		o.put("tbl", "50ms", plan{})
-		testkit.Eventually(t, "20 attempts are withdrawn", func() bool { return number(o.hash("bigtables:stats")["withdrawn"]) >= 20 })
+		check.Eventually(t, "20 attempts are withdrawn", func() bool { return number(o.hash("bigtables:stats")["withdrawn"]) >= 20 })
 		tbl := o.await("bigtables:model:tbl", "attempt_uid", "*")
 		failIf(t, tbl["attempt_no"] != "1" || tbl["refresh_disabled_until_update"] != "" || tbl["failing_since"] != "",
 			"want a healthy model in its first attempt, got %v", tbl)

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -29,7 +29,7 @@ func TestParametersThatAreIgnoredMakeNoOtherAddress(t *testing.T) {
 		"https://h/a?Token=1&x=token&%zz=tok": "https://h/a?Token=1&x=token&%zz=tok",
 		"https://h/a":                         "https://h/a",
 	} {
-		source := testkit.Got(url.Parse(text))(t)
+		source := check.Got(url.Parse(text))(t)
 		if got := identityOf(source, ignore).String(); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
@@ -55,7 +55,7 @@ func TestAFeedWhoseTokenRotatesIsNotDownloadedAgain(t *testing.T) {
 	f.expect(success, f.fetch(t.Context(), f.url+"?token=1"))
 	f.expect(unchanged(), f.fetch(t.Context(), f.url+"?token=2"))
 	f.expect(success, f.fetch(t.Context(), f.url+"?token=3&page=2"))
-	testkit.Equal(t, []string{"1", "2", "3"}, tokens)
+	check.Equal(t, []string{"1", "2", "3"}, tokens)
 	if bodies != 2 {
 		t.Errorf("got %d bodies, want one for each address", bodies)
 	}

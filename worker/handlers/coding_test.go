@@ -15,7 +15,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -30,7 +30,7 @@ func deflated(text string) string {
 func rawDeflated(t *testing.T, text string) string {
 	t.Helper()
 	var packed bytes.Buffer
-	zip := testkit.Got(flate.NewWriter(&packed, -1))(t)
+	zip := check.Got(flate.NewWriter(&packed, -1))(t)
 	_, _ = io.WriteString(zip, text)
 	_ = zip.Close()
 	return packed.String()

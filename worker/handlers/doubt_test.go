@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -43,11 +44,11 @@ func startDoubtful(t *testing.T, then policy.OnSuspect) *doubtful {
 		}
 		_, _ = io.WriteString(w, body)
 	})
-	fetch := testkit.Got(Fetch(g.dir, FetchOptions{Client: ownClient(t)}))(t)
-	pool := testkit.Got(worker.New(g.Store.Pool(), fetch, worker.Config{}))(t)
-	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(g.Store), dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(poller.RoomsOf(g.Store), poller.Config{}))(t)
-	testkit.Run(t, d.Run, p.Run, pool.Run)
+	fetch := check.Got(Fetch(g.dir, FetchOptions{Client: ownClient(t)}))(t)
+	pool := check.Got(worker.New(g.Store.Pool(), fetch, worker.Config{}))(t)
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(g.Store), dispatcher.Config{}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(g.Store), poller.Config{}))(t)
+	check.Run(t, d.Run, p.Run, pool.Run)
 	g.set(twoRows)
 	g.Command(fmt.Sprintf(`{"type":"put","uid":"m","payload":{"input_url":%q},"policy":{"retries":["0s","0s"],"guard":[{"rows":{"min":2}}],"on_suspect":%q}}`, address+"/feed", then))
 	g.await(model.EventSuccess)
@@ -62,7 +63,7 @@ func (g *doubtful) set(body string) { g.feed.Store(&body) }
 func (g *doubtful) await(want model.Event) {
 	g.t.Helper()
 	for {
-		streams := testkit.Got(g.Redis.XRead(g.t.Context(), &redis.XReadArgs{Streams: []string{g.Store.Keys.Journal, g.seen}, Count: 1}).Result())(g.t)
+		streams := check.Got(g.Redis.XRead(g.t.Context(), &redis.XReadArgs{Streams: []string{g.Store.Keys.Journal, g.seen}, Count: 1}).Result())(g.t)
 		entry := streams[0].Messages[0]
 		g.seen = entry.ID
 		switch got := model.Event(fmt.Sprint(entry.Values["event"])); got {
@@ -76,7 +77,7 @@ func (g *doubtful) await(want model.Event) {
 
 func (g *doubtful) holds(want string) {
 	g.t.Helper()
-	got := string(testkit.Got(os.ReadFile(filepath.Join(g.dir, "m")))(g.t))
+	got := string(check.Got(os.ReadFile(filepath.Join(g.dir, "m")))(g.t))
 	if got != want {
 		g.t.Errorf("the file holds %q, want %q", got, want)
 	}

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -195,7 +195,7 @@ func TestADownloadThatStallsIsGivenUpAndLeavesTheOldFile(t *testing.T) {
 // until fetches until it is told as wanted: a busy machine may make any download stall.
 func (f *feed) until(want model.Message) {
 	f.t.Helper()
-	testkit.Eventually(f.t, string(want.Type)+" "+want.ErrorType, func() bool {
+	check.Eventually(f.t, string(want.Type)+" "+want.ErrorType, func() bool {
 		m := f.fetch(f.t.Context(), f.url)
 		return m.Type == want.Type && m.ErrorType == want.ErrorType && m.Retryable == nil
 	})

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
@@ -27,15 +27,15 @@ import (
 
 func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
 	t.Helper()
-	handler := testkit.Got(Exec([]string{"sh", "-c", script}, options))(t)
+	handler := check.Got(Exec([]string{"sh", "-c", script}, options))(t)
 	return handler
 }
 
 func TestAProgramGetsThePayloadAndTheAttempt(t *testing.T) {
-	var out testkit.Buffer
+	var out check.Buffer
 	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT $TRACEPARENT"
 		echo "$REFRESHD_PAYLOAD_INPUT_URL $OWN"; pwd`
-	dir := testkit.Got(filepath.EvalSymlinks(t.TempDir()))(t)
+	dir := check.Got(filepath.EvalSymlinks(t.TempDir()))(t)
 	handler := shell(t, script, ExecOptions{Stdout: &out, Dir: dir, Env: []string{"OWN=yes", "PATH=" + os.Getenv("PATH")}})
 	attempt := example()
 	attempt.Traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -152,7 +152,7 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, began, gone := fifo(t)
-			options := ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}}
+			options := ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &check.Buffer{}}
 			if name == askedFirst {
 				options.KillAfter = time.Hour
 			}
@@ -162,11 +162,11 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 			defer cancel(nil)
 			ended := make(chan error, 1)
 			go func() { ended <- handler(ctx, example()) }()
-			testkit.Await(t, began, "the begin of the program")
+			check.Await(t, began, "the begin of the program")
 			cancel(worker.ErrFenceLost)
-			err = testkit.Await(t, ended, "the end of the handler")
+			err = check.Await(t, ended, "the end of the handler")
 			failIf(t, !errors.Is(err, worker.ErrFenceLost), "got %v, want worker.ErrFenceLost", err)
-			testkit.Await(t, gone, "the end of every process")
+			check.Await(t, gone, "the end of every process")
 		})
 	}
 }
@@ -174,19 +174,19 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `(exec 3>"$0"; while :; do sleep 1000; done) & read line <"$1"`, path, "/dev/null"},
-		ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}})
+		ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &check.Buffer{}})
 	must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
-	err = testkit.Await(t, ended, "the end of the handler")
+	err = check.Await(t, ended, "the end of the handler")
 	failIf(t, err == nil || !strings.Contains(err.Error(), "exit status 1"), "got %v, want exit status 1", err)
 	select {
 	case <-began:
-		testkit.Await(t, gone, "the end of every process")
+		check.Await(t, gone, "the end of every process")
 	default: // it was killed before it began; the reader of the pipe still waits
-		release := testkit.Got(os.OpenFile(path, os.O_WRONLY, 0))(t)
+		release := check.Got(os.OpenFile(path, os.O_WRONLY, 0))(t)
 		_ = release.Close()
-		testkit.Await(t, gone, "the end of the reader")
+		check.Await(t, gone, "the end of the reader")
 	}
 }
 
@@ -200,9 +200,9 @@ func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			a := example()
 			a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), testkit.Limit, worker.ErrDeadline)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), check.Limit, worker.ErrDeadline)
 			defer cancel()
-			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &testkit.Buffer{}})(ctx, a)
+			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &check.Buffer{}})(ctx, a)
 			failIf(t, want == "" && err != nil || want != "" && (err == nil || err.Error() != want), "got %v, want %q", err, want)
 		})
 	}
@@ -218,11 +218,11 @@ func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
 		must(t, syscall.Mkfifo(path, 0o600))
 	}
 	script := `setsid sh -c 'echo >"$1"; read line <"$0"' "$0" "$1" & read line <"$1"; echo last >&2; exit 3`
-	handler, err := Exec([]string{"sh", "-c", script, release, left}, ExecOptions{KillAfter: time.Hour, Stdout: &testkit.Buffer{}})
+	handler, err := Exec([]string{"sh", "-c", script, release, left}, ExecOptions{KillAfter: time.Hour, Stdout: &check.Buffer{}})
 	must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
-	err = testkit.Await(t, ended, "the end of the handler")
+	err = check.Await(t, ended, "the end of the handler")
 	failIf(t, err == nil || err.Error() != "last", "got %v, want last", err)
 	file, err := os.OpenFile(release, os.O_WRONLY, 0) // waits for the one that left, and lets it end
 	must(t, err)
@@ -299,7 +299,7 @@ func TestManyProgramsAtOnce(t *testing.T) {
 
 func TestTheEndOfWhatAProgramWritesIsSentAsItsLog(t *testing.T) {
 	log := func(script string, options ExecOptions) string {
-		told := testkit.Got(worker.Try(t.Context(), shell(t, script, options), example()))(t)
+		told := check.Got(worker.Try(t.Context(), shell(t, script, options), example()))(t)
 		return told[len(told)-1].Log
 	}
 	for _, code := range []string{"0", "3"} {
@@ -314,7 +314,7 @@ func TestTheEndOfWhatAProgramWritesIsSentAsItsLog(t *testing.T) {
 }
 
 func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
-	var out, errs testkit.Buffer
+	var out, errs check.Buffer
 	must(t, shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()))
 	failIf(t, out.String() != "one\n" || errs.String() != "two\n", "stdout %q, stderr %q", out.String(), errs.String())
 }

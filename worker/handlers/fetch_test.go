@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
@@ -79,7 +79,7 @@ func TestTheOwnerIsToldWhatIsWrongWithTheAddress(t *testing.T) {
 }
 
 func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
-	handler := testkit.Got(Fetch(t.TempDir(), FetchOptions{}))(t)
+	handler := check.Got(Fetch(t.TempDir(), FetchOptions{}))(t)
 	for _, payload := range []string{
 		``, `[]`, `{}`, `{"input_url":null}`, `{"input_url":""}`, `{"input_url":7}`, `{"input_url":"feed.csv"}`,
 		`{"input_url":"file:///etc/passwd"}`, `{"input_url":"ftp://x/y"}`, `{"input_url":"http:///y"}`, `{"input_url":"http://x/%zz"}`,
@@ -192,9 +192,9 @@ func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 	result := make(chan error, 1)
 	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + f.url + `"}`)}
 	go func() { result <- f.handler(ctx, a) }()
-	testkit.Await(t, began, "the first bytes")
+	check.Await(t, began, "the first bytes")
 	cancel(worker.ErrFenceLost)
-	err := testkit.Await(t, result, "the end of the handler")
+	err := check.Await(t, result, "the end of the handler")
 	failIf(t, !errors.Is(err, worker.ErrFenceLost), "got %v, want worker.ErrFenceLost", err)
 	f.clean()
 	f.holds(table)
@@ -229,7 +229,7 @@ func (f *feed) clean() {
 
 func (f *feed) files() (names []string) {
 	f.t.Helper()
-	entries := testkit.Got(os.ReadDir(f.dir))(f.t)
+	entries := check.Got(os.ReadDir(f.dir))(f.t)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
@@ -325,9 +325,9 @@ func TestAFrozenDownloadReplacesNothingNewer(t *testing.T) {
 	dir, body := t.TempDir(), "old"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 	t.Cleanup(server.Close)
-	source := testkit.Got(url.Parse(server.URL))(t)
+	source := check.Got(url.Parse(server.URL))(t)
 	begin := func(fence int64) *download {
-		response := testkit.Got(server.Client().Get(server.URL))(t)
+		response := check.Got(server.Client().Get(server.URL))(t)
 		t.Cleanup(func() { must(t, response.Body.Close()) })
 		return &download{ctx: t.Context(), attempt: &worker.Attempt{UID: "m", Fence: fence}, source: source, response: response, path: filepath.Join(dir, "m"), most: 100}
 	}
@@ -353,7 +353,7 @@ func TestAFrozenDownloadReplacesNothingNewer(t *testing.T) {
 	untold := begin(0)
 	must(t, replaceBy(untold.path, untold.receive, untold.publish)) // a daemon of 0.9.0 has started it
 	holds("same")
-	left := testkit.Got(filepath.Glob(filepath.Join(dir, ".*"+tempSuffix)))(t)
+	left := check.Got(filepath.Glob(filepath.Join(dir, ".*"+tempSuffix)))(t)
 	failIf(t, len(left) > 0, "expected no temporary files, found %q", left)
 }
 

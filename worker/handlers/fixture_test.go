@@ -12,16 +12,17 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) {
@@ -42,7 +43,7 @@ func example() *worker.Attempt {
 // try runs a handler as a pool would and returns what the poller understands, without the uids.
 func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *worker.Attempt) (statuses []model.Message, end model.Message) {
 	t.Helper()
-	told := testkit.Got(worker.Try(ctx, handler, attempt))(t)
+	told := check.Got(worker.Try(ctx, handler, attempt))(t)
 	for i := range told {
 		told[i].UID, told[i].AttemptUID = "", ""
 	}
@@ -64,7 +65,7 @@ func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *fe
 	t.Helper()
 	f := &feed{t: t, dir: filepath.Join(t.TempDir(), "feeds"), url: serve(t, serveFeed) + "/feed.csv"}
 	options.Client = ownClient(t)
-	handler := testkit.Got(Fetch(f.dir, options))(t)
+	handler := check.Got(Fetch(f.dir, options))(t)
 	f.handler = handler
 	return f
 }
@@ -72,14 +73,14 @@ func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *fe
 // fetch runs the handler as a pool would, and returns what the poller would understand.
 func (f *feed) fetch(ctx context.Context, url string) model.Message {
 	f.t.Helper()
-	payload := testkit.Got(json.Marshal(map[string]string{"input_url": url}))(f.t)
+	payload := check.Got(json.Marshal(map[string]string{"input_url": url}))(f.t)
 	return f.try(ctx, &worker.Attempt{Payload: payload})
 }
 
 // fetchAs fetches by an attempt of its own.
 func (f *feed) fetchAs(t *testing.T, a *worker.Attempt) model.Message {
 	t.Helper()
-	a.Payload = testkit.Got(json.Marshal(map[string]string{"input_url": f.url}))(t)
+	a.Payload = check.Got(json.Marshal(map[string]string{"input_url": f.url}))(t)
 	return f.try(t.Context(), a)
 }
 

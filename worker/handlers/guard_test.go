@@ -16,7 +16,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
@@ -39,7 +39,7 @@ func TestOnlyAddressesOfTheOpenInternetArePublic(t *testing.T) {
 }
 
 func TestAHostMatchesItsNameAndAStarAllNamesBelow(t *testing.T) {
-	guard := testkit.Got(newGuard([]string{"Feeds.Example.com.", "*.cdn.example", "93.184.216.34"}, false))(t)
+	guard := check.Got(newGuard([]string{"Feeds.Example.com.", "*.cdn.example", "93.184.216.34"}, false))(t)
 	for address, want := range map[string]bool{
 		"http://feeds.example.com/x": true, "https://FEEDS.example.com.:8443": true, "http://a.cdn.example": true, "http://a.b.cdn.example": true,
 		"http://93.184.216.34/": true, "http://user@feeds.example.com": true,
@@ -47,7 +47,7 @@ func TestAHostMatchesItsNameAndAStarAllNamesBelow(t *testing.T) {
 		"http://feeds.example.com@evil.test": false, "http://x.feeds.example.com": false, "file://feeds.example.com/etc/passwd": false,
 		"gopher://feeds.example.com": false, "http:///x": false,
 	} {
-		target := testkit.Got(url.Parse(address))(t)
+		target := check.Got(url.Parse(address))(t)
 		got := guard.check(target) == nil
 		failIf(t, got != want, "%s: want allowed %t, got %t", address, want, got)
 	}
@@ -61,7 +61,7 @@ func TestAHostMatchesItsNameAndAStarAllNamesBelow(t *testing.T) {
 func guarded(t *testing.T, address string, options FetchOptions) (model.Message, string) {
 	t.Helper()
 	dir := t.TempDir()
-	handler := testkit.Got(Fetch(dir, options))(t)
+	handler := check.Got(Fetch(dir, options))(t)
 	a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + address + `"}`)}
 	_, m := try(t.Context(), t, handler, a)
 	return m, dir

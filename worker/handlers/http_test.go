@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
@@ -133,7 +133,7 @@ func TestAReplyWithoutEndIsReadOnlyAtItsBegin(t *testing.T) {
 }
 
 func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
-	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := check.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = listener.Close()
 	_, m := try(t.Context(), t, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
 	failIf(t, m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil, "told %+v", m)
@@ -155,11 +155,11 @@ func TestARequestEndsWithTheContext(t *testing.T) {
 	result := make(chan error, 1)
 	handler := post(t, url)
 	go func() { result <- handler(ctx, example()) }()
-	testkit.Await(t, began, "the request")
+	check.Await(t, began, "the request")
 	cancel(worker.ErrDeadline)
-	err := testkit.Await(t, result, "the end of the handler")
+	err := check.Await(t, result, "the end of the handler")
 	failIf(t, !errors.Is(err, worker.ErrDeadline), "got %v, want worker.ErrDeadline", err)
-	testkit.Await(t, ended, "the end of the request")
+	check.Await(t, ended, "the end of the request")
 }
 
 func TestAnAddressThatIsNoneIsRefused(t *testing.T) {
@@ -179,7 +179,7 @@ func TestAClientOfOnesOwnAsksAndWithoutOneThatOfTheLibrary(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
 	transport := &asked{RoundTripper: ownClient(t).Transport}
 	for _, client := range []*http.Client{{Transport: transport}, nil} {
-		must(t, testkit.Got(HTTP(url, HTTPOptions{Client: client}))(t)(t.Context(), example()))
+		must(t, check.Got(HTTP(url, HTTPOptions{Client: client}))(t)(t.Context(), example()))
 	}
 	http.DefaultClient.CloseIdleConnections()
 	failIf(t, transport.request == nil, "want the request sent by the client that was given")

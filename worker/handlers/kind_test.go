@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
 )
@@ -65,7 +65,7 @@ func TestWhatABodyConsistsOfIsSaidByItsTypeElseByAName(t *testing.T) {
 		{"/x.csv.zip", "", "", nil},
 		{"/csvs?x=%zz", "", "", nil},
 	} {
-		source := testkit.Got(url.Parse("http://h" + c.address))(t)
+		source := check.Got(url.Parse("http://h" + c.address))(t)
 		header := http.Header{"Content-Type": {c.kind}, "Content-Disposition": {c.disposition}}
 		if got := counterOf(&http.Response{Request: &http.Request{URL: source}, Header: header}, source); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s %q %q: got %+v, want %+v", c.address, c.kind, c.disposition, got, c.want)
@@ -184,7 +184,7 @@ func TestAPayloadMayExpectAPage(t *testing.T) {
 	for expect, want := range map[string]string{`"html"`: "", `"csv"`: "html", `7`: "html", `null`: "html"} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "m"), []byte(table), 0o600))
-		handler := testkit.Got(Fetch(dir, FetchOptions{Client: ownClient(t)}))(t)
+		handler := check.Got(Fetch(dir, FetchOptions{Client: ownClient(t)}))(t)
 		payload := json.RawMessage(`{"input_url":"` + address + `","expect":` + expect + `}`)
 		_, m := try(t.Context(), t, handler, &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: payload})
 		if m.ErrorType != want || (m.Type == model.MessageSuccess) != (want == "") {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func asCSV() *counter   { return &counter{quotes: true, header: 1} }
@@ -150,9 +151,9 @@ func randomCSV(random *rand.Rand) string {
 }
 
 func TestRowsAreCountedInsideOfWhatIsPackedAndInUTF16(t *testing.T) {
-	wide := testkit.Got(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(table))(t)
-	big := testkit.Got(unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(table))(t)
-	noMark := testkit.Got(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(table))(t)
+	wide := check.Got(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(table))(t)
+	big := check.Got(unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(table))(t)
+	noMark := check.Got(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(table))(t)
 	for name, c := range map[string]rowCase{
 		"gzip":                    {zipped(table), 2},
 		"gzip in two parts":       {zipped(table) + zipped("3,d\n"), 3},
@@ -213,7 +214,7 @@ func TestTheRowsThatExportersWriteAreCounted(t *testing.T) {
 	} {
 		t.Run(program, func(t *testing.T) {
 			testkit.RequireProgram(t, program, c.debian)
-			output := testkit.Got(exec.Command(program, c.script...).Output())(t)
+			output := check.Got(exec.Command(program, c.script...).Output())(t)
 			if got := countIn(asCSV(), string(output)); got != 5 {
 				t.Errorf("%q: got %d rows, want 5", output, got)
 			}

@@ -13,30 +13,27 @@ const (
 	fails        outcome = "final failure: the model is disabled"
 )
 
-// status is what some statuses mean: to HTTP, where they are the result, and to Fetch, which wants a file.
+// status has the outcomes of some statuses: for HTTP, where they are the result, and for Fetch, which wants a file.
 type status struct {
 	codes      []int // none: the others of the class
 	class      int
 	http, file outcome
-	why        string
 }
 
-// statuses are all known ones (RFC 9110, section 15, and others). docs/worker.md has them as a table.
+// statuses are those of RFC 9110, section 15, and well known others. docs/worker.md has them as a table.
 var statuses = []status{
-	{[]int{200, 203}, 2, succeeds, succeeds, "the whole answer, even if a proxy changed it on its way"},
-	{[]int{202, 204, 205}, 2, succeeds, passes, "there is no file in it, or not yet"},
-	{nil, 2, succeeds, passes, "no whole file: of 206 and 226 a part that nobody asked for"},
-	{[]int{304}, 3, foundNothing, foundNothing, "`--fetch` had asked; else as any other 3xx"},
-	{nil, 3, passes, passes, "`--http` follows none, as the payload would be lost; `--fetch` follows ten"},
-	{[]int{407}, 4, retried, retried, "your proxy refused the worker; no owner hears of it"},
-	{[]int{408, 460, 499}, 4, passes, passes, "the server or a proxy gave the connection up"},
-	{[]int{409, 423, 424, 449}, 4, passes, passes, "somebody else works on it, or must first"},
-	{[]int{412, 416}, 4, passes, passes, "about conditions and ranges, which the next request need not have"},
-	{[]int{421, 425}, 4, passes, passes, "about the connection, and the next has another"},
-	{[]int{420, 429}, 4, passes, passes, "asked too often"},
-	{nil, 4, fails, fails, "the same request gets the same answer"},
-	{nil, 5, passes, passes, "the server's own fault"},
+	{[]int{200, 203}, 2, succeeds, succeeds},    // a proxy may have changed the answer on its way
+	{nil, 2, succeeds, passes},                  // no file, or a part that nobody asked for
+	{[]int{304}, 3, foundNothing, foundNothing}, // Fetch had asked; else as any other 3xx
+	{nil, 3, passes, passes},                    // HTTP follows none, as the payload would be lost; Fetch follows ten
+	{[]int{407}, 4, retried, retried},           // the proxy of the worker refused it; no owner hears of it
+	{mayPass, 4, passes, passes},
+	{nil, 4, fails, fails}, // the same request gets the same answer
+	{nil, 5, passes, passes},
 }
+
+// mayPass are about a connection, a condition, somebody else's work or too many requests: the next request may have another answer.
+var mayPass = []int{408, 409, 412, 416, 420, 421, 423, 424, 425, 429, 449, 460, 499}
 
 func statusOf(code int) status {
 	for _, s := range statuses {

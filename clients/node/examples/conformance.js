@@ -1,6 +1,6 @@
 'use strict';
 
-// The worker that `refreshd conformance` asks for: its payload says what to do. See docs/worker.md of refreshd.
+// The worker that `refreshd conformance` asks for: its payload says how the attempt ends. See clients/README.md of refreshd.
 //
 //     refreshd conformance -- node examples/conformance.js
 

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// The worker that `refreshd conformance` asks for: its payload says what to do. See docs/worker.md of refreshd.
+// The worker that `refreshd conformance` asks for: its payload says how the attempt ends. See clients/README.md of refreshd.
 //
 //     refreshd conformance -- php examples/conformance.php
 

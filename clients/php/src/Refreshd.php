@@ -17,7 +17,7 @@ declare(strict_types=1);
  *
  * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs PHP 8.1 and
  * phpredis 5.3; with pcntl and posix a worker hands its attempt back when it is asked to end, and others get the attempt within seconds if it
- * dies. What goes over the wire is told by docs/wire.md of refreshd.
+ * dies. docs/wire.md of refreshd describes the wire format.
  */
 
 namespace Refreshd;
@@ -71,7 +71,7 @@ class Attempt
     public readonly string $attemptUid;
     public readonly int $attemptNo;
     public readonly ?DateTimeImmutable $plannedAt;
-    /** It grows with each attempt of the model, and these say what the attempt is for; null: a daemon of 0.9.0 has started it. */
+    /** It grows with each attempt of the model, and these say the purpose of the attempt; null: unknown. */
     public readonly ?int $fence;
     public readonly ?DateTimeImmutable $dueAt;
     public readonly ?string $purpose;
@@ -86,9 +86,9 @@ class Attempt
     /** Why the work no longer counts, as Stopped says; null: it does. */
     public ?string $why = null;
     public bool $changed = true;
-    /** Where a log of the attempt stands: an http or https URL. */
+    /** The place of a log of the attempt: an http or https URL. */
     public ?string $logUrl = null;
-    /** What ready() was told last, 'publish', 'hold' or 'fail', and why; null: nothing. */
+    /** The last verdict given to ready(), 'publish', 'hold' or 'fail', and the reason; null: none. */
     public ?string $verdict = null, $doubt = null;
     /** @internal */
     public readonly string $modelKey, $replyTo;
@@ -98,10 +98,10 @@ class Attempt
     public array $metrics = [];
     public float $takenAt; // @internal
     private ?array $status = null;
-    private float $toldAt;
+    private float $sentAt;
     private string $log = '';
 
-    /** @internal @param ?array $place as Taken has it; null: its entry stands nowhere, it was popped */
+    /** @internal @param ?array $place as Taken has it; null: its entry is in no list, it was popped */
     public function __construct(string $raw, public readonly string $queue, public readonly ?array $place, Names $names, private Worker $worker)
     {
         $entry = json_decode($raw, true, 512, JSON_THROW_ON_ERROR);
@@ -112,7 +112,7 @@ class Attempt
         }
         [$this->uid, $this->attemptUid, $this->attemptNo] = [$uid, $attemptUid, (int) ($entry['attempt_no'] ?? 0)];
         [$this->deadline, $this->takenAt] = [self::time($entry['deadline_at'] ?? null), clock()];
-        $this->toldAt = $this->takenAt - 0.25; // so that the first status is told at once
+        $this->sentAt = $this->takenAt - 0.25; // so that the first status is sent immediately
         $this->plannedAt = self::time($entry['planned_at'] ?? null);
         $this->traceparent = $entry['traceparent'] ?? null;
         $ours = [$names->model, $names->attempt, 'attempt_no', 'deadline_at', 'planned_at', 'reply_to', 'traceparent'];
@@ -152,8 +152,8 @@ class Attempt
     {
         if ($this->status !== null) {
             $this->flush();
-        } elseif ($this->worker->signsEvery !== null && clock() - $this->toldAt >= $this->worker->signsEvery) {
-            $this->tell([]); // a message without a status is a sign of life only
+        } elseif ($this->worker->signsEvery !== null && clock() - $this->sentAt >= $this->worker->signsEvery) {
+            $this->sendStatus([]); // a message without a status is a sign of life only
         }
     }
 
@@ -170,7 +170,7 @@ class Attempt
         } while ($left > 0);
     }
 
-    /** Tells the owner how far the work is; progress is 0 to 100. Call it as often as you like: four a second are told, and the last. */
+    /** Shows the owner the progress of the work; progress is 0 to 100. Call it as often as you like: it sends four a second, and the last. */
     public function status(string $text, ?int $progress = null): void
     {
         $this->status = ['status' => $text] + ($progress === null ? [] : ['progress' => $progress]);
@@ -214,7 +214,7 @@ class Attempt
     }
 
     /**
-     * Hands over what the attempt has said, in place of what was handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
+     * Hands over the output of the attempt, in place of the output handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
      * not all of them are masked.
      */
     public function log(string $text): void
@@ -229,23 +229,23 @@ class Attempt
         return array_filter(['log' => $this->log, 'log_url' => (string) $this->logUrl], fn (string $text) => $text !== '');
     }
 
-    /** @internal Tells the status, unless something was told a moment ago. */
+    /** @internal Sends the status, unless it has sent one a moment ago. */
     public function flush(bool $last = false): void
     {
-        if ($this->status !== null && ($last || clock() - $this->toldAt >= 0.25)) {
-            $this->tell($this->status);
+        if ($this->status !== null && ($last || clock() - $this->sentAt >= 0.25)) {
+            $this->sendStatus($this->status);
         }
     }
 
-    private function tell(array $status): void
+    private function sendStatus(array $status): void
     {
         if ($this->why === null) {
-            [$this->status, $this->toldAt] = [null, clock()];
-            $this->worker->tell($this, 'user_friendly_status', $status);
+            [$this->status, $this->sentAt] = [null, clock()];
+            $this->worker->send($this, 'user_friendly_status', $status);
         }
     }
 
-    /** @internal Whether its deadline has passed, as Redis told it last. One that passes before `started` is applied moves, but not for ever. */
+    /** @internal Whether its deadline has passed, as Redis said last. One that passes before `started` is applied moves, but not for ever. */
     public function isLate(): bool
     {
         $passed = $this->deadline !== null && (float) $this->deadline->format('U.u') <= microtime(true);
@@ -260,11 +260,11 @@ class Attempt
 }
 
 /**
- * @internal What the worker has taken. It stands in a list of its own in Redis, in each part of the queue, until it is answered. When the worker gives
- * no heartbeat for longer than its lease, a dispatcher requeues all that stands there, and forgets the name of the worker.
+ * @internal The entries that the worker has taken. They are in a list of their own in Redis, in each part of the queue, until they are answered. When the worker gives
+ * no heartbeat for longer than its lease, a dispatcher requeues that list, and forgets the name of the worker.
  *
  * A handler may keep the only thread for an hour, so a child process gives the heartbeats; on a cluster one for each part, so that a silent node holds
- * up no other. It ends when its parent has ended, and when the worker was forgotten: whoever finds it gone asks Redis. A place is where an entry stands: its part of the queue, the owner of the list, and the entry.
+ * up no other. It ends when its parent has ended, and when the worker was forgotten: whoever finds it gone asks Redis. A place is the list of an entry: its part of the queue, the owner of the list, and the entry.
  */
 class Taken
 {
@@ -272,11 +272,11 @@ class Taken
     private string $owner;
     /** @var array<string, bool> parts that have heard of the owner */
     private array $known = [];
-    /** @var array<string, string[]> by part what stands there: each entry from its arrival until Redis has its answer */
+    /** @var array<string, string[]> by part the entries there, each from its arrival until Redis has its answer */
     private array $entries;
-    /** @var array<string, bool> parts of which a reply was lost: more may stand there */
+    /** @var array<string, bool> parts of which a reply was lost: more entries may be there */
     private array $doubt = [];
-    /** Places of entries about which there is nothing to tell, and which Redis has not removed yet. */
+    /** places of entries that need no message, and that Redis has not removed yet. */
     private array $settled = [];
     /** @var int[] */
     private array $children = [];
@@ -359,11 +359,11 @@ class Taken
                 }
             }
         }
-        posix_kill(posix_getpid(), SIGKILL); // so that no destructor ends what is the parent's
+        posix_kill(posix_getpid(), SIGKILL); // so that no destructor ends something of the parent
         exit;
     }
 
-    /** Takes an entry of a part, null: there is none; and what an operator asks of the worker. @return array{?string, string} */
+    /** Takes an entry of a part, null: there is none; and the order of an operator to the worker. @return array{?string, string} */
     public function take(string $part): array
     {
         $settled = [$this->settled, $this->settled = []][0];
@@ -394,13 +394,13 @@ class Taken
         return ['part' => $part, 'owner' => $this->owner, 'entry' => $entry];
     }
 
-    /** Whether an entry still stands there, as far as is known. */
+    /** Whether an entry may still be there. */
     public function has(array $place): bool
     {
         return $place['owner'] === $this->owner;
     }
 
-    /** Pushes a message that ends an attempt ('': there is nothing to tell) and removes its entry, in one step; neither, if it was requeued. */
+    /** Pushes a message that ends an attempt ('': none) and removes its entry, in one step; does neither if the entry was requeued. */
     public function answer(array $place, string $output, string $message): bool
     {
         ['part' => $part, 'owner' => $owner, 'entry' => $entry] = $place;
@@ -414,7 +414,7 @@ class Taken
         return true;
     }
 
-    /** Removes an entry about which there is nothing to tell; after an error before the next one is taken. */
+    /** Removes an entry that needs no message; after an error, before the next one is taken. */
     public function settle(array $place): void
     {
         try {
@@ -433,7 +433,7 @@ class Taken
         $this->children = [];
     }
 
-    /** Ends the heartbeats. What still stands there is requeued after the lease. */
+    /** Ends the heartbeats. Entries that are left are requeued after the lease. */
     public function leave(): void
     {
         $this->hush();
@@ -484,11 +484,11 @@ class Taken
  * entries and gives no heartbeats: the attempt of a dead one waits for its deadline.
  *
  * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
- * neither status(), check(), sleep() nor alive(). Choose what the longest step of the work takes.
+ * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
  */
 class Worker
 {
-    /** Why nothing is told about an attempt: it would be stale. */
+    /** Reasons to send nothing about an attempt: the message would be stale. */
     private const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
     private Connection $redis;
     private string $queue, $name;
@@ -526,7 +526,7 @@ class Worker
 
     private function takeAll(): void
     {
-        $names = $this->redis->patiently(fn () => Names::read($this->redis, $this->queue),
+        $names = $this->redis->withRetry(fn () => Names::read($this->redis, $this->queue),
             fn (RedisException $error) => preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $this->stopping());
         $parts = $names?->parts ?? [];
         $this->taken = $this->plain ? null : Taken::start($this->redis, $parts);
@@ -586,7 +586,7 @@ class Worker
         } elseif (++$this->empty >= count($parts)) {
             [$input, $seconds] = ["$parts[0]-input", (string) (1 / count($parts))];
             if (is_string($this->redis->raw($input, ['BLMOVE', $input, $input, 'LEFT', 'LEFT', $seconds]))) {
-                array_unshift($parts, array_pop($parts)); // an entry stands there: it is the next again
+                array_unshift($parts, array_pop($parts)); // it has an entry: it is the next again
             }
         }
         return null;
@@ -596,7 +596,7 @@ class Worker
     public function stop(): void
     {
         $this->stoppedAt ??= clock();
-        $this->redis->until ??= $this->stoppedAt + $this->grace; // what Redis does not answer by then must not hold up the end
+        $this->redis->until ??= $this->stoppedAt + $this->grace; // a Redis that does not answer must not delay the end
     }
 
     private function stopping(): bool
@@ -611,7 +611,7 @@ class Worker
     {
         try {
             return new Attempt($raw, $part, $place, $names, $this);
-        } catch (Throwable $error) { // whatever is wrong with it: without uids nobody can be told about it
+        } catch (Throwable $error) { // malformed: without uids no message can name it
             Connection::log('dropped an entry that cannot be read', $error);
             return null;
         }
@@ -634,9 +634,9 @@ class Worker
         }
         if ($type !== null) {
             $attempt->flush(true);
-            $told = $this->push($attempt, $type, $fields + $attempt->ending()) !== null;
+            $sent = $this->push($attempt, $type, $fields + $attempt->ending()) !== null;
         }
-        if ($attempt->place !== null && !($told ?? false) && !$this->late()) { // what could not be told at the end is requeued
+        if ($attempt->place !== null && !($sent ?? false) && !$this->late()) { // an attempt without an answer is requeued
             $this->taken->settle($attempt->place);
         }
     }
@@ -667,7 +667,7 @@ class Worker
         throw new Failure("no verdict came within $timeout s: pollers of refreshd 0.9.0 give none", 'no_verdict');
     }
 
-    /** The type of the message that tells how an attempt ended, and its fields; null: nothing is to be told, as it would be stale. */
+    /** The type and the fields of the message that ends an attempt; null: none, it would be stale. */
     private function outcome(Attempt $attempt): array
     {
         try {
@@ -687,7 +687,7 @@ class Worker
         }
         return match (true) {
             in_array($attempt->why, self::UNHEARD, true) => [null, []],
-            $attempt->why === 'shutdown' && $type !== 'success' => ['interrupted', []], // failed or only stopped: nobody can tell
+            $attempt->why === 'shutdown' && $type !== 'success' => ['interrupted', []], // it may have failed or only stopped
             default => [$type, $fields],
         };
     }
@@ -729,7 +729,7 @@ class Worker
     }
 
     /** @internal Pushes a message that may be lost. */
-    public function tell(Attempt $attempt, string $type, array $fields): void
+    public function send(Attempt $attempt, string $type, array $fields): void
     {
         $this->stopping(); // then it waits no longer than it may
         try {
@@ -740,13 +740,13 @@ class Worker
     }
 
     /**
-     * Pushes a message, and returns what $ask is answered then; without $ask it ends the attempt. After an error it is pushed again, which is safe: the second one is a duplicate.
+     * Pushes a message, and returns the answer to $ask; without $ask it ends the attempt. After an error it is pushed again, which is safe: the second one is a duplicate.
      * Null: Redis will never take it, the attempt no longer counts, or the worker should have ended long ago.
      */
     private function push(Attempt $attempt, string $type, array $fields, ?callable $ask = null): mixed
     {
         $message = self::message($attempt, $type, $fields);
-        return $this->redis->patiently(function () use ($attempt, $message, $ask) {
+        return $this->redis->withRetry(function () use ($attempt, $message, $ask) {
             if ($ask === null && $attempt->place !== null) {
                 return $this->taken->answer($attempt->place, $attempt->replyTo, $message);
             }
@@ -781,7 +781,7 @@ class Worker
     }
 }
 
-/** A command was refused. counter tells the kind: busy, stopped, unknown_model, malformed, no_uid or unknown_type. */
+/** A command was refused. counter is the reason: busy, stopped, unknown_model, malformed, no_uid or unknown_type. */
 class Refused extends Exception
 {
     public readonly ?string $counter;
@@ -803,7 +803,7 @@ class NoReply extends Exception
 }
 
 /**
- * Says what an application wants. Each command waits up to timeout seconds for its reply, an array as docs/wire.md has it; outcome is
+ * Sends commands of an application. Each command waits up to timeout seconds for its reply, an array as docs/wire.md has it; outcome is
  * 'applied', 'unchanged' or 'duplicate'. With timeout 0 it is only sent. by is who wants it, for the journal.
  */
 class Client
@@ -854,7 +854,7 @@ class Client
         $fields += ['type' => $type, 'uid' => $uid, 'command_id' => $commandId] + ($this->by === null ? [] : ['by' => $this->by])
             + ($this->timeout > 0 ? ['reply_to' => $replyTo] : []);
         $tries = 0; // after an error once more: with the same command_id it is carried out once
-        $this->redis->patiently(fn () => $this->redis->send('rPush', "$home-control", json($fields)), function (RedisException $error) use (&$tries) {
+        $this->redis->withRetry(fn () => $this->redis->send('rPush', "$home-control", json($fields)), function (RedisException $error) use (&$tries) {
             return preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $tries++ > 0;
         }) ?? throw new NoReply($commandId);
         for ($end = clock() + $this->timeout; clock() < $end;) {
@@ -912,7 +912,7 @@ class Connection
     /**
      * Calls a method of phpredis. One command at a time: on a cluster the next one hides its error.
      *
-     * @throws RedisException also where phpredis answers false; the connection is forgotten, as nobody knows what it says next
+     * @throws RedisException also where phpredis answers false; the connection is forgotten, as its next reply is unknown
      */
     public function send(string $method, mixed ...$args): mixed
     {
@@ -956,7 +956,7 @@ class Connection
         } catch (RedisException $unloaded) {
             try {
                 return str_starts_with($unloaded->getMessage(), 'NOSCRIPT') ? $this->raw($keys[0], ['EVAL', $text, ...$words]) : throw $unloaded;
-            } catch (RedisException $error) { // a user who may run what the daemons load waits for them
+            } catch (RedisException $error) { // a user who may only run scripts that the daemons load waits for them
                 throw str_starts_with($error->getMessage(), 'NOPERM') ? $unloaded : $error;
             }
         }
@@ -969,7 +969,7 @@ class Connection
     }
 
     /** Calls until Redis answers, or until enough is true of its error; then the answer is null. */
-    public function patiently(callable $call, callable $enough): mixed
+    public function withRetry(callable $call, callable $enough): mixed
     {
         for ($pause = 50_000; ; $pause = min(2 * $pause, 1_000_000)) {
             try {
@@ -1022,7 +1022,7 @@ class Connection
                 $ranges = (new self("redis$tls://$user:$password@$host", 0.5))->send('rawCommand', 'CLUSTER', 'SLOTS');
                 if (array_sum(array_map(fn (array $range) => $range[1] - $range[0] + 1, $ranges)) === 16384) {
                     $seed = str_replace(['[', ']'], '', preg_match('/:\d+$/D', $host) ? $host : "$host:6379");
-                    return new RedisCluster(null, [$seed], 1.5, 3, false, $login, $context); // what waits does so for a second
+                    return new RedisCluster(null, [$seed], 1.5, 3, false, $login, $context); // commands that wait do so for a second
                 }
                 $error = new RedisException("$host does not know all slots of its cluster");
             } catch (RedisException $error) { // another node may answer

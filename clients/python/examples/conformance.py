@@ -1,4 +1,4 @@
-"""The worker that `refreshd conformance` asks for: its payload says what to do. See docs/worker.md of refreshd.
+"""The worker that `refreshd conformance` asks for: its payload says how the attempt ends. See clients/README.md of refreshd.
 
     refreshd conformance -- python3 examples/conformance.py
 """

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-var failIf = testkit.FailIf
+var failIf = check.FailIf
 
 func TestAPartThatDoesNotFitItsScriptsIsRefused(t *testing.T) {
 	keys, _ := store.NewKeys("q")

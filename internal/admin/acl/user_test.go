@@ -8,7 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // hostile are names of queues that look alike, or like the name of another with a part of a key or of a role behind it.
@@ -19,8 +19,8 @@ var hostile = []string{
 
 func userOf(t *testing.T, role acl.Role, queue string) acl.User {
 	t.Helper()
-	keys := testkit.Got(store.NewKeys(queue))(t)
-	user := testkit.Got(acl.NewUser(role, acl.Queue{Keys: keys}))(t)
+	keys := check.Got(store.NewKeys(queue))(t)
+	user := check.Got(acl.NewUser(role, acl.Queue{Keys: keys}))(t)
 	return user
 }
 
@@ -50,7 +50,7 @@ func reachOf(t *testing.T, queue acl.Queue) *regexp.Regexp {
 	t.Helper()
 	var patterns []string
 	for _, role := range acl.Roles() {
-		user := testkit.Got(acl.NewUser(role, queue))(t)
+		user := check.Got(acl.NewUser(role, queue))(t)
 		rules := slices.DeleteFunc(user.Rules, func(rule string) bool { return strings.HasPrefix(rule, "(+exists ") })
 		for _, found := range keyPattern.FindAllStringSubmatch(strings.Join(rules, " "), -1) {
 			patterns = append(patterns, strings.NewReplacer(`\[0-9\]`, `[0-9]`, `\*`, `.*`).Replace(regexp.QuoteMeta(found[1])))

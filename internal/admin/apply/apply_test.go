@@ -12,14 +12,15 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -34,14 +35,14 @@ type bundle struct {
 func setup(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
 	client := server.Client(t)
-	queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
+	queue := check.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
 	return &bundle{t, queue, t.TempDir(), client}
 }
 
 func (b *bundle) plan(documents string) *Plan {
 	b.t.Helper()
 	must(b.t, os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(documents), 0o600))
-	d := testkit.Got(definitions.ReadDirectory(b.path))(b.t)
+	d := check.Got(definitions.ReadDirectory(b.path))(b.t)
 	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, By: "ann", MaxDelete: "10"})
 	stopIf(b.t, err != nil || len(plan.Refused) > 0, "%v %v", err, plan)
 	return plan
@@ -57,7 +58,7 @@ func (b *bundle) change(uid string, decide ...func(*store.Record) model.Decision
 	b.t.Helper()
 	part := b.queue.Of(uid)
 	for _, decide := range decide {
-		records := testkit.Got(part.Load(b.t.Context(), []string{uid}))(b.t)
+		records := check.Got(part.Load(b.t.Context(), []string{uid}))(b.t)
 		now, _ := part.Now(b.t.Context())
 		item := store.Item{Transition: records[uid].Decide(decide(records[uid]), now)}
 		codes, err := part.Commit(b.t.Context(), store.Batch{Now: now, MaxQueued: 10, Items: []store.Item{item}})
@@ -67,7 +68,7 @@ func (b *bundle) change(uid string, decide ...func(*store.Record) model.Decision
 
 func (b *bundle) record(uid string) *store.Record {
 	b.t.Helper()
-	records := testkit.Got(b.queue.Of(uid).Load(b.t.Context(), []string{uid}))(b.t)
+	records := check.Got(b.queue.Of(uid).Load(b.t.Context(), []string{uid}))(b.t)
 	return records[uid]
 }
 

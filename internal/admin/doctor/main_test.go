@@ -12,14 +12,15 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -40,7 +41,7 @@ func everywhere(t *testing.T, test func(t *testing.T, q *queue)) {
 // put saves models as an application does.
 func (q *queue) put(commands ...string) {
 	q.t.Helper()
-	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "putter"}))(q.t)
+	p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{Owner: "putter"}))(q.t)
 	q.Command(commands...)
 	for left := len(commands); left > 0; {
 		round, err := p.RunOnce(q.t.Context())

@@ -8,6 +8,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -68,7 +69,7 @@ func (q *divided) save(part *store.Store, uid string) {
 
 func aPolicy(t *testing.T, name, timeout string) policy.Policy {
 	t.Helper()
-	p := testkit.Got(policy.Parse(map[string]any{"timeout": timeout}))(t)
+	p := check.Got(policy.Parse(map[string]any{"timeout": timeout}))(t)
 	p.Name = name
 	return p
 }

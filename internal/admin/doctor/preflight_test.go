@@ -7,6 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -105,7 +106,7 @@ func TestOfSeveralReadingsOfTheClockTheMiddleOfTheShortestRoundTripCounts(t *tes
 }
 
 func (q *queue) preflight(options Options) (*Report, error) {
-	return Preflight(q.t.Context(), &store.Queue{Parts: []*store.Store{q.Store}}, options, testkit.Limit)
+	return Preflight(q.t.Context(), &store.Queue{Parts: []*store.Store{q.Store}}, options, check.Limit)
 }
 
 func TestScriptsThatMayNotRunOrBeLoadedAreNoErrorOfTheQueue(t *testing.T) {

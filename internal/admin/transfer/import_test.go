@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -185,7 +186,7 @@ func TestAHeldModelIsHeldWhereItIsImportedToo(t *testing.T) {
 		failIf(t, to.must(lines).Models != Count{Unchanged: 1}, "expected nothing changed by the same once more")
 
 		accept := &model.Command{Type: model.CommandAccept, UID: "m1"}
-		snapshot := testkit.Got(to.Parts[0].Read(t.Context(), []string{"m1"}, []*model.Command{accept}))(t)
+		snapshot := check.Got(to.Parts[0].Read(t.Context(), []string{"m1"}, []*model.Command{accept}))(t)
 		d, outcome, err := snapshot.Records["m1"].Execute(accept, snapshot.Policies, true, now)
 		failIf(t, err != nil || outcome != model.Applied || !d.Next.LastSuccessAt.Equal(m.ParkedSince) || d.Ended.AttemptUID != "a2" || !d.Replaces || d.Next.Fence < m.Fence,
 			"expected its doubted success to count, found %+v, %v, %v", d, outcome, err)

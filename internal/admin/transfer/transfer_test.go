@@ -17,15 +17,16 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -48,7 +49,7 @@ func open(t *testing.T, server *testkit.Server, name string, parts int) *queue {
 	if parts > 1 {
 		must(t, store.Create(t.Context(), clients, config, parts))
 	}
-	q := testkit.Got(store.Open(t.Context(), clients, config))(t)
+	q := check.Got(store.Open(t.Context(), clients, config))(t)
 	return &queue{q, t, server, client}
 }
 
@@ -282,7 +283,7 @@ func TestASelectorPicksWhatIsExportedAndItsPolicies(t *testing.T) {
 		"uid=m0":          "policy default,model m0",
 		"uid=x*":          "",
 	} {
-		selector := testkit.Got(model.ParseSelector(text))(t)
+		selector := check.Got(model.ParseSelector(text))(t)
 		var out bytes.Buffer
 		from.ok((&Export{Queue: from.Queue, Selector: selector, State: true}).Write(t.Context(), &out))
 		var found []string

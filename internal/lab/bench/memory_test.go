@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -53,20 +54,20 @@ func (b *Bench) each(t testing.TB, models int, decide func(*store.Record) model.
 		for n := first; n < min(models, first+fillBatch); n++ {
 			uids = append(uids, fmt.Sprintf(uidPrefix+"%09d", n))
 		}
-		records := testkit.Got(b.Store.Load(ctx, uids))(t)
+		records := check.Got(b.Store.Load(ctx, uids))(t)
 		batch := store.Batch{Now: now, MaxQueued: models}
 		for _, uid := range uids {
 			batch.Items = append(batch.Items, store.Item{Transition: records[uid].Decide(decide(records[uid]), now)})
 		}
-		testkit.Must(t, testkit.Only(b.Store.Commit(ctx, batch)))
+		check.Must(t, check.Only(b.Store.Commit(ctx, batch)))
 	}
-	testkit.Must(t, b.Redis.Del(ctx, b.Store.Keys.Input).Err())
+	check.Must(t, b.Redis.Del(ctx, b.Store.Keys.Input).Err())
 }
 
 // memory is what Redis uses, without the journal.
 func (b *Bench) memory(t testing.TB) int {
 	t.Helper()
-	info := testkit.Got(b.Store.Report().Server(context.Background()))(t)
+	info := check.Got(b.Store.Report().Server(context.Background()))(t)
 	var used int
 	_, _ = fmt.Sscan(info["used_memory"], &used)
 	journal, _ := b.Redis.MemoryUsage(context.Background(), b.Store.Keys.Journal, 0).Result() // none is 0

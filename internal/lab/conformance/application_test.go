@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -43,7 +44,7 @@ func TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone(t *testing.T) {
 		stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
 		worker := testkit.StartCommand(t, example(t, language, "conformance", "REDIS_URL="+users.URL(t, acl.Worker), "REFRESHD_CONCURRENCY=1"))
 		awaitSuccess(t, users)
-		testkit.Equal(t, worker.Stop(), 0)
+		check.Equal(t, worker.Stop(), 0)
 	})
 }
 
@@ -65,7 +66,7 @@ func TestAClientThatMayRunNoScriptPopsItsAttempts(t *testing.T) {
 		startDaemons(t, users)
 		worker := testkit.StartCommand(t, example(t, language, "conformance", "REDIS_URL="+users.URL(t, acl.ForeignWorker), "REFRESHD_CONCURRENCY=1"))
 		awaitSuccess(t, users)
-		testkit.Equal(t, worker.Stop(), 0)
+		check.Equal(t, worker.Stop(), 0)
 		failIf(t, strings.Count(worker.Output(), "waits for its deadline") != 1, "want one warning, got %s", worker.Output())
 	})
 }
@@ -87,7 +88,7 @@ func TestAWorkerWithoutARedisSaysWhereItLooksAndEndsWhenItIsAsked(t *testing.T) 
 		}
 		end := func(t *testing.T, worker *testkit.Process, address string) {
 			worker.AwaitOutput(t, address)
-			defer time.AfterFunc(testkit.Limit, worker.Kill).Stop()
+			defer time.AfterFunc(check.Limit, worker.Kill).Stop()
 			code := worker.Stop()
 			failIf(t, code != 0, "want the worker to end well, got exit code %d", code)
 		}
@@ -99,7 +100,7 @@ func TestAWorkerWithoutARedisSaysWhereItLooksAndEndsWhenItIsAsked(t *testing.T) 
 			t.Parallel()
 			server := testkit.Redis(t)
 			worker, clients := start(t, server.Addr), server.Client(t)
-			testkit.Eventually(t, "the worker waits for work", func() bool {
+			check.Eventually(t, "the worker waits for work", func() bool {
 				return strings.Contains(clients.Info(t.Context(), "clients").Val(), "blocked_clients:1")
 			})
 			server.Kill(t)
@@ -111,18 +112,18 @@ func TestAWorkerWithoutARedisSaysWhereItLooksAndEndsWhenItIsAsked(t *testing.T) 
 // startDaemons runs a dispatcher and a poller, each as its own user, until the test ends.
 func startDaemons(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(users.Store(t, acl.Dispatcher)), dispatcher.Config{}))(t)
-	p := testkit.Got(poller.New(poller.RoomsOf(users.Store(t, acl.Poller)), poller.Config{}))(t)
-	testkit.Run(t, d.Run, p.Run)
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(users.Store(t, acl.Dispatcher)), dispatcher.Config{}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(users.Store(t, acl.Poller)), poller.Config{}))(t)
+	check.Run(t, d.Run, p.Run)
 }
 
 // awaitSuccess saves a model with the Go client, as an application too, and waits until it has been refreshed.
 func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
 	url := users.URL(t, acl.Application)
-	app := testkit.Got(client.Open(t.Context(), url, fixture.Open(t, url, store.Config{}).Name, client.Config{}))(t)
+	app := check.Got(client.Open(t.Context(), url, fixture.Open(t, url, store.Config{}).Name, client.Config{}))(t)
 	defer app.Close()
-	must(t, testkit.Only(app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}})))
+	must(t, check.Only(app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}})))
 	viewer := users.Store(t, acl.Viewer)
 	for after := report.TailStart; ; {
 		entries, next, err := report.Of(viewer).Tail(t.Context(), after)

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -29,7 +30,7 @@ func startBash(t *testing.T, client redis.UniversalClient, address, script strin
 	t.Helper()
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
 	testkit.RequireProgram(t, "jq", "jq")
-	var said testkit.Buffer
+	var said check.Buffer
 	worker := exec.Command(fromRoot(t, "clients/bash/worker.sh"), "sh", "-c", script)
 	worker.Env = append(append(os.Environ(), "REDIS_URL="+address, "REFRESHD_QUEUE=q"), environ...)
 	worker.Stdout, worker.Stderr = &said, &said
@@ -55,7 +56,7 @@ type word struct{ Type, UID, Reason, Status string }
 
 func (b *bench) next() (said word) {
 	b.t.Helper()
-	reply, err := b.client.BLPop(b.t.Context(), testkit.Limit, "q-output").Result()
+	reply, err := b.client.BLPop(b.t.Context(), check.Limit, "q-output").Result()
 	stopIf(b.t, err != nil, "expected the worker to say something: %v", err)
 	if err := json.Unmarshal([]byte(reply[1]), &said); err != nil {
 		b.t.Fatalf("%q: %v", reply[1], err)
@@ -127,7 +128,7 @@ func TestTheBashWorkerShowsItsPasswordToNobody(t *testing.T) {
 	found := filepath.Join(t.TempDir(), "environment")
 	b := startBash(t, client, "redis://:"+password+"@"+s.Addr, "env >"+found)
 	_, port, _ := strings.Cut(s.Addr, ":")
-	testkit.Eventually(t, "redis-cli waits for an attempt", func() (waits bool) {
+	check.Eventually(t, "redis-cli waits for an attempt", func() (waits bool) {
 		for _, arguments := range commandLines(t) {
 			waits = waits || strings.HasPrefix(arguments, "redis-cli ") && strings.Contains(arguments, port)
 			failIf(t, strings.Contains(arguments, password), "expected no password, found %q", arguments)
@@ -143,7 +144,7 @@ func TestTheBashWorkerShowsItsPasswordToNobody(t *testing.T) {
 
 func commandLines(t *testing.T) (lines []string) {
 	t.Helper()
-	files := testkit.Got(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
+	files := check.Got(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
 	for _, file := range files {
 		if line, err := os.ReadFile(file); err == nil { // it may have ended
 			lines = append(lines, strings.ReplaceAll(string(line), "\x00", " "))
@@ -177,7 +178,7 @@ func TestTheBashWorkerLosesNoResultWhenWhatWritesItIsEnded(t *testing.T) {
 	t.Parallel()
 	s, dir := testkit.Redis(t), t.TempDir()
 	testkit.RequireProgram(t, "jq", "jq")
-	path := testkit.Got(exec.LookPath("jq"))(t)
+	path := check.Got(exec.LookPath("jq"))(t)
 	fake := "#!/bin/sh\nif [ \"$1\" = -cn ] && mkdir " + dir + "/ended 2>/dev/null; then exit 143; fi\nrmdir " + dir + "/ended 2>/dev/null\nexec " + path + ` "$@"`
 	must(t, os.WriteFile(filepath.Join(dir, "jq"), []byte(fake), 0o700))
 	b := startBash(t, s.Client(t), s.URL, "echo half; sleep 2", "PATH="+dir+":"+os.Getenv("PATH"))

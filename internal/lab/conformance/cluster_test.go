@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -45,8 +46,8 @@ func (d *divided) refresh(part, uid string) {
 	d.t.Helper()
 	must(d.t, d.client.HSet(d.t.Context(), part+":model:"+uid, "attempt_uid", "of-"+uid).Err())
 	must(d.t, d.client.RPush(d.t.Context(), part+"-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err())
-	testkit.Equal(d.t, heardIn(d.t, d.client, part), "started "+uid)
-	testkit.Equal(d.t, heardIn(d.t, d.client, part), "success "+uid)
+	check.Equal(d.t, heardIn(d.t, d.client, part), "started "+uid)
+	check.Equal(d.t, heardIn(d.t, d.client, part), "success "+uid)
 }
 
 var threeParts = []string{"{q:0}", "{q:1}", "{q:2}"}
@@ -62,7 +63,7 @@ func TestAClientWorksOnAllPartsOfAQueueOnACluster(t *testing.T) {
 				for _, part := range append(threeParts, threeParts...) {
 					d.refresh(part, "m")
 				}
-				testkit.Equal(t, worker.Stop(), 0)
+				check.Equal(t, worker.Stop(), 0)
 				for _, part := range threeParts {
 					left := d.client.Exists(t.Context(), part+":workers").Val()
 					failIf(t, left > 0, "expected no worker to be left in %s", part)
@@ -84,7 +85,7 @@ func TestAPartWhoseNodeIsSilentHoldsUpNoOther(t *testing.T) {
 		}
 		cluster, _ := d.client.(*redis.ClusterClient)
 		for _, find := range []func(context.Context, string) (*redis.Client, error){cluster.MasterForKey, cluster.SlaveForKey} {
-			node := testkit.Got(find(t.Context(), threeParts[0]))(t).Options().Addr
+			node := check.Got(find(t.Context(), threeParts[0]))(t).Options().Addr
 			d.server.SignalNode(t, node, syscall.SIGSTOP)
 			t.Cleanup(func() { d.server.SignalNode(t, node, syscall.SIGCONT) })
 		}
@@ -95,10 +96,10 @@ func TestAPartWhoseNodeIsSilentHoldsUpNoOther(t *testing.T) {
 		}
 		for _, part := range threeParts[1:] {
 			begun := last(part)
-			testkit.Eventually(t, "heartbeats in "+part, func() bool { return last(part) > begun+3000 })
+			check.Eventually(t, "heartbeats in "+part, func() bool { return last(part) > begun+3000 })
 			d.refresh(part, "n")
 		}
-		testkit.Equal(t, worker.Stop(), 0)
+		check.Equal(t, worker.Stop(), 0)
 	})
 }
 
@@ -112,7 +113,7 @@ func TestAClientGoesOnWhenAReplicaTakesOverItsQueue(t *testing.T) {
 		worker := startHandler(t, language, handlers[language], s.URL, "REFRESHD_QUEUE="+queue)
 		attempt := func(uid string) {
 			t.Helper()
-			testkit.Eventually(t, uid+" is handed to the worker", func() bool { // not before a replica has taken over
+			check.Eventually(t, uid+" is handed to the worker", func() bool { // not before a replica has taken over
 				err := client.HSet(ctx, queue+":model:"+uid, "attempt_uid", "of-"+uid).Err()
 				return err == nil && client.RPush(ctx, queue+"-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err() == nil
 			})
@@ -123,10 +124,10 @@ func TestAClientGoesOnWhenAReplicaTakesOverItsQueue(t *testing.T) {
 		}
 		attempt("a")
 		cluster, _ := client.(*redis.ClusterClient)
-		master := testkit.Got(cluster.MasterForKey(ctx, queue+"-input"))(t)
+		master := check.Got(cluster.MasterForKey(ctx, queue+"-input"))(t)
 		s.KillNode(t, master.Options().Addr)
 		attempt("b")
-		testkit.Equal(t, worker.Stop(), 0)
+		check.Equal(t, worker.Stop(), 0)
 	})
 }
 
@@ -135,8 +136,8 @@ func TestAnApplicationSavesAndRunsModelsOnACluster(t *testing.T) {
 		long.Only(t)
 		t.Parallel()
 		q := fixture.Live(t, testkit.Cluster(t))
-		p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
-		testkit.Run(t, p.Run)
+		p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
+		check.Run(t, p.Run)
 		output, err := example(t, language, "application", "REDIS_URL="+q.Server.URL, "REFRESHD_QUEUE={"+store.DefaultQueue+"}").CombinedOutput()
 		diff := cmp.Diff(told, string(output))
 		stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/lab/conformance"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -23,7 +24,7 @@ const patience = time.Minute
 // play returns what does not hold, as "level scenario: check".
 func play(t *testing.T, config conformance.Config) (conformance.Report, []string) {
 	t.Helper()
-	var output testkit.Buffer
+	var output check.Buffer
 	config.Environ, config.Stderr = append(os.Environ(), config.Environ...), &output
 	config.Flood, config.Patience = cmp.Or(config.Flood, long.Or(50, 100)), cmp.Or(config.Patience, patience)
 	report, err := conformance.Run(context.Background(), config)
@@ -46,7 +47,7 @@ func play(t *testing.T, config conformance.Config) (conformance.Report, []string
 // self is this program as a worker.
 func self(t *testing.T, worker string) conformance.Config {
 	t.Helper()
-	program := testkit.Got(os.Executable())(t)
+	program := check.Got(os.Executable())(t)
 	return conformance.Config{Clock: time.Now, Command: []string{program}, Environ: []string{workerVariable + "=" + worker}}
 }
 
@@ -68,7 +69,7 @@ func in(t *testing.T, language string) conformance.Config {
 
 func fromRoot(t *testing.T, path string) string {
 	t.Helper()
-	path = testkit.Got(filepath.Abs("../../../" + path))(t)
+	path = check.Got(filepath.Abs("../../../" + path))(t)
 	return path
 }
 
@@ -178,9 +179,9 @@ func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
 		t.Errorf("expected the start to fail, found %v", err)
 	}
 	config.Command = []string{"sh", "-c", "echo 'no \x1b[31mredis' >&2; exit 3"}
-	var output testkit.Buffer
+	var output check.Buffer
 	config.Stderr = &output
-	report := testkit.Got(conformance.Run(t.Context(), config))(t)
+	report := check.Got(conformance.Run(t.Context(), config))(t)
 	found := report.Checks[0].Found
 	failIf(t, report.Holds || !strings.Contains(found, "the worker has ended: exit status 3"), "expected what became of the worker, found %q", found)
 	failIf(t, output.String() != "[success] no  [31mredis\n", "expected its words behind a prefix, found %q", output.String())

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
@@ -50,7 +51,7 @@ func startWorker(t *testing.T, language, address string) *testkit.Process {
 func expectHeard(t *testing.T, client redis.UniversalClient, kind string) {
 	t.Helper()
 	said, _, _ := strings.Cut(heard(t, client), " ")
-	testkit.Equal(t, said, kind)
+	check.Equal(t, said, kind)
 }
 
 // working is the payload of an attempt that ends when it is told to.
@@ -80,7 +81,7 @@ func TestAWorkerEndsWithin15SecondsOfASignalWhateverRedisDoes(t *testing.T) {
 						expectHeard(t, client, "success")
 					}
 					strike(t, s)
-					defer time.AfterFunc(testkit.Limit, worker.Kill).Stop()
+					defer time.AfterFunc(check.Limit, worker.Kill).Stop()
 					begun := time.Now()
 					worker.Stop()
 					took := time.Since(begun)
@@ -109,7 +110,7 @@ func TestAWorkerGoesOnWhenAFrozenRedisThaws(t *testing.T) {
 			expectHeard(t, client, "started")
 			failIf(t, time.Since(begun) > bound, "want the next attempt within %s, took %s", bound, time.Since(begun))
 			expectHeard(t, client, "success")
-			testkit.Equal(t, worker.Stop(), 0)
+			check.Equal(t, worker.Stop(), 0)
 		})
 	}
 }
@@ -128,7 +129,7 @@ func TestADamagedModelDoesNotKeepABashWorkerFromTheDeadline(t *testing.T) {
 			deadline := model.FormatTime(time.Now().Add(4 * time.Second))
 			must(t, b.client.HSet(t.Context(), "q:model:m", "attempt_uid", "of-m", "deadline_at", deadline).Err())
 			must(t, b.client.RPush(t.Context(), "q-input", `{"big_table_uid":"m","refresh_attempt_uid":"of-m","deadline_at":"`+deadline+`"}`).Err())
-			testkit.Equal(t, b.next().Type, "started")
+			check.Equal(t, b.next().Type, "started")
 			for _, command := range damage {
 				must(t, b.client.Do(t.Context(), command...).Err())
 			}
@@ -164,11 +165,11 @@ func TestAClientGivesUpAMinuteAfterItTookAnAttemptThatNobodyLetsItBegin(t *testi
 			push(t, client, "m", `,"deadline_at":"`+deadline+`"`)
 			must(t, client.HSet(t.Context(), "q:model:m", "deadline_at", deadline).Err())
 			push(t, client, "n", "")
-			testkit.Equal(t, heard(t, client), "started n")
+			check.Equal(t, heard(t, client), "started n")
 			took := time.Since(begun)
 			failIf(t, took < 50*time.Second || took > 90*time.Second, "want it to give up after a minute, took %s", took)
-			testkit.Equal(t, heard(t, client), "success n")
-			testkit.Equal(t, worker.Stop(), 0)
+			check.Equal(t, heard(t, client), "success n")
+			check.Equal(t, worker.Stop(), 0)
 		})
 	}
 }

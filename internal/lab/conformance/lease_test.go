@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -75,7 +76,7 @@ func heard(t *testing.T, client redis.UniversalClient) string {
 
 func heardIn(t *testing.T, client redis.UniversalClient, part string) string {
 	t.Helper()
-	reply, err := client.BLPop(t.Context(), testkit.Limit, part+"-output").Result()
+	reply, err := client.BLPop(t.Context(), check.Limit, part+"-output").Result()
 	stopIf(t, err != nil, "expected the worker to say something: %v", err)
 	var said struct{ Type, UID string }
 	must(t, json.Unmarshal([]byte(reply[1]), &said))
@@ -85,7 +86,7 @@ func heardIn(t *testing.T, client redis.UniversalClient, part string) string {
 // owner is the name of the only worker.
 func owner(t *testing.T, client redis.UniversalClient) string {
 	t.Helper()
-	owners := testkit.Got(client.ZRange(t.Context(), "q:workers", 0, -1).Result())(t)
+	owners := check.Got(client.ZRange(t.Context(), "q:workers", 0, -1).Result())(t)
 	stopIf(t, len(owners) != 1, "expected one worker, found %q", owners)
 	return owners[0]
 }
@@ -100,22 +101,22 @@ func TestAClientWhoseLeaseIsLostSaysNothingAboutItsAttemptAndGoesOnUnderAnotherN
 			s := testkit.Redis(t)
 			client, worker := s.Client(t), startClient(t, language, s.URL)
 			push(t, client, "m", `,"wait":1`)
-			testkit.Equal(t, heard(t, client), "started m")
+			check.Equal(t, heard(t, client), "started m")
 			first := owner(t, client)
 			pool := store.ReadOwner(first)
 			failIf(t, pool.Host == "" || pool.PID == "" || pool.Since.IsZero(), "expected a name that tells host, process and time, found %q", first)
 			queue := fixture.Open(t, s.URL, store.Config{Queue: "q"}).Parts[0].Pool()
-			moved := testkit.Got(queue.Leave(t.Context(), first))(t)
-			testkit.Equal(t, moved, 1)
-			testkit.Equal(t, heard(t, client), "started m") // it takes the same attempt anew, and has said nothing else
+			moved := check.Got(queue.Leave(t.Context(), first))(t)
+			check.Equal(t, moved, 1)
+			check.Equal(t, heard(t, client), "started m") // it takes the same attempt anew, and has said nothing else
 			second := owner(t, client)
 			failIf(t, second == first || store.PoolName(second) != first, "expected the next name of %q, found %q", first, second)
 			must(t, client.HSet(t.Context(), "q:model:m", "attempt_uid", "next").Err())
 			push(t, client, "n", "")
-			testkit.Equal(t, heard(t, client), "started n")
-			testkit.Equal(t, heard(t, client), "success n")
-			testkit.Equal(t, worker.Stop(), 0)
-			left := testkit.Got(client.Keys(t.Context(), "q:taken:*").Result())(t)
+			check.Equal(t, heard(t, client), "started n")
+			check.Equal(t, heard(t, client), "success n")
+			check.Equal(t, worker.Stop(), 0)
+			left := check.Got(client.Keys(t.Context(), "q:taken:*").Result())(t)
 			failIf(t, len(left) > 0 || client.Exists(t.Context(), "q:workers").Val() > 0, "expected nothing to be left, found %q", left)
 		})
 	}
@@ -128,13 +129,13 @@ func TestTheHeartbeatOfThePHPClientLivesAsLongAsItsWorker(t *testing.T) {
 	s := testkit.Redis(t)
 	client, worker := s.Client(t), startClient(t, "php", s.URL)
 	push(t, client, "m", `,"wait":1`)
-	testkit.Equal(t, heard(t, client), "started m")
+	check.Equal(t, heard(t, client), "started m")
 	name := owner(t, client)
 	last := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 	begun := last()
-	testkit.Eventually(t, "heartbeats while the handler blocks", func() bool { return last() > begun+2000 })
+	check.Eventually(t, "heartbeats while the handler blocks", func() bool { return last() > begun+2000 })
 	worker.Kill()
-	testkit.Eventually(t, "the process that gives the heartbeats ends with its worker", func() bool {
+	check.Eventually(t, "the process that gives the heartbeats ends with its worker", func() bool {
 		list := client.ClientList(t.Context()).Val()
 		return !strings.Contains(list, "cmd=evalsha") && !strings.Contains(list, "cmd=eval ")
 	})
@@ -148,17 +149,17 @@ func TestAPHPClientThatWasForgottenWhileItWasIdleGivesHeartbeatsUnderItsNextName
 	client := s.Client(t)
 	startClient(t, "php", s.URL)
 	push(t, client, "m", "")
-	testkit.Equal(t, heard(t, client), "started m")
-	testkit.Equal(t, heard(t, client), "success m")
+	check.Equal(t, heard(t, client), "started m")
+	check.Equal(t, heard(t, client), "success m")
 	first := owner(t, client)
 	must(t, client.ZRem(t.Context(), "q:workers", first).Err())
 	push(t, client, "n", `,"wait":1`)
-	testkit.Equal(t, heard(t, client), "started n")
+	check.Equal(t, heard(t, client), "started n")
 	second := owner(t, client)
 	failIf(t, second == first, "expected another name than %q", first)
 	last := func() float64 { return client.ZScore(t.Context(), "q:workers", second).Val() }
 	begun := last()
-	testkit.Eventually(t, "heartbeats while the handler blocks", func() bool { return last() > begun+2000 })
+	check.Eventually(t, "heartbeats while the handler blocks", func() bool { return last() > begun+2000 })
 }
 
 // asked are the commands of a plain worker that does one attempt, without those that make a connection.
@@ -183,7 +184,7 @@ const (
 // TestAPlainClientSaysToRedisWhatItSaidBeforeItCouldTake has all commands of one attempt, as the clients of 0.9.0 send them.
 func TestAPlainClientSaysToRedisWhatItSaidBeforeItCouldTake(t *testing.T) {
 	long.Only(t)
-	host := testkit.Got(os.Hostname())(t)
+	host := check.Got(os.Hostname())(t)
 	for language, want := range asked {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
@@ -203,9 +204,9 @@ func TestAPlainClientSaysToRedisWhatItSaidBeforeItCouldTake(t *testing.T) {
 				return false
 			})
 			worker := startClient(t, language, s.URL, "PLAIN=1", "REFRESHD_PLAIN=1")
-			testkit.Equal(t, heard(t, client), "started m")
-			testkit.Equal(t, heard(t, client), "success m")
-			testkit.Equal(t, worker.Stop(), 0)
+			check.Equal(t, heard(t, client), "started m")
+			check.Equal(t, heard(t, client), "success m")
+			check.Equal(t, worker.Stop(), 0)
 			mu.Lock()
 			defer mu.Unlock()
 			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(said))); diff != "" {

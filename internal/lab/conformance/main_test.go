@@ -21,13 +21,14 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/worker"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // workers are those that this program is if the environment says so, instead of the tests.
@@ -63,7 +64,7 @@ type todo struct {
 	Seconds            int    `json:"seconds"`
 }
 
-// workWithPool is what docs/worker.md asks for, with the pool of package worker.
+// workWithPool is what clients/README.md asks for, with the pool of package worker.
 func workWithPool(ctx context.Context) error {
 	return workOn(ctx, func(p store.Pool) worker.Queue { return p })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -28,7 +29,7 @@ new (require("refreshd.js").Worker)(async (a) => {
 	worker := startHandler(t, "node", watching, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate)
 	for _, uid := range []string{"sound", "list", "time"} {
 		push(t, client, uid, `,"deadline_at":"soon"`)
-		testkit.Equal(t, heard(t, client), "started "+uid)
+		check.Equal(t, heard(t, client), "started "+uid)
 	}
 	_, err := client.TxPipelined(t.Context(), func(both redis.Pipeliner) error { // a worker that found no model would stop
 		both.Del(t.Context(), "q:model:list")
@@ -45,7 +46,7 @@ new (require("refreshd.js").Worker)(async (a) => {
 		failIf(t, said != "success list" && said != "success time", "expected both to succeed, found %s", said)
 	}
 	worker.AwaitOutput(t, "time has the deadline null")
-	testkit.Equal(t, worker.Stop(), 0)
+	check.Equal(t, worker.Stop(), 0)
 }
 
 func TestANodeWorkerCutsTextsAt2000CharactersAndALogAt64KiB(t *testing.T) {
@@ -59,8 +60,8 @@ new Worker((a) => {
 	client := s.Client(t)
 	startHandler(t, "node", long, s.URL, "REFRESHD_QUEUE=q")
 	push(t, client, "m", "")
-	testkit.Equal(t, await(t, client, "user_friendly_status", "m").Status, strings.Repeat("s", 2000))
-	reply := testkit.Got(client.BLPop(t.Context(), testkit.Limit, "q-output").Result())(t)
+	check.Equal(t, await(t, client, "user_friendly_status", "m").Status, strings.Repeat("s", 2000))
+	reply := check.Got(client.BLPop(t.Context(), check.Limit, "q-output").Result())(t)
 	failed := map[string]any{}
 	must(t, json.Unmarshal([]byte(reply[1]), &failed))
 	for field, want := range map[string]string{"reason": "r", "error_type": "e", "user_friendly_reason": "u"} {
@@ -80,31 +81,31 @@ func TestANodeWorkerRestsWhileAnOperatorAsksItTo(t *testing.T) {
 			s := testkit.Redis(t)
 			client, worker := s.Client(t), startClient(t, "node", s.URL)
 			push(t, client, "a", "")
-			testkit.Equal(t, heard(t, client), "started a")
-			testkit.Equal(t, heard(t, client), "success a")
+			check.Equal(t, heard(t, client), "started a")
+			check.Equal(t, heard(t, client), "success a")
 			name := owner(t, client)
 			must(t, client.HSet(t.Context(), "q:orders", name, order).Err())
 			last := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 			beats := func(more float64) { // lets so many milliseconds pass
 				begun := last()
-				testkit.Eventually(t, "heartbeats", func() bool { return last() > begun+more })
+				check.Eventually(t, "heartbeats", func() bool { return last() > begun+more })
 			}
 			beats(1500) // it has heard of the order
 			push(t, client, "b", "")
 			calls := func() int {
 				found := callsOfScripts.FindStringSubmatch(client.Info(t.Context(), "commandstats").Val())
-				return testkit.Got(strconv.Atoi(found[1]))(t)
+				return check.Got(strconv.Atoi(found[1]))(t)
 			}
 			begun, asked := last(), calls()
 			beats(4000)
 			seconds := (last() - begun) / 1000
 			failIf(t, float64(calls()-asked) > 3*seconds+3, "expected about two calls a second, a heartbeat and a look, found %d in %.0f s", calls()-asked, seconds)
-			testkit.Equal(t, client.LLen(t.Context(), "q-input").Val(), int64(1))
+			check.Equal(t, client.LLen(t.Context(), "q-input").Val(), int64(1))
 			must(t, client.HDel(t.Context(), "q:orders", name).Err())
-			testkit.Equal(t, heard(t, client), "started b")
-			testkit.Equal(t, heard(t, client), "success b")
+			check.Equal(t, heard(t, client), "started b")
+			check.Equal(t, heard(t, client), "success b")
 			must(t, client.HSet(t.Context(), "q:orders", name, "stop ann").Err())
-			testkit.Equal(t, worker.Wait(), 0)
+			check.Equal(t, worker.Wait(), 0)
 		})
 	}
 }
@@ -122,22 +123,22 @@ Date.now = () => now() + (fs.existsSync(process.env.LATER) ? 61_000 : 0);
 	const past = "2026-01-05T06:00:00.000Z"
 	must(t, client.HSet(t.Context(), "q:model:m", "deadline_at", past).Err())
 	push(t, client, "m", `,"deadline_at":"`+past+`"`)
-	testkit.Equal(t, heard(t, client), "started m")
+	check.Equal(t, heard(t, client), "started m")
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	must(t, os.WriteFile(dir+"/gate", nil, 0o600))
 	refusedPushes(t, client, 8) // for two seconds and more
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
-	testkit.Equal(t, heard(t, client), "success m") // it had not given up
+	check.Equal(t, heard(t, client), "success m") // it had not given up
 
 	must(t, os.Remove(dir+"/gate"))
 	must(t, client.HSet(t.Context(), "q:model:n", "deadline_at", past).Err())
 	push(t, client, "n", `,"deadline_at":"`+past+`"`)
-	testkit.Equal(t, heard(t, client), "started n")
+	check.Equal(t, heard(t, client), "started n")
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	must(t, os.WriteFile(dir+"/gate", nil, 0o600))
 	must(t, os.WriteFile(dir+"/later", nil, 0o600))
 	worker.AwaitOutput(t, "attempt of-n of n: success may not have reached redis")
-	testkit.Equal(t, worker.Stop(), 0)
+	check.Equal(t, worker.Stop(), 0)
 }
 
 // TestANodeWorkerGoesOnWithItsHeartbeatsWhileRepliesWithEntriesAreLost loses what Redis says to each take.
@@ -148,27 +149,27 @@ func TestANodeWorkerGoesOnWithItsHeartbeatsWhileRepliesWithEntriesAreLost(t *tes
 	g, client := newGag(t, s.Addr), s.Client(t)
 	worker := startHandler(t, "node", handlers["node"], g.URL, "REFRESHD_QUEUE=q")
 	push(t, client, "a", "")
-	testkit.Equal(t, heard(t, client), "started a")
-	testkit.Equal(t, heard(t, client), "success a")
+	check.Equal(t, heard(t, client), "started a")
+	check.Equal(t, heard(t, client), "success a")
 	name := owner(t, client)
 	lost := "big_table_uid"
 	g.losing.Store(&lost)
 	push(t, client, "b", "")
 	last := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 	begun := last()
-	testkit.Eventually(t, "it has taken the entry", func() bool { return client.LLen(t.Context(), "q:taken:"+name).Val() == 1 })
+	check.Eventually(t, "it has taken the entry", func() bool { return client.LLen(t.Context(), "q:taken:"+name).Val() == 1 })
 	at, until := last(), begun+6000
-	testkit.Eventually(t, "heartbeats for six seconds", func() bool {
+	check.Eventually(t, "heartbeats for six seconds", func() bool {
 		before := at
 		at = last()
 		stopIf(t, at-before > 4000, "expected a heartbeat within the lease, found none for %.0f ms", at-before)
 		return at > until
 	})
 	g.losing.Store(nil)
-	testkit.Equal(t, heard(t, client), "started b")
-	testkit.Equal(t, heard(t, client), "success b")
-	testkit.Equal(t, owner(t, client), name)
-	testkit.Equal(t, worker.Stop(), 0)
+	check.Equal(t, heard(t, client), "started b")
+	check.Equal(t, heard(t, client), "success b")
+	check.Equal(t, owner(t, client), name)
+	check.Equal(t, worker.Stop(), 0)
 	failIf(t, client.Exists(t.Context(), "q:workers").Val() > 0, "expected no worker to be left")
 }
 
@@ -180,19 +181,19 @@ func TestANodeWorkerGoesOnWithItsHeartbeatsThoughItDoesNotKnowWhatItHas(t *testi
 	g, client := newGag(t, s.Addr), s.Client(t)
 	worker := startHandler(t, "node", `new (require("refreshd.js").Worker)((a) => a.sleep(600), { concurrency: 2 }).run()`, g.URL, "REFRESHD_QUEUE=q")
 	push(t, client, "a", "")
-	testkit.Equal(t, heard(t, client), "started a")
+	check.Equal(t, heard(t, client), "started a")
 	name := owner(t, client)
 	lost := "big_table_uid"
 	g.losing.Store(&lost)
 	push(t, client, "b", "")
-	testkit.Eventually(t, "it has taken the entry", func() bool { return client.LLen(t.Context(), "q:taken:"+name).Val() == 2 })
+	check.Eventually(t, "it has taken the entry", func() bool { return client.LLen(t.Context(), "q:taken:"+name).Val() == 2 })
 	worker.Ask()
 	last := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 	begun := last()
-	testkit.Eventually(t, "heartbeats for six seconds", func() bool { return last() > begun+6000 })
-	testkit.Equal(t, worker.Wait(), 0)
-	testkit.Equal(t, heard(t, client), "interrupted a")
-	testkit.Equal(t, client.LLen(t.Context(), "q:taken:"+name).Val(), int64(1)) // it comes back with the lease
+	check.Eventually(t, "heartbeats for six seconds", func() bool { return last() > begun+6000 })
+	check.Equal(t, worker.Wait(), 0)
+	check.Equal(t, heard(t, client), "interrupted a")
+	check.Equal(t, client.LLen(t.Context(), "q:taken:"+name).Val(), int64(1)) // it comes back with the lease
 }
 
 func TestANodeWorkerGoesOnWithItsHeartbeatsWhenItsConnectionsFallSilent(t *testing.T) {
@@ -202,12 +203,12 @@ func TestANodeWorkerGoesOnWithItsHeartbeatsWhenItsConnectionsFallSilent(t *testi
 	g, client := newGag(t, s.Addr), s.Client(t)
 	worker := startHandler(t, "node", handlers["node"], g.URL, "REFRESHD_QUEUE=q")
 	push(t, client, "a", `,"wait":1`)
-	testkit.Equal(t, heard(t, client), "started a")
+	check.Equal(t, heard(t, client), "started a")
 	name := owner(t, client)
 	g.silence(false)
 	last := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 	begun := last()
-	testkit.Eventually(t, "heartbeats for six seconds", func() bool { return last() > begun+6000 })
+	check.Eventually(t, "heartbeats for six seconds", func() bool { return last() > begun+6000 })
 	must(t, client.HSet(t.Context(), "q:model:a", "attempt_uid", "another").Err())
-	testkit.Equal(t, worker.Stop(), 0)
+	check.Equal(t, worker.Stop(), 0)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -41,7 +42,7 @@ const { Worker } = require("refreshd.js");
 	must(t, s.Client(t).Set(t.Context(), "{wrong}:settings", "no hash", 0).Err())
 	worker := startHandler(t, "node", counts, s.URL)
 	worker.AwaitOutput(t, "0 1\n1 2\n0 1\nWRONGTYPE\n0 1\n")
-	testkit.Equal(t, worker.Stop(), -1) // ended by the signal
+	check.Equal(t, worker.Stop(), -1) // ended by the signal
 }
 
 // TestANodeWorkerSaysNothingOfWhatItEndsItself has it give a heartbeat when it has left, and close its connections before or behind the answer: that it
@@ -64,7 +65,7 @@ worker.run().then(() => console.log("ended"));`
 			t.Parallel()
 			worker := startHandler(t, "node", strings.Replace(ends, "BEATS", beats, 1), testkit.Redis(t).URL)
 			worker.AwaitOutput(t, "ended")
-			testkit.Equal(t, worker.Output(), "ended\n")
+			check.Equal(t, worker.Output(), "ended\n")
 		})
 	}
 }
@@ -87,7 +88,7 @@ func TestANodeWorkerPushesWhatItHoldsAtOnceWhenRedisIsBack(t *testing.T) {
 		s.Kill(t)
 		s.Restart(t)
 		client := s.Client(t)
-		testkit.Eventually(t, "Redis has loaded", func() bool {
+		check.Eventually(t, "Redis has loaded", func() bool {
 			err := client.Ping(t.Context()).Err()
 			failIf(t, err != nil && !strings.HasPrefix(err.Error(), "LOADING"), "expected that it loads, found %v", err)
 			return err == nil
@@ -105,12 +106,12 @@ func TestANodeWorkerPushesWhatItHoldsAtOnceWhenRedisIsBack(t *testing.T) {
 				}
 				worker := startHandler(t, "node", gatedNode, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN="+plain)
 				push(t, client, "m", "")
-				testkit.Equal(t, heard(t, client), "started m")
+				check.Equal(t, heard(t, client), "started m")
 				worker.AwaitOutput(t, "begun") // else it would say so once more
 				time.AfterFunc(time.Second, func() { _ = os.WriteFile(gate, nil, 0o600) })
 				leave(t, s)
 				back := time.Now()
-				testkit.Equal(t, heard(t, s.Client(t)), "success m")
+				check.Equal(t, heard(t, s.Client(t)), "success m")
 				took := time.Since(back)
 				failIf(t, took > 3*time.Second, "expected its result at once, it came after %v", took)
 			})
@@ -140,9 +141,9 @@ var rejectedPushes = regexp.MustCompile(`cmdstat_rpush:.*rejected_calls=(\d+)`)
 // refusedPushes waits until Redis has refused so many.
 func refusedPushes(t *testing.T, client redis.UniversalClient, n int) {
 	t.Helper()
-	testkit.Eventually(t, "pushes are refused", func() bool {
+	check.Eventually(t, "pushes are refused", func() bool {
 		found := rejectedPushes.FindStringSubmatch(client.Info(t.Context(), "commandstats").Val())
-		return found != nil && testkit.Got(strconv.Atoi(found[1]))(t) >= n
+		return found != nil && check.Got(strconv.Atoi(found[1]))(t) >= n
 	})
 }
 
@@ -154,7 +155,7 @@ func TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes(t *testing.T) {
 	client, gate := s.Client(t), t.TempDir()+"/gate"
 	startHandler(t, "node", gatedNode, s.URL, "REFRESHD_QUEUE=q", "GATE="+gate, "PLAIN=1")
 	push(t, client, "m", "")
-	testkit.Equal(t, heard(t, client), "started m")
+	check.Equal(t, heard(t, client), "started m")
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	must(t, os.WriteFile(gate, nil, 0o600))
 	refusedPushes(t, client, 9) // the pauses have grown
@@ -163,5 +164,5 @@ func TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes(t *testing.T) {
 	took := time.Since(begun)
 	failIf(t, took < 2*time.Second || took > 10*time.Second, "expected six pauses of half a second to one, found %v in all", took)
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
-	testkit.Equal(t, heard(t, client), "success m")
+	check.Equal(t, heard(t, client), "success m")
 }

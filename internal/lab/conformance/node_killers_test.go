@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -49,17 +50,17 @@ func (w *killingWorker) hand(attempts ...string) {
 // begins expects that the next thing the worker does is to begin an attempt.
 func (w *killingWorker) begins(uid, status string) {
 	w.t.Helper()
-	testkit.Equal(w.t, heard(w.t, w.client), "started "+uid)
-	reply := testkit.Got(w.client.BLPop(w.t.Context(), testkit.Limit, "q-output").Result())(w.t)
+	check.Equal(w.t, heard(w.t, w.client), "started "+uid)
+	reply := check.Got(w.client.BLPop(w.t.Context(), check.Limit, "q-output").Result())(w.t)
 	var m said
 	must(w.t, json.Unmarshal([]byte(reply[1]), &m))
-	testkit.Equal(w.t, m.UID+" "+m.Status, uid+" "+status)
+	check.Equal(w.t, m.UID+" "+m.Status, uid+" "+status)
 }
 
 func (w *killingWorker) ends(uid string) {
 	w.t.Helper()
 	must(w.t, os.WriteFile(filepath.Join(w.gates, uid), nil, 0o600))
-	testkit.Equal(w.t, heard(w.t, w.client), "success "+uid)
+	check.Equal(w.t, heard(w.t, w.client), "success "+uid)
 }
 
 // rests expects that the worker says nothing and takes nothing, while two heartbeats pass if it gives some.
@@ -69,11 +70,11 @@ func (w *killingWorker) rests(plain string, inLine int64) {
 		name := owner(w.t, w.client)
 		last := func() float64 { return w.client.ZScore(w.t.Context(), "q:workers", name).Val() }
 		begun := last()
-		testkit.Eventually(w.t, "heartbeats", func() bool { return last() > begun+1500 })
+		check.Eventually(w.t, "heartbeats", func() bool { return last() > begun+1500 })
 	}
 	said := w.client.LRange(w.t.Context(), "q-output", 0, -1).Val()
 	failIf(w.t, len(said) > 0, "expected that it waits, it said %q", said)
-	testkit.Equal(w.t, w.client.LLen(w.t.Context(), "q-input").Val(), inLine)
+	check.Equal(w.t, w.client.LLen(w.t.Context(), "q-input").Val(), inLine)
 }
 
 func TestANodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) {
@@ -96,7 +97,7 @@ func TestANodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) {
 	w.ends("k2")
 	w.begins("c", "[0,{}]")
 	w.ends("c")
-	testkit.Equal(t, w.Stop(), 0)
+	check.Equal(t, w.Stop(), 0)
 }
 
 func TestAPlainNodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) {
@@ -105,7 +106,7 @@ func TestAPlainNodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) 
 	w.hand("a", "")
 	w.begins("a", "[0,{}]")
 	w.hand("k", `,"deaths":2`, "b", "")
-	testkit.Eventually(t, "it takes one more", func() bool { return w.client.LLen(t.Context(), "q-input").Val() == 1 })
+	check.Eventually(t, "it takes one more", func() bool { return w.client.LLen(t.Context(), "q-input").Val() == 1 })
 	w.rests("1", 1)
 	w.ends("a")
 	w.begins("k", "[2,{}]")
@@ -113,7 +114,7 @@ func TestAPlainNodeWorkerWorksAloneOnAnAttemptOverWhichWorkersDie(t *testing.T) 
 	w.ends("k")
 	w.begins("b", "[0,{}]")
 	w.ends("b")
-	testkit.Equal(t, w.Stop(), 0)
+	check.Equal(t, w.Stop(), 0)
 }
 
 func TestANodeWorkerHandsBackAnAttemptThatWaitsToBeAlone(t *testing.T) {
@@ -125,12 +126,12 @@ func TestANodeWorkerHandsBackAnAttemptThatWaitsToBeAlone(t *testing.T) {
 			w.hand("a", "")
 			w.begins("a", "[0,{}]")
 			w.hand("k", `,"deaths":2`)
-			testkit.Eventually(t, "it has taken it", func() bool { return w.client.LLen(t.Context(), "q-input").Val() == 0 })
+			check.Eventually(t, "it has taken it", func() bool { return w.client.LLen(t.Context(), "q-input").Val() == 0 })
 			w.rests(plain, 0)
-			testkit.Equal(t, w.Stop(), 0)
-			testkit.Equal(t, heard(t, w.client), "interrupted k")
-			testkit.Equal(t, heard(t, w.client), "interrupted a")
-			left := testkit.Got(w.client.Keys(t.Context(), "q:taken:*").Result())(t)
+			check.Equal(t, w.Stop(), 0)
+			check.Equal(t, heard(t, w.client), "interrupted k")
+			check.Equal(t, heard(t, w.client), "interrupted a")
+			left := check.Got(w.client.Keys(t.Context(), "q:taken:*").Result())(t)
 			failIf(t, len(left) > 0, "expected no entry to be left, found %q", left)
 		})
 	}

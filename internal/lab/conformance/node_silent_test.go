@@ -18,6 +18,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -37,7 +38,7 @@ type gag struct {
 
 func newGag(t *testing.T, redis string) *gag {
 	t.Helper()
-	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := check.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	g := &gag{t: t, redis: redis, URL: "redis://" + listener.Addr().String()}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
@@ -120,16 +121,16 @@ func TestANodeWorkerTakesAgainWhenItsConnectionsFallSilent(t *testing.T) {
 			worker := startHandler(t, "node", program, g.URL, "REFRESHD_QUEUE=q", plain)
 			for _, uid := range []string{"a", "b", "c"} {
 				push(t, client, uid, "")
-				testkit.Equal(t, heardSoon(t, client), "started "+uid)
-				testkit.Equal(t, heardSoon(t, client), "success "+uid)
+				check.Equal(t, heardSoon(t, client), "started "+uid)
+				check.Equal(t, heardSoon(t, client), "success "+uid)
 				blocked := func(n string) func() bool {
 					return func() bool { return strings.Contains(client.Info(t.Context(), "clients").Val(), "blocked_clients:"+n) }
 				}
-				testkit.Eventually(t, "it waits, and so has heard that all was pushed", blocked("1"))
+				check.Eventually(t, "it waits, and so has heard that all was pushed", blocked("1"))
 				g.silence(false)
-				testkit.Eventually(t, "nobody waits on a silent connection: a plain worker would lose an entry so", blocked("0"))
+				check.Eventually(t, "nobody waits on a silent connection: a plain worker would lose an entry so", blocked("0"))
 			}
-			testkit.Equal(t, worker.Stop(), 0)
+			check.Equal(t, worker.Stop(), 0)
 		})
 	}
 }
@@ -164,14 +165,14 @@ func TestANodeWorkerEndsWithin15sWhateverRedisDoes(t *testing.T) {
 						}
 						must(t, client.HSet(t.Context(), part+":model:m", "attempt_uid", "a").Err())
 						must(t, client.RPush(t.Context(), part+"-input", `{"big_table_uid":"m","refresh_attempt_uid":"a"`+more+`}`).Err())
-						testkit.Equal(t, heardIn(t, client, part), "started m")
+						check.Equal(t, heardIn(t, client, part), "started m")
 					}
-					testkit.Eventually(t, "it waits for work", func() bool {
+					check.Eventually(t, "it waits for work", func() bool {
 						return inHand > 0 || strings.Contains(client.Info(t.Context(), "clients").Val(), "blocked_clients:1")
 					})
 					strike(t, s, g)
 					begun := time.Now()
-					testkit.Equal(t, worker.Stop(), 0)
+					check.Equal(t, worker.Stop(), 0)
 					took := time.Since(begun)
 					failIf(t, took > 15*time.Second+room, "expected it to end within 15 s, it took %v", took)
 				})
@@ -184,8 +185,8 @@ func TestANodeApplicationIsAnsweredThoughItsConnectionsFallSilent(t *testing.T) 
 	long.Only(t)
 	t.Parallel()
 	q := fixture.Live(t, testkit.Redis(t))
-	p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
-	testkit.Run(t, p.Run)
+	p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
+	check.Run(t, p.Run)
 	g, gates := newGag(t, q.Server.Addr), t.TempDir()
 	const saves = `const { existsSync } = require("fs"); const { Client } = require("refreshd.js"); const shop = new Client();
 const gate = async (name) => { while (!existsSync(process.env.GATES + "/" + name)) await new Promise((end) => setTimeout(end, 20)); };
@@ -199,6 +200,6 @@ const gate = async (name) => { while (!existsSync(process.env.GATES + "/" + name
 	app.AwaitOutput(t, "b applied")
 	g.silence(true)
 	save("c")
-	testkit.Equal(t, app.Wait(), 1)
+	check.Equal(t, app.Wait(), 1)
 	failIf(t, !strings.Contains(app.Output(), "does not answer"), "expected to be told, found %s", app.Output())
 }

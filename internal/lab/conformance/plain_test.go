@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // plain is a worker that does one attempt, as it was before clients took attempts as the pool does.
@@ -47,7 +48,7 @@ func commandOf(t *testing.T, line string) string {
 	t.Helper()
 	var words []string
 	for _, word := range quoted.FindAllString(line, -1) {
-		words = append(words, testkit.Got(strconv.Unquote(word))(t))
+		words = append(words, check.Got(strconv.Unquote(word))(t))
 	}
 	command := strings.ToLower(words[0])
 	if slices.Contains([]string{"client", "hello", "select", "monitor"}, command) {
@@ -63,9 +64,9 @@ func TestAPlainWorkerSaysToRedisWhatItAlwaysSaid(t *testing.T) {
 	admin, ctx := server.Client(t), t.Context()
 	must(t, admin.HSet(ctx, "q:model:m", "attempt_uid", "u").Err())
 	must(t, admin.RPush(ctx, "q-input", `{"big_table_uid":"m","refresh_attempt_uid":"u"}`).Err())
-	monitor := testkit.Got(net.Dial("tcp", server.Addr))(t)
+	monitor := check.Got(net.Dial("tcp", server.Addr))(t)
 	defer func() { _ = monitor.Close() }()
-	must(t, testkit.Only(fmt.Fprint(monitor, "MONITOR\r\n")))
+	must(t, check.Only(fmt.Fprint(monitor, "MONITOR\r\n")))
 	lines := bufio.NewScanner(monitor)
 	lines.Scan() // OK
 	worker := exec.Command(program, "-c", plain, fromRoot(t, "clients/python"))

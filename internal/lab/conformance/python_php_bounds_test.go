@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -44,7 +45,7 @@ echo "as before ", $as(pcntl_signal_get_handler(SIGTERM) === $mine), " ", $as(pc
 		s := testkit.Redis(t)
 		push(t, s.Client(t), "m", "")
 		worker := startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q")
-		testkit.Equal(t, strings.TrimSpace(worker.Output()), "as before True True")
+		check.Equal(t, strings.TrimSpace(worker.Output()), "as before True True")
 	})
 }
 
@@ -68,15 +69,15 @@ func TestAnAttemptOfADamagedModelIsWorkedOn(t *testing.T) {
 		client := s.Client(t)
 		worker := startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q")
 		push(t, client, "time", "")
-		testkit.Equal(t, heard(t, client), "started time")
+		check.Equal(t, heard(t, client), "started time")
 		worker.AwaitOutput(t, "begun time")
 		must(t, client.HSet(t.Context(), "q:model:time", "deadline_at", "no time", "processing_at", "\xff").Err())
-		testkit.Equal(t, heard(t, client), "success time")
+		check.Equal(t, heard(t, client), "success time")
 		push(t, client, "type", "")
-		testkit.Equal(t, heard(t, client), "started type")
+		check.Equal(t, heard(t, client), "started type")
 		worker.AwaitOutput(t, "begun type")
 		must(t, client.Set(t.Context(), "q:model:type", "x", 0).Err())
-		testkit.Equal(t, heard(t, client), "success type")
+		check.Equal(t, heard(t, client), "success type")
 	})
 }
 
@@ -88,7 +89,7 @@ func TestADamagedModelDoesNotBlindAPythonWorkerForTheOthers(t *testing.T) {
 	worker := startHandler(t, "python", sleepers["python"], s.URL, "REFRESHD_QUEUE=q")
 	for _, uid := range []string{"type", "time", "good"} {
 		push(t, client, uid, `,"seconds":600`)
-		testkit.Equal(t, heard(t, client), "started "+uid)
+		check.Equal(t, heard(t, client), "started "+uid)
 		worker.AwaitOutput(t, "begun "+uid)
 	}
 	must(t, client.Set(t.Context(), "q:model:type", "x", 0).Err())
@@ -122,12 +123,12 @@ func TestAClientPushesAtOnceWhenAKilledRedisIsBack(t *testing.T) {
 		client, gate := s.Client(t), t.TempDir()+"/go"
 		worker := startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q", "GO="+gate)
 		push(t, client, "m", "")
-		testkit.Equal(t, heard(t, client), "started m")
+		check.Equal(t, heard(t, client), "started m")
 		worker.AwaitOutput(t, "begun")
 		s.Kill(t)
 		open(t, gate)
 		var listener net.Listener
-		testkit.Eventually(t, "the port is free", func() (free bool) {
+		check.Eventually(t, "the port is free", func() (free bool) {
 			var err error
 			listener, err = net.Listen("tcp", s.Addr)
 			return err == nil
@@ -140,7 +141,7 @@ func TestAClientPushesAtOnceWhenAKilledRedisIsBack(t *testing.T) {
 		}
 		must(t, listener.Close())
 		s.Restart(t)
-		testkit.Equal(t, heardWithin(t, client, 3*time.Second), "success m")
+		check.Equal(t, heardWithin(t, client, 3*time.Second), "success m")
 	})
 }
 
@@ -165,7 +166,7 @@ refreshd.Worker(refresh).run()`,
 		startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q")
 		push(t, client, "m", "")
 		cut := strings.Repeat("é", 2000)
-		testkit.Equal(t, await(t, client, "user_friendly_status", "m").Status, cut)
+		check.Equal(t, await(t, client, "user_friendly_status", "m").Status, cut)
 		failure := await(t, client, "failure", "m")
 		failIf(t, failure.Reason != cut || failure.ErrorType != cut, "expected 2000 characters, found %d and %d",
 			utf8.RuneCountInString(failure.Reason), utf8.RuneCountInString(failure.ErrorType))
@@ -179,14 +180,14 @@ func TestAClientRestsWhileAnOperatorAsksItToBeQuiet(t *testing.T) {
 		client := s.Client(t)
 		startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q")
 		push(t, client, "m", "")
-		testkit.Equal(t, heard(t, client), "started m")
-		testkit.Equal(t, heard(t, client), "success m")
+		check.Equal(t, heard(t, client), "started m")
+		check.Equal(t, heard(t, client), "success m")
 		name := owner(t, client)
 		must(t, client.HSet(t.Context(), "q:orders", name, "quiet ann").Err())
 		beat := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 		passed := func(ms float64) {
 			since := beat()
-			testkit.Eventually(t, "heartbeats", func() bool { return beat() > since+ms })
+			check.Eventually(t, "heartbeats", func() bool { return beat() > since+ms })
 		}
 		passed(1500) // the wait for an entry that was under way is over
 		push(t, client, "n", "")
@@ -196,9 +197,9 @@ func TestAClientRestsWhileAnOperatorAsksItToBeQuiet(t *testing.T) {
 		n := 0
 		_, _ = fmt.Sscanf(calls["cmdstat_evalsha"], "calls=%d", &n)
 		failIf(t, n > 20 || n < 3, "expected some takes in four seconds, found %d", n)
-		testkit.Equal(t, client.LLen(t.Context(), "q-input").Val(), int64(1))
+		check.Equal(t, client.LLen(t.Context(), "q-input").Val(), int64(1))
 		must(t, client.Del(t.Context(), "q:orders").Err())
-		testkit.Equal(t, heard(t, client), "started n")
+		check.Equal(t, heard(t, client), "started n")
 	})
 }
 
@@ -212,7 +213,7 @@ func TestAResultIsPushedUntilTheLastResort(t *testing.T) {
 				client, gate := s.Client(t), t.TempDir()+"/go"
 				worker := startHandler(t, language, program, s.URL, "REFRESHD_QUEUE=q", "GO="+gate)
 				push(t, client, uid, `,"deadline_at":"2026-01-01T00:00:00.000Z"`)
-				testkit.Equal(t, heard(t, client), "started "+uid)
+				check.Equal(t, heard(t, client), "started "+uid)
 				worker.AwaitOutput(t, "begun")
 				s.Kill(t)
 				open(t, gate)
@@ -221,9 +222,9 @@ func TestAResultIsPushedUntilTheLastResort(t *testing.T) {
 				if gives {
 					worker.AwaitOutput(t, "attempt of-old of old: success may not have reached redis")
 					push(t, client, "next", "")
-					testkit.Equal(t, heard(t, client), "started next")
+					check.Equal(t, heard(t, client), "started next")
 				} else {
-					testkit.Equal(t, heard(t, client), "success young")
+					check.Equal(t, heard(t, client), "success young")
 				}
 			})
 		}
@@ -237,8 +238,8 @@ func TestTheHeartbeatsGoOnWhileTheReplyOfATakeIsLost(t *testing.T) {
 		client, link := s.Client(t), newLink(t, s)
 		startHandler(t, language, program, link.address, "REFRESHD_QUEUE=q")
 		push(t, client, "m", "")
-		testkit.Equal(t, heard(t, client), "started m")
-		testkit.Equal(t, heard(t, client), "success m")
+		check.Equal(t, heard(t, client), "started m")
+		check.Equal(t, heard(t, client), "success m")
 		name := owner(t, client)
 		const most = 10 // of the words of a take: the command, its script, 4 keys and their number, time, owner, whether that is new
 		link.dropping(func(words []string) bool {
@@ -247,14 +248,14 @@ func TestTheHeartbeatsGoOnWhileTheReplyOfATakeIsLost(t *testing.T) {
 		beat := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 		begun, last := beat(), beat()
 		for last < begun+10_000 {
-			testkit.Eventually(t, "another heartbeat", func() bool { return beat() != last })
+			check.Eventually(t, "another heartbeat", func() bool { return beat() != last })
 			gap := beat() - last
 			failIf(t, gap > 5000, "expected a heartbeat within the lease of 5 s, found a gap of %g ms", gap)
 			last += gap
 		}
-		testkit.Equal(t, owner(t, client), name)
+		check.Equal(t, owner(t, client), name)
 		link.dropping(nil)
 		push(t, client, "n", "")
-		testkit.Equal(t, heard(t, client), "started n")
+		check.Equal(t, heard(t, client), "started n")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -43,8 +44,8 @@ func nothingMore(t *testing.T, client redis.UniversalClient) int64 {
 	name := owner(t, client)
 	beat := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 	begun := beat()
-	testkit.Eventually(t, "heartbeats while an attempt waits", func() bool { return beat() > begun+1500 })
-	said := testkit.Got(client.LRange(t.Context(), "q-output", 0, -1).Result())(t)
+	check.Eventually(t, "heartbeats while an attempt waits", func() bool { return beat() > begun+1500 })
+	said := check.Got(client.LRange(t.Context(), "q-output", 0, -1).Result())(t)
 	failIf(t, len(said) > 0, "expected the worker to begin nothing, found %q", said)
 	return client.LLen(t.Context(), "q-input").Val()
 }
@@ -56,24 +57,24 @@ func TestAPythonWorkerBeginsAloneWhatWorkersHaveDiedOver(t *testing.T) {
 	client, gates := s.Client(t), t.TempDir()+"/"
 	worker := startHandler(t, "python", waiting, s.URL, "REFRESHD_QUEUE=q", "GATES="+gates)
 	push(t, client, "a", "")
-	testkit.Equal(t, heard(t, client), "started a")
+	check.Equal(t, heard(t, client), "started a")
 	pushAll(t, client, [2]string{"k", `,"deaths":2`}, [2]string{"b", ""}, [2]string{"l", `,"deaths":3`}, [2]string{"c", ""})
-	testkit.Equal(t, heard(t, client), "started b") // of the same take
-	testkit.Equal(t, nothingMore(t, client), int64(1))
+	check.Equal(t, heard(t, client), "started b") // of the same take
+	check.Equal(t, nothingMore(t, client), int64(1))
 	for _, step := range []struct {
 		end, begun string
 		left       int64
 	}{{"a", "", 1}, {"b", "k", 1}, {"k", "l", 1}, {"l", "c", 0}} {
 		open(t, gates+step.end)
-		testkit.Equal(t, heard(t, client), "success "+step.end)
+		check.Equal(t, heard(t, client), "success "+step.end)
 		if step.begun != "" {
-			testkit.Equal(t, heard(t, client), "started "+step.begun)
+			check.Equal(t, heard(t, client), "started "+step.begun)
 		}
-		testkit.Equal(t, nothingMore(t, client), step.left)
+		check.Equal(t, nothingMore(t, client), step.left)
 	}
 	open(t, gates+"c")
-	testkit.Equal(t, heard(t, client), "success c")
-	testkit.Equal(t, worker.Stop(), 0)
+	check.Equal(t, heard(t, client), "success c")
+	check.Equal(t, worker.Stop(), 0)
 }
 
 func TestAPythonWorkerHandsBackWhatItWouldHaveBegunAlone(t *testing.T) {
@@ -83,16 +84,16 @@ func TestAPythonWorkerHandsBackWhatItWouldHaveBegunAlone(t *testing.T) {
 	client, gates := s.Client(t), t.TempDir()+"/"
 	worker := startHandler(t, "python", waiting, s.URL, "REFRESHD_QUEUE=q", "GATES="+gates)
 	push(t, client, "a", "")
-	testkit.Equal(t, heard(t, client), "started a")
+	check.Equal(t, heard(t, client), "started a")
 	pushAll(t, client, [2]string{"k", `,"deaths":2`}, [2]string{"l", `,"deaths":2`})
-	testkit.Equal(t, nothingMore(t, client), int64(0))
+	check.Equal(t, nothingMore(t, client), int64(0))
 	worker.Ask()
 	said := map[string]bool{heard(t, client): true, heard(t, client): true} // at once: the grace is for what is worked on
-	testkit.Equal(t, said, map[string]bool{"interrupted k": true, "interrupted l": true})
+	check.Equal(t, said, map[string]bool{"interrupted k": true, "interrupted l": true})
 	open(t, gates+"a")
-	testkit.Equal(t, heard(t, client), "success a")
-	testkit.Equal(t, worker.Wait(), 0)
-	left := testkit.Got(client.Keys(t.Context(), "q:taken:*").Result())(t)
+	check.Equal(t, heard(t, client), "success a")
+	check.Equal(t, worker.Wait(), 0)
+	left := check.Got(client.Keys(t.Context(), "q:taken:*").Result())(t)
 	failIf(t, len(left) > 0, "expected no entry to be left, found %q", left)
 }
 
@@ -109,7 +110,7 @@ refreshd.Worker(lambda a: a.status("%d %s" % (a.deaths, a.payload.get("deaths"))
 		for _, entry := range [][3]string{{"a", "", "0 None"}, {"b", `,"deaths":2`, "2 None"}, {"c", `,"deaths":"of a payload"`, "0 of a payload"},
 			{"d", `,"deaths":7,"attempt_no":1`, "0 7"}, {"e", `,"deaths":7,"attempt_no":1,"fence":5,"due_at":"2026-01-01T00:00:00.000Z","for":"retry"`, "7 None"}} {
 			push(t, client, entry[0], entry[1])
-			testkit.Equal(t, await(t, client, "user_friendly_status", entry[0]).Status, entry[2])
+			check.Equal(t, await(t, client, "user_friendly_status", entry[0]).Status, entry[2])
 			await(t, client, "success", entry[0])
 		}
 	})

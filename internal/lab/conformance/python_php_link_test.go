@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // link stands between a worker and Redis. It can fall silent, as a firewall does that has forgotten its connections: nobody is told, and nothing
@@ -30,7 +31,7 @@ type joint struct {
 
 func newLink(t *testing.T, s *testkit.Server) *link {
 	t.Helper()
-	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := check.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l := &link{address: "redis://" + listener.Addr().String(), redis: s.Addr, open: map[*joint]bool{}}
 	l.copying.Go(func() {
 		for {

@@ -14,6 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -52,10 +53,10 @@ func TestAClientTakesAgainSoonAfterItsConnectionsFellSilent(t *testing.T) {
 					for i > 0 && heard == fmt.Sprintf("success m%d", i-1) { // said again, as the reply was lost
 						heard = heardWithin(t, client, soon)
 					}
-					testkit.Equal(t, heard, want)
+					check.Equal(t, heard, want)
 				}
 				link.mute()
-				testkit.Eventually(t, "no pop is under way that nobody would hear", func() bool {
+				check.Eventually(t, "no pop is under way that nobody would hear", func() bool {
 					return strings.Contains(client.Info(t.Context(), "clients").Val(), "blocked_clients:0")
 				})
 			}
@@ -73,14 +74,14 @@ func TestTheHeartbeatsOfAClientOutliveASilentConnection(t *testing.T) {
 			client, link := s.Client(t), newLink(t, s)
 			startClient(t, language, link.address)
 			push(t, client, "m", `,"wait":1`)
-			testkit.Equal(t, heard(t, client), "started m")
+			check.Equal(t, heard(t, client), "started m")
 			name := owner(t, client)
 			beat := func() float64 { return client.ZScore(t.Context(), "q:workers", name).Val() }
 			last := beat()
-			testkit.Eventually(t, "a heartbeat", func() bool { return beat() > last })
+			check.Eventually(t, "a heartbeat", func() bool { return beat() > last })
 			last = beat()
 			link.mute()
-			testkit.Eventually(t, "another heartbeat", func() bool { return beat() > last })
+			check.Eventually(t, "another heartbeat", func() bool { return beat() > last })
 			failIf(t, beat()-last > 5000, "expected heartbeats within the lease of 5 s, found none for %g ms", beat()-last)
 		})
 	}
@@ -168,7 +169,7 @@ func endIsSoon(t *testing.T, worker *testkit.Process) {
 	t.Helper()
 	begun := time.Now()
 	worker.Ask()
-	defer time.AfterFunc(testkit.Limit, worker.Kill).Stop()
+	defer time.AfterFunc(check.Limit, worker.Kill).Stop()
 	code := worker.Wait()
 	failIf(t, time.Since(begun) > soon, "expected the end within %v, found %v", soon, time.Since(begun))
 	failIf(t, code != 0, "expected exit status 0, found %d", code)
@@ -188,7 +189,7 @@ func TestAnIdleClientEndsSoonThoughRedisIsSilent(t *testing.T) {
 			client := s.Client(t)
 			worker := startHandler(t, program[0], program[1], s.URL, "REFRESHD_QUEUE=q")
 			push(t, client, "m", "")
-			testkit.Equal(t, heard(t, client), "started m")
+			check.Equal(t, heard(t, client), "started m")
 			freeze(t, s)
 			endIsSoon(t, worker)
 		})
@@ -234,17 +235,17 @@ refreshd.Worker(refresh).run()`,
 			client, gate := s.Client(t), t.TempDir()+"/go"
 			worker := startHandler(t, language, handler, s.URL, "REFRESHD_QUEUE=q", "GO="+gate)
 			push(t, client, "m", "")
-			testkit.Equal(t, heard(t, client), "started m")
+			check.Equal(t, heard(t, client), "started m")
 			worker.AwaitOutput(t, "begun")
 			freeze(t, s)
 			must(t, os.WriteFile(gate, nil, 0o600))
 			worker.AwaitOutput(t, "ended")
 			worker.AwaitOutput(t, "redis: ") // it has waited for a reply in vain
 			s.Signal(t, syscall.SIGCONT)
-			testkit.Equal(t, heardWithin(t, client, 2*time.Second), "success m")
+			check.Equal(t, heardWithin(t, client, 2*time.Second), "success m")
 			push(t, client, "n", "")
-			testkit.Equal(t, heard(t, client), "started n") // not once more
-			testkit.Equal(t, heard(t, client), "success n")
+			check.Equal(t, heard(t, client), "started n") // not once more
+			check.Equal(t, heard(t, client), "success n")
 		})
 	}
 }
@@ -267,6 +268,6 @@ app.put("m", {})`
 	link.mute()
 	must(t, os.WriteFile(gate, nil, 0o600))
 	defer time.AfterFunc(time.Minute, program.Kill).Stop()
-	testkit.Equal(t, program.Wait(), 0)
-	testkit.Equal(t, s.Client(t).LLen(t.Context(), "q-control").Val(), int64(2))
+	check.Equal(t, program.Wait(), 0)
+	check.Equal(t, s.Client(t).LLen(t.Context(), "q-control").Val(), int64(2))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -114,6 +115,6 @@ func TestASignalAtAnyMomentEndsAPythonWorker(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
 	worker := startHandler(t, "python", signalled, testkit.Redis(t).URL)
-	defer time.AfterFunc(testkit.Limit, worker.Kill).Stop()
-	testkit.Equal(t, worker.Wait(), 0)
+	defer time.AfterFunc(check.Limit, worker.Kill).Stop()
+	check.Equal(t, worker.Wait(), 0)
 }

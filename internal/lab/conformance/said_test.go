@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -78,7 +79,7 @@ type said struct {
 func await(t *testing.T, client redis.UniversalClient, kind, uid string) (m said) {
 	t.Helper()
 	for {
-		reply, err := client.BLPop(t.Context(), testkit.Limit, "q-output").Result()
+		reply, err := client.BLPop(t.Context(), check.Limit, "q-output").Result()
 		stopIf(t, err != nil, "expected %s of %s: %v", kind, uid, err)
 		m = said{}
 		must(t, json.Unmarshal([]byte(reply[1]), &m))
@@ -114,7 +115,7 @@ func TestAClientAsksBeforeItPublishesAndDoesAsItIsTold(t *testing.T) {
 			t.Helper()
 			push(t, client, uid, `,"rows":51,"says":40000,"ask":60`)
 			ready := await(t, client, "ready", uid)
-			testkit.Equal(t, ready.Metrics, map[string]float64{"rows": 51, "bytes": 2})
+			check.Equal(t, ready.Metrics, map[string]float64{"rows": 51, "bytes": 2})
 			stopIf(t, !strings.HasPrefix(ready.ReplyTo, "q:reply:of-"+uid), "expected a list for the reply, found %q", ready.ReplyTo)
 			must(t, client.RPush(t.Context(), ready.ReplyTo, reply).Err())
 		}
@@ -122,7 +123,7 @@ func TestAClientAsksBeforeItPublishesAndDoesAsItIsTold(t *testing.T) {
 		for await(t, client, "user_friendly_status", "a").Status != "published" { // else it is a sign of life
 		}
 		success := await(t, client, "success", "a")
-		testkit.Equal(t, success.Metrics, map[string]float64{"rows": 51, "bytes": 2})
+		check.Equal(t, success.Metrics, map[string]float64{"rows": 51, "bytes": 2})
 		failIf(t, success.Published != nil || success.Log != strings.Repeat("é", (65536-8)/2)+"\nthe end" || success.LogURL != "",
 			"found published %v, a log of %d bytes, %q", success.Published, len(success.Log), success.LogURL)
 		for uid, verdict := range map[string]string{"b": "hold", "c": "fail"} {
@@ -132,12 +133,12 @@ func TestAClientAsksBeforeItPublishesAndDoesAsItIsTold(t *testing.T) {
 		}
 		ask("d", `{"verdict":"stale"}`)
 		push(t, client, "e", `,"rows":51,"ask":0.2,"url":"https://logs.example.com/e"`)
-		testkit.Equal(t, await(t, client, "ready", "e").UID, "e") // of d nothing more is told
+		check.Equal(t, await(t, client, "ready", "e").UID, "e") // of d nothing more is told
 		failure := await(t, client, "failure", "e")
 		failIf(t, failure.ErrorType != "no_verdict" || !strings.Contains(failure.Reason, "0.9.0") || failure.LogURL != "https://logs.example.com/e" || failure.Log == "",
 			"found %+v", failure)
-		testkit.Equal(t, worker.Stop(), 0)
-		left := testkit.Got(client.Keys(t.Context(), "q:taken:*").Result())(t)
+		check.Equal(t, worker.Stop(), 0)
+		left := check.Got(client.Keys(t.Context(), "q:taken:*").Result())(t)
 		failIf(t, len(left) > 0, "expected no entry to be left, found %q", left)
 	})
 }
@@ -168,7 +169,7 @@ func TestAClientGivesSignsOfLifeOnlyWhileItsHandlerDoesSomething(t *testing.T) {
 		failIf(t, announced != 0.25, "expected signs to be announced, found %v", announced)
 		signs := map[string]int{}
 		for phase := "working"; phase != "published"; {
-			reply := testkit.Got(client.BLPop(t.Context(), testkit.Limit, "q-output").Result())(t)
+			reply := check.Got(client.BLPop(t.Context(), check.Limit, "q-output").Result())(t)
 			var m said
 			must(t, json.Unmarshal([]byte(reply[1]), &m))
 			failIf(t, m.Type != "user_friendly_status", "expected a sign of life, found %s", reply[1])
@@ -184,14 +185,14 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 	inLanguages(t, []string{"python", "node", "php", "bash"}, func(t *testing.T, language string) {
 		onEachAndACluster(t, func(t *testing.T, s *testkit.Server) {
 			q := fixture.Live(t, s)
-			d := testkit.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
-			p := testkit.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
-			testkit.Run(t, d.Run, p.Run)
-			app := testkit.Got(client.Open(t.Context(), s.URL, q.Store.Keys.Queue, client.Config{}))(t)
+			d := check.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
+			p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
+			check.Run(t, d.Run, p.Run)
+			app := check.Got(client.Open(t.Context(), s.URL, q.Store.Keys.Queue, client.Config{}))(t)
 			defer app.Close()
 			startHandler(t, language, publishers[language], s.URL, "REFRESHD_QUEUE="+q.Store.Keys.Queue, "REFRESHD_LOG=1")
 			for uid, rows := range map[string]int{"good": 51, "empty": 0} {
-				must(t, testkit.Only(app.Put(t.Context(), client.Definition{
+				must(t, check.Only(app.Put(t.Context(), client.Definition{
 					UID: uid, Payload: map[string]any{"rows": rows, "says": 40000, "ask": 60}, Refresh: "now",
 					Policy: map[string]any{"guard": []any{map[string]any{"rows": map[string]any{"min": 1}}}, "on_suspect": "hold"},
 				})))
@@ -199,8 +200,8 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 			ended := func(uid string) model.Attempt {
 				t.Helper()
 				var past []model.Attempt
-				testkit.Eventually(t, uid+" is over", func() bool {
-					past = testkit.Got(report.Of(q.Store).History(t.Context(), uid))(t)
+				check.Eventually(t, uid+" is over", func() bool {
+					past = check.Got(report.Of(q.Store).History(t.Context(), uid))(t)
 					return len(past) > 0
 				})
 				return past[0]
@@ -210,7 +211,7 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 			empty := ended("empty")
 			n, counted := empty.Metrics["rows"]
 			failIf(t, empty.Outcome != model.EventSuspect || !counted || n != 0 || !strings.Contains(empty.Suspect, "rows 0"), "found %+v", empty)
-			m := testkit.Got(app.Get(t.Context(), "empty"))(t)
+			m := check.Got(app.Get(t.Context(), "empty"))(t)
 			asks := language != "bash"
 			failIf(t, !m.Held() || m.Unpublished != asks || asks && m.UserFriendlyStatus == "published", "found status %q, %+v", m.UserFriendlyStatus, m.State)
 		})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/admin/acl"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -28,7 +28,7 @@ func TestAClientThatMayLoadNoScriptWaitsUntilADaemonHasLoadedThem(t *testing.T) 
 			admin, daemon := users.Server.Client(t), users.Store(t, acl.Dispatcher)
 			refused := func(what string) {
 				t.Helper()
-				testkit.Eventually(t, what, func() bool {
+				check.Eventually(t, what, func() bool {
 					for _, entry := range admin.ACLLog(t.Context(), 100).Val() {
 						if entry.Object == "eval" {
 							return true
@@ -48,13 +48,13 @@ func TestAClientThatMayLoadNoScriptWaitsUntilADaemonHasLoadedThem(t *testing.T) 
 			refused("it finds no scripts at its start")
 			load()
 			push(t, admin, "m", "")
-			testkit.Equal(t, heard(t, admin), "started m")
+			check.Equal(t, heard(t, admin), "started m")
 			must(t, admin.ScriptFlush(t.Context()).Err())
 			must(t, os.WriteFile(gate, nil, 0o600))
 			refused("it finds no scripts at its end")
 			load()
-			testkit.Equal(t, heard(t, admin), "success m")
-			testkit.Equal(t, worker.Stop(), 0)
+			check.Equal(t, heard(t, admin), "success m")
+			check.Equal(t, worker.Stop(), 0)
 			for _, entry := range admin.ACLLog(t.Context(), 100).Val() {
 				failIf(t, strings.Contains(entry.Object, "pop"), "expected no fallback to plain, found %s refused", entry.Object)
 			}

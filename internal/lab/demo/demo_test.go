@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 var (
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // watched plays the demo until everything was seen, and returns what it printed.
@@ -21,7 +22,7 @@ func watched(t *testing.T, config Config) string {
 	t.Helper()
 	ctx, end := context.WithTimeout(t.Context(), 2*time.Minute) // then it says what was not seen
 	defer end()
-	var out testkit.Buffer
+	var out check.Buffer
 	config.Out, config.complete = &out, end
 	err := Run(ctx, config)
 	failIf(t, err != nil, "Run = %v, want no error", err)
@@ -45,7 +46,7 @@ func TestDemoShowsEveryBehaviourWithoutControlCharacters(t *testing.T) {
 func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
-	out := &testkit.Buffer{Written: leave}
+	out := &check.Buffer{Written: leave}
 	err := Run(ctx, Config{Out: out})
 	failIf(t, err != nil, "Run = %v, want no error", err)
 	failIf(t, !strings.Contains(out.String(), "Seen: "), "output is\n%q\nwant a summary", out.String())
@@ -53,7 +54,7 @@ func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
 
 func TestDemoThatIsTooShortSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	var out testkit.Buffer
+	var out check.Buffer
 	err := Run(t.Context(), Config{Out: &out, For: time.Millisecond})
 	failIf(t, !errors.Is(err, ErrNotSeen) || !strings.Contains(err.Error(), "0 of 14 in 1ms"), "Run = %v, want %v with 0 of 14 in 1ms", err, ErrNotSeen)
 	failIf(t, strings.Count(out.String(), "[ ]") != len(behaviours), "summary is\n%s\nwant every behaviour without a mark", out.String())
@@ -62,8 +63,8 @@ func TestDemoThatIsTooShortSaysWhatIsMissing(t *testing.T) {
 func TestDemoRefusesWhatItCannotPlay(t *testing.T) {
 	tests := map[string]Config{
 		"out":  {},
-		"for":  {Out: &testkit.Buffer{}, For: -time.Second},
-		"port": {Out: &testkit.Buffer{}, Port: 70000},
+		"for":  {Out: &check.Buffer{}, For: -time.Second},
+		"port": {Out: &check.Buffer{}, Port: 70000},
 	}
 	for field, config := range tests {
 		err := Run(t.Context(), config)

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
 )
 
 // builder builds the events of a run, one after the other; its time goes on between them.
@@ -33,7 +33,7 @@ func instant(text string) time.Time {
 
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
-	location := testkit.Got(schedule.Zone(name))(t)
+	location := check.Got(schedule.Zone(name))(t)
 	return location
 }
 

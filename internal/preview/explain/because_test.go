@@ -12,15 +12,16 @@ import (
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -83,7 +84,7 @@ func TestAListGivesTheReasonThatTheStoryGives(t *testing.T) {
 			t.Fatal(found, err)
 		}
 		for _, one := range found {
-			e := testkit.Got(Read(t.Context(), q.Store, one.Record.UID))(t)
+			e := check.Got(Read(t.Context(), q.Store, one.Record.UID))(t)
 			story := strings.Join(e.Story(), "\n")
 			for _, name := range names[one.Record.UID] {
 				failIf(t, !strings.Contains(one.Because, name) || !strings.Contains(story, name), "%s: expected %s in %q and\n%s", one.Record.UID, name, one.Because, story)

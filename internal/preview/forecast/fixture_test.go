@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // seven is when the fleets of these tests are looked at.
@@ -23,7 +23,7 @@ var seven = time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
 
 func clock(t testing.TB, text string) time.Time {
 	t.Helper()
-	at := testkit.Got(time.Parse(time.DateTime, "2026-01-05 "+text))(t)
+	at := check.Got(time.Parse(time.DateTime, "2026-01-05 "+text))(t)
 	return at
 }
 
@@ -34,7 +34,7 @@ func put(t testing.TB, uid string, at time.Time, fields string) *model.Model {
 	t.Helper()
 	var value any
 	must(t, json.Unmarshal(fmt.Appendf(nil, `{"uid":%q,%s}`, uid, fields), &value))
-	d := testkit.Got(model.ParseDefinition(value))(t)
+	d := check.Got(model.ParseDefinition(value))(t)
 	p := policy.Default()
 	if d.Inline != nil {
 		p = *d.Inline

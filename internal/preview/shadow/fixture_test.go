@@ -6,23 +6,21 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/preview/simulate"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
-
-func TestMain(m *testing.M) { testkit.Main(m) }
 
 func defined(t testing.TB, fields map[string]any) Source {
 	t.Helper()
 	fields["uid"] = "m"
-	d := testkit.Got(model.ParseDefinition(fields))(t)
+	d := check.Got(model.ParseDefinition(fields))(t)
 	return func(at time.Time) (*model.Model, error) { return simulate.NewModel(d, *d.Inline, at) }
 }
 
@@ -63,6 +61,6 @@ func compared(t testing.TB, text string, options Options, sources map[string]Sou
 		}
 	}
 	must(t, logOf(time.UTC).Read(strings.NewReader(text), c.Take, c.Refuse))
-	report := testkit.Got(c.End())(t)
+	report := check.Got(c.End())(t)
 	return told, report
 }

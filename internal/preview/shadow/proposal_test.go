@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // logOfRule writes the runs of a rule in a zone from October 2026 to June 2027.
 func logOfRule(t testing.TB, rule, zone string) string {
-	s := testkit.Got(schedule.Parse(rule, zone, "2026-10-01"))(t)
+	s := check.Got(schedule.Parse(rule, zone, "2026-10-01"))(t)
 	text := "uid,started_at,ended_at,outcome\n"
 	for at, ok := s.Next(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)); ok && at.Before(time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)); at, ok = s.Next(at) {
 		text += fmt.Sprintf("m,%s,%s,ok\n", at.Format(time.RFC3339), at.Add(time.Minute).Format(time.RFC3339))

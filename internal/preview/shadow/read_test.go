@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/preview/simulate"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -26,8 +26,8 @@ func read(t *testing.T, log *Log, text string) (runs, refused []string) {
 }
 
 func TestALogIsReadAsItsFirstLineSays(t *testing.T) {
-	berlin := testkit.Got(schedule.Zone("Europe/Berlin"))(t)
-	columns := testkit.Got(ParseColumns("uid=table_id, at=started,ended=finished,outcome=status,error=kind"))(t)
+	berlin := check.Got(schedule.Zone("Europe/Berlin"))(t)
+	columns := check.Got(ParseColumns("uid=table_id, at=started,ended=finished,outcome=status,error=kind"))(t)
 	want := []string{"2 tbl_1 05T04:00:00 3m0s success", "3 tbl_1 05T14:00:00 0s failureHTTP", "5 7 05T14:00:01 0s "}
 	for name, text := range map[string]string{
 		"commas": "table_id,started,finished,status,kind\ntbl_1,2026-10-05 06:00:00,2026-10-05 06:03:00,OK,\n" +
@@ -113,7 +113,7 @@ func TestMapsOfColumnsAndOutcomesAreRead(t *testing.T) {
 }
 
 func TestARunIsReadAcrossTwoEqualHours(t *testing.T) {
-	london := testkit.Got(schedule.Zone("Europe/London"))(t)
+	london := check.Got(schedule.Zone("Europe/London"))(t)
 	for line, want := range map[string]string{
 		"m,2026-10-25 01:50,2026-10-25 01:10":          "2 m 25T00:50:00 20m0s ",
 		"m,2026-10-25 01:50,2026-10-25 01:55":          "2 m 25T00:50:00 5m0s ",

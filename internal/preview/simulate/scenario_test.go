@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/preview/chart"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // at6And16 is the policy of all scenarios; fields are added to it.
@@ -35,7 +35,7 @@ func at6And16(t testing.TB, fields map[string]any) model.Model {
 
 func resolved(t testing.TB, document map[string]any) model.Model {
 	t.Helper()
-	policy := testkit.Got(policy.Parse(document))(t)
+	policy := check.Got(policy.Parse(document))(t)
 	m := model.Model{UID: "tbl_1"}
 	must(t, m.Resolve(policy, schedule.Parse))
 	return m
@@ -46,7 +46,7 @@ var monday = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 func outcomes(t testing.TB, text string) Outcomes {
 	t.Helper()
-	list := testkit.Got(ReadOutcomes(strings.NewReader(text)))(t)
+	list := check.Got(ReadOutcomes(strings.NewReader(text)))(t)
 	return Listed(list)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -20,10 +21,10 @@ func TestAModelLacksThePolicyThatItNamesAndThatNobodyCanRead(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		ctx, clients := t.Context(), fixture.Connect(t, server.URL)
 		part, err := store.New(clients, store.Config{})
-		testkit.Must(t, err)
+		check.Must(t, err)
 		stored := policy.Default()
 		stored.Name = "stored"
-		testkit.Must(t, part.Fleet().PutPolicy(ctx, stored))
+		check.Must(t, part.Fleet().PutPolicy(ctx, stored))
 		clients.Write.HSet(ctx, part.Keys.Policies, "broken", "{")
 		for name, want := range map[string]bool{"stored": false, "broken": true, "gone": true} {
 			clients.Write.HSet(ctx, part.Keys.Model("m1"), "policy", name)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -43,7 +44,7 @@ func TestATabNoticesWhatAnAttackDoes(t *testing.T) {
 			tab.t = t
 			tab.Faults() // of the page before
 			tab.Go(serve(t, c.policy, map[string]string{"/": c.page}))
-			testkit.Eventually(t, c.want, func() bool { return strings.Contains(strings.Join(tab.Faults(), "\n"), c.want) })
+			check.Eventually(t, c.want, func() bool { return strings.Contains(strings.Join(tab.Faults(), "\n"), c.want) })
 		})
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // Tab is one tab of the browser. A test fails when its pages run a script that calls pwned, open a dialog, violate their Content-Security-Policy, throw, or
@@ -55,7 +56,7 @@ func Open(t testing.TB) *Tab {
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(tab.listen))
 	t.Cleanup(closeTab)
 	var cancel context.CancelFunc
-	tab.ctx, cancel = context.WithTimeout(ctx, 3*testkit.Limit)
+	tab.ctx, cancel = context.WithTimeout(ctx, 3*check.Limit)
 	t.Cleanup(cancel)
 	tab.do(
 		call(runtime.AddBinding, runtime.AddBindingParams{Name: Hook}),
@@ -206,7 +207,7 @@ func (tab *Tab) Await(expression string) {
 	tab.t.Helper()
 	look := time.NewTicker(20 * time.Millisecond) // each look costs the page a layout
 	defer look.Stop()
-	waits, cancel := context.WithTimeout(tab.ctx, testkit.Limit/2)
+	waits, cancel := context.WithTimeout(tab.ctx, check.Limit/2)
 	defer cancel()
 	for {
 		holds, err := chromedp.Run(waits, chromedp.Evaluate[bool]("!!("+expression+")")) // an error: one page goes, and the next comes

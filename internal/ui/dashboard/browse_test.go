@@ -11,8 +11,8 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -67,7 +67,7 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	tab.KeysFollow("\r")
 	tab.TabTo("Run now")
 	tab.KeysFollow("\r")
-	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	check.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
 	tab.TabTo("Hold…")
 	tab.Keys("\r")
 	tab.TabTo("hold-reason")
@@ -86,7 +86,7 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	tab.Go(f.url("model?uid=tbl_1"))
 	browser.Eval[bool](tab, "window.same = true")
 	f.Command(`{"type":"run","uid":"tbl_1"}`)
-	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	check.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
 	f.Take()
 	f.Say(fixture.Result("user_friendly_status", "tbl_1", f.Attempt("tbl_1"), `"status":"4 of 7 files"`))
 	tab.AwaitText("4 of 7 files")
@@ -119,7 +119,7 @@ func TestALinkKeepsTheFocusThoughOthersInFrontLeadThereToo(t *testing.T) {
 		f.Command(`{"type":"put","uid":"` + uid + `","labels":{"tenant":"t1"}}`)
 	}
 	tab := browser.Open(t)
-	testkit.Eventually(t, "all three are stored", func() bool { return f.Redis.Exists(t.Context(), f.Store.Keys.Model("c")).Val() > 0 })
+	check.Eventually(t, "all three are stored", func() bool { return f.Redis.Exists(t.Context(), f.Store.Keys.Model("c")).Val() > 0 })
 	tab.Go(f.url("models?l=tenant%3Dt1"))
 	browser.Eval[bool](tab, `document.querySelectorAll("tbody tr")[1].querySelector("td a").focus(); true`)
 	f.Command(`{"type":"disable","uid":"a","reason":"not paid"}`)
@@ -212,7 +212,7 @@ func TestAModelIsRunOnItsPageWhichShowsWhatBecomesOfIt(t *testing.T) {
 	tab.Follow("tbl_1")
 	tab.Follow("Run now")
 	tab.AwaitText("tbl_1")
-	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	check.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
 	f.Say(fixture.Result("success", "tbl_1", f.Attempt("tbl_1")))
 	tab.Await("!document.querySelector('#model-state .bad')")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -67,7 +68,7 @@ func (d *visitor) putPolicy(text string) {
 
 func (d *visitor) policy(name string) policy.Policy {
 	d.t.Helper()
-	found := testkit.Got(d.queue.Parts[0].Policies(d.t.Context(), []string{name}))(d.t)
+	found := check.Got(d.queue.Parts[0].Policies(d.t.Context(), []string{name}))(d.t)
 	return found[name]
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -34,8 +35,8 @@ func newFleet(t *testing.T, config Config) *fleet {
 
 func (f *fleet) live() {
 	f.t.Helper()
-	testkit.Run(f.t, f.dispatcher.Run)
-	testkit.Run(f.t, f.poller.Run)
+	check.Run(f.t, f.dispatcher.Run)
+	check.Run(f.t, f.poller.Run)
 }
 
 func (f *fleet) url(path string) string {
@@ -44,7 +45,7 @@ func (f *fleet) url(path string) string {
 
 func (f *fleet) policies(yaml string) {
 	f.t.Helper()
-	docs := testkit.Got(definitions.ReadPolicies("policies", strings.NewReader(yaml)))(f.t)
+	docs := check.Got(definitions.ReadPolicies("policies", strings.NewReader(yaml)))(f.t)
 	sources, err := definitions.Drafts(docs, "policies", false)
 	if err == nil {
 		err = definitions.Complete(sources, func() (policy.Policy, error) { return policy.Default(), nil })
@@ -61,8 +62,8 @@ func (f *fleet) policies(yaml string) {
 func (f *fleet) work() {
 	f.t.Helper()
 	for range 200 {
-		polled := testkit.Got(f.poller.RunOnce(f.t.Context()))(f.t)
-		dispatched := testkit.Got(f.dispatcher.RunOnce(f.t.Context()))(f.t)
+		polled := check.Got(f.poller.RunOnce(f.t.Context()))(f.t)
+		dispatched := check.Got(f.dispatcher.RunOnce(f.t.Context()))(f.t)
 		if polled.Claimed == 0 && dispatched.Started == 0 {
 			return
 		}

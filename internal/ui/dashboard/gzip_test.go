@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestPagesPicturesAndFilesAreCompressedForWhoAcceptsIt(t *testing.T) {
@@ -27,8 +28,8 @@ func TestPagesPicturesAndFilesAreCompressedForWhoAcceptsIt(t *testing.T) {
 		response, packed := read("br;q=1.0, GZIP;q=0.8")
 		failIf(t, response.Header.Get("Content-Encoding") != "gzip" || response.Header.Get("Vary") != "Accept-Encoding" || response.StatusCode != plain.StatusCode,
 			"%s: expected gzip, found %s %v", path, response.Status, response.Header)
-		zip := testkit.Got(gzip.NewReader(strings.NewReader(packed)))(t)
-		unpacked := testkit.Got(io.ReadAll(zip))(t)
+		zip := check.Got(gzip.NewReader(strings.NewReader(packed)))(t)
+		unpacked := check.Got(io.ReadAll(zip))(t)
 		equal(t, text, string(unpacked))
 		failIf(t, len(packed) > len(text)/2 && len(text) > 2000, "%s: expected less than half of %d bytes, found %d", path, len(text), len(packed))
 	}

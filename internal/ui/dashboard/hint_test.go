@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/hint"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestARefusalNamesButtonsAndPagesThatThereAre(t *testing.T) {
 	var html strings.Builder
-	for _, name := range testkit.Got(fs.Glob(templateFiles, "*.html"))(t) {
-		html.Write(testkit.Got(fs.ReadFile(templateFiles, name))(t))
+	for _, name := range check.Got(fs.Glob(templateFiles, "*.html"))(t) {
+		html.Write(check.Got(fs.ReadFile(templateFiles, name))(t))
 	}
 	for _, page := range pages {
 		html.WriteString(">" + page.title + "<")

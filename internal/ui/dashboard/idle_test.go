@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -22,8 +23,8 @@ var commandsProcessed = regexp.MustCompile(`total_commands_processed:(\d+)`)
 // commands is how many commands Redis has processed, those inside scripts included.
 func (d *visitor) commands() int {
 	d.t.Helper()
-	info := testkit.Got(d.Redis.Info(d.t.Context(), "stats").Result())(d.t)
-	return testkit.Got(strconv.Atoi(commandsProcessed.FindStringSubmatch(info)[1]))(d.t)
+	info := check.Got(d.Redis.Info(d.t.Context(), "stats").Result())(d.t)
+	return check.Got(strconv.Atoi(commandsProcessed.FindStringSubmatch(info)[1]))(d.t)
 }
 
 // countTicks tells of each tick of the open pages, from the first on.
@@ -53,7 +54,7 @@ func TestTenOpenPagesOfAQueueInWhichNothingHappensCostFiftyCommandsASecond(t *te
 		do()
 		return d.commands() - before - 1
 	}
-	probe := cost(func() { must(t, testkit.Only(report.OfQueue(site.queue).Version(t.Context()))) })
+	probe := cost(func() { must(t, check.Only(report.OfQueue(site.queue).Version(t.Context()))) })
 	var pages []*viewing
 	read := 0
 	for i := range 10 {
@@ -66,14 +67,14 @@ func TestTenOpenPagesOfAQueueInWhichNothingHappensCostFiftyCommandsASecond(t *te
 		})
 		pages = append(pages, d.view(home+"live/models?l="+url.QueryEscape(filter)))
 	}
-	testkit.Await(t, ticks, "the first tick")
+	check.Await(t, ticks, "the first tick")
 	for _, page := range pages {
 		page.await("models-list", "m")
 	}
 	const beats, tick = 3, 2.0 // seconds
 	spent := cost(func() {
 		for range beats * beatTicks {
-			testkit.Await(t, ticks, "a tick")
+			check.Await(t, ticks, "a tick")
 		}
 	})
 	most := (beats*beatTicks+1)*probe + (beats+1)*read
@@ -89,17 +90,17 @@ func TestAnOpenPageIsNotSentAgainAsTimeGoesBy(t *testing.T) {
 	d.apply()
 	ticks := d.countTicks()
 	v := d.view(home + "live/rejected")
-	testkit.Await(t, ticks, "the first tick")
+	check.Await(t, ticks, "the first tick")
 	v.await("rejected-list", "just now")
 	d.Clock.Turn(time.Hour)
 	for range 3 * beatTicks { // within which it is read again
-		testkit.Await(t, ticks, "a tick")
+		check.Await(t, ticks, "a tick")
 	}
 	d.Say("more nonsense")
 	d.apply()
-	testkit.Await(t, ticks, "a tick")
-	testkit.Await(t, ticks, "the end of that tick")
-	one := testkit.Await(t, v.events, "the next change")
+	check.Await(t, ticks, "a tick")
+	check.Await(t, ticks, "the end of that tick")
+	one := check.Await(t, v.events, "the next change")
 	expect(t, one.HTML, "1h ago", "more nonsense")
 }
 
@@ -107,7 +108,7 @@ func TestEachChangeThatAPageShowsGivesTheQueueAnotherVersion(t *testing.T) {
 	d := sit(t, testkit.Redis(t), nil)
 	fleet, now := flow.OfQueue(d.queue), d.Clock.Now()
 	d.put(failingModel)
-	version := func() string { return testkit.Got(report.OfQueue(d.queue).Version(t.Context()))(t) }
+	version := func() string { return check.Got(report.OfQueue(d.queue).Version(t.Context()))(t) }
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -129,8 +130,8 @@ func TestEachChangeThatAPageShowsGivesTheQueueAnotherVersion(t *testing.T) {
 		{"it is put with another reason", func() { must(t, fleet.PutHold(t.Context(), &model.Hold{ID: "h", Since: now, Reason: "y"})) }},
 		{"a limit is set", func() { must(t, fleet.PutLimit(t.Context(), &model.Limit{Name: "host=a", Running: 2, Since: now})) }},
 		{"a limit is changed", func() { must(t, fleet.PutLimit(t.Context(), &model.Limit{Name: "host=a", Running: 3, Since: now})) }},
-		{"a circuit is opened", func() { must(t, testkit.Only(fleet.OpenCircuit(t.Context(), "host=a", "ann", "x", time.Minute))) }},
-		{"a circuit is closed", func() { must(t, testkit.Only(fleet.CloseCircuit(t.Context(), "host=a", "ann"))) }},
+		{"a circuit is opened", func() { must(t, check.Only(fleet.OpenCircuit(t.Context(), "host=a", "ann", "x", time.Minute))) }},
+		{"a circuit is closed", func() { must(t, check.Only(fleet.CloseCircuit(t.Context(), "host=a", "ann"))) }},
 		{"a bulk begins", func() { d.submit("failures", "failures/run") }},
 		{"it is cancelled", func() { d.submit("steering", "bulk/cancel") }},
 		{"a message waits", func() { d.Say("nonsense") }},

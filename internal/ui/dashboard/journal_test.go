@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -57,7 +58,7 @@ func TestTheJournalTellsOfABulkInOneSentence(t *testing.T) {
 	fillTenants(d, "m", 40)
 	d.submit("models/all?l=tenant%3Dt1&do=disable", "models/all", "number", "20", "reason", "gone")
 	for range 3 {
-		must(t, testkit.Only(d.poller.RunOnce(t.Context())))
+		must(t, check.Only(d.poller.RunOnce(t.Context())))
 	}
 	rows := d.rows(home + "journal")
 	failIf(t, len(rows) != 1 || !regexp.MustCompile(`^ann disabled 20 models: m\d\d, m\d\d, m\d\d and 17 more: gone$`).MatchString(rows[0]), "expected one sentence, found %q", rows)
@@ -126,7 +127,7 @@ func TestAllModelsOfASearchAreRunAndTheJournalShowsItWhileItIsOpen(t *testing.T)
 	tab.Fill("number", "2")
 	tab.Press("run 2 models")
 	tab.AwaitText("the bulk run-")
-	testkit.Eventually(t, "two runs", func() bool { // at the rate that the page proposes
+	check.Eventually(t, "two runs", func() bool { // at the rate that the page proposes
 		f.Clock.Turn(100 * time.Millisecond)
 		return f.Stats()["run"] == 2
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -64,7 +66,7 @@ func (d *visitor) view(path string) *viewing {
 func (v *viewing) await(id, want string) {
 	v.t.Helper()
 	for {
-		if one := testkit.Await(v.t, v.events, "a fragment "+id+" with "+want); one.ID == id && strings.Contains(one.HTML, want) {
+		if one := check.Await(v.t, v.events, "a fragment "+id+" with "+want); one.ID == id && strings.Contains(one.HTML, want) {
 			return
 		} else if one.ID == "" {
 			v.t.Fatalf("expected %q, found the end", want)
@@ -84,7 +86,7 @@ func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
 		v.await("model-past", "503")
 		d.put(`"uid":"b"`) // which is not of this page
 		d.press(home+"model/disable", "uid", "a", "reason", "not paid")
-		one := testkit.Await(t, v.events, "the next change")
+		one := check.Await(t, v.events, "the next change")
 		failIf(t, one.ID != "model-state" || !strings.Contains(one.HTML, "not paid"), "expected what differs alone, found %v", one)
 	})
 }
@@ -143,6 +145,30 @@ func TestPagesThatCannotBeReadKeepWhatTheyShowAndAreReadAgain(t *testing.T) {
 	failIf(t, gone.err == nil || gone.failed(), "expected a model that is not there to stay so, found %v", gone.err)
 }
 
+func TestEachPageWithLivePartsNamesItsStreamWhichSendsThem(t *testing.T) {
+	d, live := sit(t, testkit.Miniredis(t), nil), 0
+	d.put(failingModel)
+	for _, page := range pages {
+		if page.live == nil {
+			continue
+		}
+		live++
+		path := page.path
+		if page == &modelPage {
+			path += "?uid=a"
+		}
+		text := d.page(home + path)
+		failIf(t, !strings.Contains(text, `data-stream="`+home+"live/"+path+`"`), "%s: want a page that names its stream, got\n%s", path, text)
+		v := d.view(home + "live/" + path)
+		for range page.live {
+			part := check.Await(t, v.events, "a part of "+path)
+			failIf(t, !slices.Contains(page.live, part.ID) || !strings.Contains(text, `id="`+part.ID+`" data-live`), "%s: want its parts, got %q", path, part.ID)
+		}
+		v.leave()
+	}
+	failIf(t, live < 5, "want most pages live, found %d", live)
+}
+
 func TestOpenPagesAreBounded(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	d.dashboard.streams.open = maxStreams
@@ -160,7 +186,7 @@ func TestOpenPagesAreBounded(t *testing.T) {
 	failIf(t, !d.dashboard.streams.enter("another"), "expected pages for another client")
 	d.dashboard.streams.leave("another")
 	open[0].leave()
-	testkit.Eventually(t, "room for one more", func() bool {
+	check.Eventually(t, "room for one more", func() bool {
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
 		response, err := d.browser.Do(d.request("GET", home+"live/", nil).WithContext(ctx))
@@ -172,7 +198,7 @@ func TestOpenPagesAreBounded(t *testing.T) {
 
 func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	q := fixture.Live(t, testkit.Miniredis(t))
-	queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{}))(t)
+	queue := check.Got(store.Open(t.Context(), &redis.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{}))(t)
 	ticked := make(chan error, 1000)
 	d, err := Open([]*store.Queue{queue}, Config{
 		Listen: "127.0.0.1:0", Clock: time.Now, Tick: time.Millisecond, Grace: time.Minute,
@@ -182,16 +208,16 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
-	if err := testkit.Await(t, ticked, "a tick"); err != nil {
+	if err := check.Await(t, ticked, "a tick"); err != nil {
 		t.Error(err)
 	}
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	response := testkit.Got(client.Get(d.URL() + "q/bigtables/live/"))(t)
+	response := check.Got(client.Get(d.URL() + "q/bigtables/live/"))(t)
 	defer response.Body.Close()
-	must(t, testkit.Only(bufio.NewReader(response.Body).ReadString('\n')))
+	must(t, check.Only(bufio.NewReader(response.Body).ReadString('\n')))
 	stop()
-	if err := testkit.Await(t, ended, "the end"); err != nil {
+	if err := check.Await(t, ended, "the end"); err != nil {
 		t.Error(err)
 	}
 }
@@ -199,7 +225,7 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	expectNone(t, d.page(home), `aria-label="Queues"`)
-	must(t, testkit.Await(t, showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now}), "a tick"))
+	must(t, check.Await(t, showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now}), "a tick"))
 	expect(t, d.page(home+"models"), `<a href="/q/banners/">banners</a>`, `<a href="/q/bigtables/" aria-current="true">bigtables</a>`)
 	expect(t, d.page("/q/banners/"), "<h1>Overview</h1>", `<a href="/q/banners/" aria-current="true">`, `<a href="/q/bigtables/">`)
 	d.put(`"uid":"a"`)
@@ -212,7 +238,7 @@ func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 // showToo shows one more queue until the test ends, and tells of each tick of it.
 func showToo(t *testing.T, d *Dashboard, client goredis.UniversalClient, config store.Config) <-chan error {
 	t.Helper()
-	queue := testkit.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, config))(t)
+	queue := check.Got(store.Open(t.Context(), &redis.Clients{Read: client, Write: client, Block: client}, config))(t)
 	ticked := make(chan error, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
@@ -71,7 +72,7 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 		d.Clock.Turn(2 * time.Minute)
 		d.put(`"uid":"c","refresh":"now"`)
 		expect(t, d.page(home), "No dispatcher is running.", `<td class="number bad">0</td>`, `<th scope="row">worker</th><td class="number">–</td>`, `<th scope="row">poller</th><td class="number">1</td>`)
-		must(t, testkit.Only(d.dispatcher.RunOnce(t.Context())))
+		must(t, check.Only(d.dispatcher.RunOnce(t.Context())))
 		d.Clock.Turn(2 * time.Minute)
 		expect(t, d.page(home), `<th scope="row">worker</th><td class="number">–</td>`) // somebody holds two
 		d.answer("success", "a")

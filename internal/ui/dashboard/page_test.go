@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -66,7 +66,7 @@ func TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 func shoot(t *testing.T, tab *browser.Tab, path string, width int64, dark bool) {
 	t.Helper()
 	shot := pictureOf(t, tab, 4000)
-	picture := testkit.Got(png.Decode(bytes.NewReader(shot)))(t)
+	picture := check.Got(png.Decode(bytes.NewReader(shot)))(t)
 	failIf(t, coloursOf(picture) < 5, "%q: expected a page of some colours, found an empty one", path)
 	if *screenshots == "" {
 		return
@@ -118,8 +118,8 @@ func TestThePictureOfTheDocumentsCanBeTaken(t *testing.T) {
 	tab.Size(1280, 800)
 	tab.Go(f.url("model?uid=umbrella%2Fproducts-de"))
 	tab.Await("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
-	taken := testkit.Got(shrink(pictureOf(t, tab, 1700)))(t)
-	colours := coloursOf(testkit.Got(png.Decode(bytes.NewReader(taken)))(t))
+	taken := check.Got(shrink(pictureOf(t, tab, 1700)))(t)
+	colours := coloursOf(check.Got(png.Decode(bytes.NewReader(taken)))(t))
 	failIf(t, colours < 5 || len(taken) > largestPicture,
 		"expected a picture of some colours and at most %d KiB, found %d colours and %d KiB", largestPicture>>10, colours, len(taken)>>10)
 	if *update {
@@ -158,7 +158,7 @@ func TestAQueueIsChosenByItsLink(t *testing.T) {
 	f := newFleet(t, Config{})
 	showToo(t, f.dashboard, f.client, store.Config{Queue: "banners", Clock: f.Clock.Now})
 	tab := browser.Open(t)
-	testkit.Eventually(t, "two queues", func() bool { return len(f.dashboard.sites.all()) == 2 })
+	check.Eventually(t, "two queues", func() bool { return len(f.dashboard.sites.all()) == 2 })
 	tab.Go(f.url("models"))
 	look(t, tab)
 	tab.Follow("banners")

@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -35,7 +36,7 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 			slices.Sort(all)
 			failIf(t, len(slices.Compact(all)) != 60, "expected each model once, found %d", len(all))
 		}
-		version := func() string { return testkit.Got(report.OfQueue(queue).Version(t.Context()))(t) }
+		version := func() string { return check.Got(report.OfQueue(queue).Version(t.Context()))(t) }
 		before := version()
 		for _, uid := range []string{"m00", "m01", "m02", "m03"} {
 			expect(t, d.press(base+"model/disable", "uid", uid), uid+" is disabled until somebody enables it.")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 // planned lets the planner run until the test ends, and waits for its first plan.
@@ -18,7 +19,7 @@ func (d *visitor) planned() {
 	go func() { defer close(ended); site.planner.run(ctx, site.queue, time.Now) }()
 	d.t.Cleanup(func() { stop(); <-ended })
 	d.page(home + "plan") // for which it is wanted
-	testkit.Eventually(d.t, "a plan", func() bool { return site.planner.last.Load() != nil })
+	check.Eventually(d.t, "a plan", func() bool { return site.planner.last.Load() != nil })
 }
 
 func TestThePlanNamesItsPeakAndIsKeptForAWhile(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -21,7 +22,7 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	}
 	d.planned()
 	expect(t, d.page(home+"plan"), "Computed at")
-	must(t, testkit.Only(report.OfQueue(d.queue).Version(t.Context())))
+	must(t, check.Only(report.OfQueue(d.queue).Version(t.Context())))
 	users.ExpectNoRefusal(t)
 	for _, action := range []string{"run", "disable", "hold"} {
 		expect(t, d.press(home+"model/"+action, "uid", "a", "reason", "x"), `role="alert">Redis refused it`, "may not do this. Ask who runs it for a user of the role operator.")

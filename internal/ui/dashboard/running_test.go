@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -20,7 +21,7 @@ const pool1, pool2 = "host7:4711-20261121T065800Z-aaaaaaaa", "host7:4712-2026112
 // take lets a worker pool give a heartbeat and take so many attempts.
 func (d *visitor) take(owner string, attempts int) {
 	d.t.Helper()
-	taken := testkit.Got(d.Store.Pool().Take(d.t.Context(), store.TakeRequest{Owner: owner, New: true, Most: attempts}))(d.t)
+	taken := check.Got(d.Store.Pool().Take(d.t.Context(), store.TakeRequest{Owner: owner, New: true, Most: attempts}))(d.t)
 	failIf(d.t, len(taken.Entries) != attempts, "expected %d attempts taken, found %d", attempts, len(taken.Entries))
 }
 
@@ -40,7 +41,7 @@ func (d *visitor) start5() {
 	d.t.Helper()
 	for n := range 5 {
 		d.put(fmt.Sprintf(`"uid":"m%d","refresh":"now","policy":{"timeout":"1h"}`, n))
-		must(d.t, testkit.Only(d.dispatcher.RunOnce(d.t.Context())))
+		must(d.t, check.Only(d.dispatcher.RunOnce(d.t.Context())))
 	}
 }
 
@@ -78,7 +79,7 @@ func TestAPressOnRunningReachesThePoolAndNobodyElse(t *testing.T) {
 	d.take(pool2, 0)
 	users.Forgive(t)
 	orders := func() map[string]string {
-		return testkit.Got(d.Redis.HGetAll(t.Context(), d.Store.Keys.Orders).Result())(t)
+		return check.Got(d.Redis.HGetAll(t.Context(), d.Store.Keys.Orders).Result())(t)
 	}
 	page := d.submit("running", "worker/quiet", "name", pool1)
 	expect(t, page, pool1+" (1 worker) takes nothing new from the next heartbeat on.", "quiet, asked by ann", `aria-label="Resume host7:4711"`)
@@ -154,5 +155,5 @@ func TestWhoConfirmsAStopStopsThatWorkerThoughOthersCameMeanwhile(t *testing.T) 
 	equal(t, "Stop host7:4712…,Stop host7:4712…", open)
 	tab.Follow("Stop host7:4712 now")
 	tab.AwaitText("stopping, asked by ann")
-	equal(t, map[string]string{pool2: "stop ann"}, testkit.Got(f.Redis.HGetAll(t.Context(), f.Store.Keys.Orders).Result())(t))
+	equal(t, map[string]string{pool2: "stop ann"}, check.Got(f.Redis.HGetAll(t.Context(), f.Store.Keys.Orders).Result())(t))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -36,7 +37,7 @@ func TestAnAutoscalerIsToldTheSlotsThatThePlanNeedsWithTheRightsOfAViewer(t *tes
 		failIf(t, response.StatusCode != want, "%s: want %d, got %s: %s", address, want, response.Status, text)
 		if want == 200 {
 			var told operate.Slots
-			testkit.Must(t, json.Unmarshal([]byte(text), &told))
+			check.Must(t, json.Unmarshal([]byte(text), &told))
 			failIf(t, told.Slots != 1 || told.Running != 1 || told.Starts == 0, "%s: want one slot for the attempt that runs and those that follow, got %s", address, text)
 		}
 	}

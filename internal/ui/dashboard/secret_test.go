@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -75,7 +76,7 @@ func TestNoSecretStandsInTheReasonOfARejectedMessageNorOnItsPage(t *testing.T) {
 	}
 	d.Say(unread...)
 	d.apply()
-	entries := testkit.Got(outbox.Of(d.Store).Rejected(t.Context()))(t)
+	entries := check.Got(outbox.Of(d.Store).Rejected(t.Context()))(t)
 	failIf(t, len(entries) != len(unread), "expected %d rejected messages, found %d", len(unread), len(entries))
 	for i, entry := range entries {
 		raw, err := entry.Message()

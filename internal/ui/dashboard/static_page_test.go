@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -52,7 +53,7 @@ func TestThePlaygroundNeedsNoDashboard(t *testing.T) {
 func expectLight(t *testing.T, file string) {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
-	program := testkit.Got(os.ReadFile(file))(t)
+	program := check.Got(os.ReadFile(file))(t)
 	_, _ = zip.Write(program) // into memory
 	_ = zip.Close()
 	failIf(t, packed.Len() > heaviest, "expected at most %d bytes of WebAssembly in gzip, found %d of %d", heaviest, packed.Len(), len(program))
@@ -65,7 +66,7 @@ func expectSameAnswers(t *testing.T, dir string) {
 	tab.Go(serveBelow(t, "/docs/playground/", dir))
 	tab.AwaitText("Nothing is stored.")
 	browser.Eval[bool](tab, fmt.Sprintf("Date.now = () => %d, true", d.Clock.Now().UnixMilli()))
-	twiceDaily := string(testkit.Got(os.ReadFile("../../../examples/policies/twice-daily.txt"))(t))
+	twiceDaily := string(check.Got(os.ReadFile("../../../examples/policies/twice-daily.txt"))(t))
 	for name, form := range map[string]url.Values{
 		"nothing":             {},
 		"an example":          {"example": {"yaml"}},
@@ -109,7 +110,7 @@ func tryPolicies(t *testing.T, dir string) {
 	tab.Size(1280, 800)
 
 	const shown = "document.querySelector('#playground-result img')?.naturalWidth > 0"
-	tab.Fill("text", string(testkit.Got(os.ReadFile("../../../examples/policies/twice-daily.txt"))(t)))
+	tab.Fill("text", string(check.Got(os.ReadFile("../../../examples/policies/twice-daily.txt"))(t)))
 	tab.AwaitText("Never retry on ValidationError")
 	tab.Await(shown)
 	tab.Press("As a table")

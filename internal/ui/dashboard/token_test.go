@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -60,7 +61,7 @@ func TestOpenPagesOfAViewerOfferNoActionWhoeverElseLooks(t *testing.T) {
 	for token, offered := range map[string]bool{ofOperator: true, ofViewer: false} {
 		d.post("/login", "token", token)
 		v := d.view(home + "live/rejected")
-		one := testkit.Await(t, v.events, "the fragment")
+		one := check.Await(t, v.events, "the fragment")
 		failIf(t, strings.Contains(one.HTML, "Requeue") != offered, "%s: expected buttons: %v, found\n%s", token, offered, one.HTML)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -121,14 +122,14 @@ func TestOfAnAddressOnlySoManyTokensWaitAtATime(t *testing.T) {
 		}()
 	}
 	for range maxWaiting {
-		testkit.Await(t, begun, "a token that waits")
+		check.Await(t, begun, "a token that waits")
 	}
 	tries.wait = func(context.Context) {}
 	_, may := tries.admit(t.Context(), "192.0.2.1", &Token{Text: secret})
 	failIf(t, may, "expected one more refused, as guesses at the same time would not be slow")
 	close(end)
 	for range maxWaiting {
-		failIf(t, !testkit.Await(t, ended, "a token that waited"), "expected it compared")
+		failIf(t, !check.Await(t, ended, "a token that waited"), "expected it compared")
 	}
 	failIf(t, len(tries.waiting) != 0, "expected none to wait, found %v", tries.waiting)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -64,7 +65,7 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client goredis.Universal
 	handler := d.dashboard.Handler()
 	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, home+"live/") {
-			d.watching.Do(func() { testkit.Run(t, d.watch) })
+			d.watching.Do(func() { check.Run(t, d.watch) })
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -86,7 +87,7 @@ func (d *visitor) ask(request *http.Request) (*http.Response, string) {
 	response, err := once.Do(request)
 	must(d.t, err)
 	defer response.Body.Close()
-	text := testkit.Got(io.ReadAll(response.Body))(d.t)
+	text := check.Got(io.ReadAll(response.Body))(d.t)
 	return response, string(text)
 }
 
@@ -176,7 +177,7 @@ func (d *visitor) put(models ...string) {
 func (d *visitor) apply() {
 	d.t.Helper()
 	for {
-		round := testkit.Got(d.poller.RunOnce(d.t.Context()))(d.t)
+		round := check.Got(d.poller.RunOnce(d.t.Context()))(d.t)
 		if round.Claimed == 0 {
 			return
 		}
@@ -186,7 +187,7 @@ func (d *visitor) apply() {
 // start lets the dispatcher look, and a worker take what it hands out.
 func (d *visitor) start() {
 	d.t.Helper()
-	must(d.t, testkit.Only(d.dispatcher.RunOnce(d.t.Context())))
+	must(d.t, check.Only(d.dispatcher.RunOnce(d.t.Context())))
 	for more := true; more; {
 		_, more = d.Take()
 	}

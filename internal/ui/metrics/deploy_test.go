@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -63,7 +64,7 @@ func alerts(t *testing.T) (all []alert) {
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	text := testkit.Got(os.ReadFile(file))(t)
+	text := check.Got(os.ReadFile(file))(t)
 	return text
 }
 
@@ -128,7 +129,7 @@ func TestPromtoolAcceptsEachExpressionOfTheDashboards(t *testing.T) {
 	for i, where := range slices.Sorted(maps.Keys(all)) {
 		rules = append(rules, record{fmt.Sprintf("x:%d", i), all[where]})
 	}
-	text := testkit.Got(yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}}))(t)
+	text := check.Got(yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}}))(t)
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	must(t, os.WriteFile(file, text, 0o600))
 	promtool(t, "check", "rules", "--lint=none", file)
@@ -173,7 +174,7 @@ func TestTheNumbersOfAStoryAreThoseOfAlertsDashboardsAndThePage(t *testing.T) {
 
 	reply := httptest.NewRecorder()
 	s.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	problems := testkit.Got(promlint.New(reply.Body).Lint())(t)
+	problems := check.Got(promlint.New(reply.Body).Lint())(t)
 	for _, problem := range problems { // the conventions of Prometheus
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
@@ -192,7 +193,7 @@ func expectLabel(t *testing.T, where string, family *dto.MetricFamily, name, val
 }
 
 func table(families map[string]*dto.MetricFamily) string {
-	text := "| metric | type | labels | tells |\n|---|---|---|---|\n"
+	text := "| metric | labels | meaning |\n|---|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		family := families[name]
 		if !strings.HasPrefix(name, "refreshd_") {
@@ -204,7 +205,7 @@ func table(families map[string]*dto.MetricFamily) string {
 				labels["`"+label.GetName()+"`"] = true
 			}
 		}
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, strings.ToLower(family.GetType().String()), strings.Join(slices.Sorted(maps.Keys(labels)), " "), family.GetHelp())
+		text += fmt.Sprintf("| `%s` | %s | %s |\n", name, strings.Join(slices.Sorted(maps.Keys(labels)), " "), family.GetHelp())
 	}
 	return text
 }

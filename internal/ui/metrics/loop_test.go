@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/ui/metrics"
 	domain "github.com/refreshd/refreshd/model"
@@ -114,11 +115,11 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 
 func TestAProcessTellsItsNumbersWhileRedisIsAwayOrHangs(t *testing.T) {
 	t.Parallel()
-	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := check.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	for _, address := range []string{testkit.Nowhere, listener.Addr().String()} { // the listener takes connections, and reads nothing
 		clients := fixture.Connect(t, "redis://"+address)
-		queue := testkit.Got(store.New(clients, store.Config{}))(t)
+		queue := check.Got(store.New(clients, store.Config{}))(t)
 		m := metrics.New(metrics.Build{}, time.Now)
 		m.Watch(clients)
 		m.Queue(&store.Queue{Name: "bigtables", Parts: []*store.Store{queue}})

@@ -24,6 +24,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/ui/metrics"
 	domain "github.com/refreshd/refreshd/model"
@@ -31,10 +32,10 @@ import (
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // story is a queue with a dispatcher and a poller that are measured, on a clock to turn.
@@ -72,8 +73,8 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
 	rooms := dispatcher.RoomsOf(queue.Store)
 	rooms.Store = measured{queue.Store, s.rounds[0]}
-	s.dispatcher = testkit.Got(dispatcher.New(rooms, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
-	s.poller = testkit.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p"}))(t)
+	s.dispatcher = check.Got(dispatcher.New(rooms, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
+	s.poller = check.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p"}))(t)
 	return s
 }
 
@@ -155,7 +156,7 @@ func (s *story) tell() {
 		err = flow.Of(s.Store).PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
 	}
 	must(s.t, err)
-	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context()))) // they are saved, and due
+	must(s.t, check.Only(s.poller.RunOnce(s.t.Context()))) // they are saved, and due
 	s.Clock.Turn(2 * time.Second)
 	s.work()
 	attempts := s.take()
@@ -171,7 +172,7 @@ func (s *story) tell() {
 	s.work()
 	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
 	s.work()
-	must(s.t, testkit.Only(flow.Of(s.Store).OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())))
+	must(s.t, check.Only(flow.Of(s.Store).OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())))
 	s.Clock.Turn(2 * time.Hour)
 	s.work()
 	s.Clock.Turn(7 * time.Second)
@@ -197,7 +198,7 @@ func golden(t *testing.T, file, got string) {
 	if os.Getenv("REFRESHD_GOLDEN") != "" {
 		must(t, os.WriteFile(file, []byte(got), 0o600))
 	}
-	want := testkit.Got(os.ReadFile(file))(t)
+	want := check.Got(os.ReadFile(file))(t)
 	diff := cmp.Diff(string(want), got)
 	failIf(t, diff != "", "%s (-want +got):\n%s", file, diff)
 }
@@ -207,7 +208,7 @@ func (s *story) serve() {
 	s.t.Helper()
 	name := s.Store.Keys.Queue
 	handler := s.Work(name, func(context.Context, *worker.Attempt) error { s.Clock.Turn(time.Second); return nil })
-	pool := testkit.Got(worker.New(s.Store.Pool(), handler, worker.Config{Concurrency: 1}))(s.t)
+	pool := check.Got(worker.New(s.Store.Pool(), handler, worker.Config{Concurrency: 1}))(s.t)
 	s.Pool(name, pool, 1)
 	must(s.t, handler(s.t.Context(), &worker.Attempt{}))
 }

@@ -18,16 +18,17 @@ import (
 
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
 var (
-	must   = testkit.Must
-	equal  = testkit.Equal
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	equal  = check.Equal
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -55,10 +56,10 @@ func setup(t *testing.T, server *testkit.Server, routes string) *bench {
 
 func (b *bench) another(routes string) *Notifier {
 	b.t.Helper()
-	read := testkit.Got(Read("routes.yaml", strings.NewReader(routes), secrets))(b.t)
+	read := check.Got(Read("routes.yaml", strings.NewReader(routes), secrets))(b.t)
 	b.t.Cleanup(read.Close)
 	log := zerolog.New(&b.log)
-	n := testkit.Got(New(b.Store, read, Config{Log: &log}))(b.t)
+	n := check.Got(New(b.Store, read, Config{Log: &log}))(b.t)
 	n.adopt = time.Millisecond
 	return n
 }
@@ -80,7 +81,7 @@ func (b *bench) round(n *Notifier) {
 	b.t.Helper()
 	repeat := func(do func() (more bool, err error)) {
 		for more := true; more; {
-			more = testkit.Got(do())(b.t)
+			more = check.Got(do())(b.t)
 		}
 	}
 	repeat(func() (bool, error) {
@@ -102,7 +103,7 @@ func (b *bench) after(wait time.Duration) {
 // unread is how many entries no notifier has acknowledged.
 func (b *bench) unread() int {
 	b.t.Helper()
-	must(b.t, testkit.Only(outbox.Of(b.Store).TrimOutbox(b.t.Context())))
+	must(b.t, check.Only(outbox.Of(b.Store).TrimOutbox(b.t.Context())))
 	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox).Val())
 }
 
@@ -110,8 +111,8 @@ func (b *bench) save(uid, fields string) {
 	b.t.Helper()
 	var value any
 	must(b.t, json.Unmarshal([]byte(`{"uid":"`+uid+`",`+fields+`}`), &value))
-	definition := testkit.Got(model.ParseDefinition(value))(b.t)
-	records := testkit.Got(b.Store.Load(b.t.Context(), []string{uid}))(b.t)
+	definition := check.Got(model.ParseDefinition(value))(b.t)
+	records := check.Got(b.Store.Load(b.t.Context(), []string{uid}))(b.t)
 	p := policy.Default()
 	if definition.Inline != nil {
 		definition.Complete(p)
@@ -166,6 +167,6 @@ func (h *hook) all() []received {
 
 func (b *bench) undelivered() []outbox.Undelivered {
 	b.t.Helper()
-	all := testkit.Got(outbox.Of(b.Store).Undelivered(b.t.Context()))(b.t)
+	all := check.Got(outbox.Of(b.Store).Undelivered(b.t.Context()))(b.t)
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/post"
 )
 
@@ -28,7 +29,7 @@ routes:
 
 func subject(t *testing.T, l post.Letter) string {
 	t.Helper()
-	text := testkit.Got(new(mime.WordDecoder).DecodeHeader(l.Parse(t).Header.Get("Subject")))(t)
+	text := check.Got(new(mime.WordDecoder).DecodeHeader(l.Parse(t).Header.Get("Subject")))(t)
 	return text
 }
 
@@ -116,7 +117,7 @@ func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
 func TestAMailGoesByTLSWithAPassword(t *testing.T) {
 	ca := testkit.NewAuthority(t)
 	ca.Issue(t, "server", "127.0.0.1")
-	pair := testkit.Got(tls.LoadX509KeyPair(ca.File("server.crt"), ca.File("server.key")))(t)
+	pair := check.Got(tls.LoadX509KeyPair(ca.File("server.crt"), ca.File("server.key")))(t)
 	p := post.Open(t, func(s *smtp.Server) {
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	})
@@ -142,7 +143,7 @@ func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
 	for name, text := range map[string]string{"subject.txt": "{{.Count}} of us", "html.html": ""} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	own := testkit.Got(readTemplates(dir))(t)
+	own := check.Got(readTemplates(dir))(t)
 	subject, text, html, err := own.render(message{notices: []Notice{{"event": "disabled", "uid": "m1"}}})
 	failIf(t, subject != "1 of us" || !strings.Contains(text, "m1") || html != "" || err != nil, "%q %q %q %v", subject, text, html, err)
 	must(t, os.WriteFile(filepath.Join(dir, "text.txt"), []byte("{{.Nothing}}"), 0o600))
@@ -151,9 +152,9 @@ func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
 }
 
 func TestAServerOfMailThatHangsUpIsAskedAgain(t *testing.T) {
-	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := check.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
-	testkit.Run(t, func(context.Context) error {
+	check.Run(t, func(context.Context) error {
 		conn, err := listener.Accept()
 		if err != nil {
 			return err

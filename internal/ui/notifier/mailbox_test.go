@@ -13,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 const manyLines = `
@@ -37,7 +38,7 @@ func TestAWebhookWithoutADigestGetsSeveralNoticesAtOnceAndThoseOfAModelInOrder(t
 				close(beside)
 			}
 			mu.Unlock()
-			testkit.Await(t, beside, "a second message beside the first")
+			check.Await(t, beside, "a second message beside the first")
 		}))
 		t.Cleanup(receiver.Close)
 		b := setup(t, server, fmt.Sprintf(manyLines, receiver.URL))
@@ -79,7 +80,7 @@ func TestANoticeLinksToItsModelAndAMailNamesItsQueue(t *testing.T) {
 	failIf(t, about["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a%2Fb%3Fc%26d", "found the link %s", about["link"])
 	other := noticeOf("bigtables", dashboard, outbox.Entry{ID: "1-0", Fields: map[string]string{"event": "circuit_opened", "key": "h"}})
 	failIf(t, other["link"] != "", "found a link of no model: %s", other["link"])
-	own := testkit.Got(readTemplates(""))(t)
+	own := check.Got(readTemplates(""))(t)
 	subject, text, html, err := own.render(message{notices: []Notice{about}})
 	if err != nil || !strings.Contains(subject, "bigtables") || !strings.Contains(text, about["link"]) || !strings.Contains(html, `href="`+about["link"]+`"`) {
 		t.Errorf("found %q, %q, %q, %v", subject, text, html, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/admin/acl"
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -22,11 +23,11 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	b.tell(disabled("m1", "gone"))
 	foreign, key := users.Client(t, acl.Subscriber), b.Store.Keys.Outbox
 	must(t, foreign.XGroupCreateMkStream(t.Context(), key, "billing", "0").Err())
-	n := testkit.Got(New(users.Store(t, acl.Notifier), b.routes, Config{}))(t)
+	n := check.Got(New(users.Store(t, acl.Notifier), b.routes, Config{}))(t)
 	for range 2 { // the first call makes the group
-		must(t, testkit.Only(n.Route(t.Context())))
+		must(t, check.Only(n.Route(t.Context())))
 	}
-	must(t, testkit.Only(n.Deliver(t.Context(), "all")))
+	must(t, check.Only(n.Deliver(t.Context(), "all")))
 	if text, err := foreign.LPop(t.Context(), b.Store.Keys.Told("all")).Result(); err != nil || !strings.Contains(text, `"uid":"m1"`) {
 		t.Error(text, err)
 	}
@@ -39,7 +40,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 		t.Errorf("%d entries are left for the foreign program, want one", n)
 	}
 	must(t, foreign.XAck(t.Context(), key, "billing", streams[0].Messages[0].ID).Err())
-	must(t, testkit.Only(outbox.Of(users.Store(t, acl.Dispatcher)).TrimOutbox(t.Context())))
+	must(t, check.Only(outbox.Of(users.Store(t, acl.Dispatcher)).TrimOutbox(t.Context())))
 	left := b.Redis.XLen(t.Context(), key).Val()
 	failIf(t, left != 0, "%d entries are left", left)
 	must(t, b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered, `{"channel":"all","recipient":"all","notices":["{}"]}`).Err())

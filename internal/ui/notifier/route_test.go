@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 func TestARoutePicksEventsAndModels(t *testing.T) {
@@ -59,7 +60,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 		if entries, err := outbox.Of(b.Store).Read(t.Context(), 1); err != nil || len(entries) != 1 {
 			t.Fatal(entries, err)
 		} // and dies
-		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
+		check.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
 		now := b.Clock.Now()
 		line, err := outbox.Of(b.Store).ReadMailbox(t.Context(), "ops", "ops", maxDigest)
 		if err != nil || len(line.Notices) != 2 {
@@ -79,7 +80,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 
 func (b *bench) route(n *Notifier) {
 	b.t.Helper()
-	must(b.t, testkit.Only(n.Route(b.t.Context())))
+	must(b.t, check.Only(n.Route(b.t.Context())))
 }
 
 func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
@@ -92,7 +93,7 @@ func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
 		line := b.Store.Keys.Notices("ops")
 		must(t, b.Redis.RPush(t.Context(), line, waiting...).Err())
 		b.tell(disabled("m1", "the last that has room"), disabled("m2", "too many"))
-		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
+		check.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
 		last, err := b.Redis.LRange(t.Context(), line, -1, -1).Result()
 		failIf(t, err != nil || b.Redis.LLen(t.Context(), line).Val() != 10_000 || !strings.Contains(last[0], `"m1"`),
 			"expected 10000 notices up to that of m1, found %v, %v", last, err)

@@ -11,12 +11,13 @@ import (
 
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 // The test vector of the libraries of Standard Webhooks.
 func TestASignatureIsThatOfStandardWebhooks(t *testing.T) {
-	secret := testkit.Got(parseSecret(testSecret))(t)
+	secret := check.Got(parseSecret(testSecret))(t)
 	got := sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	failIf(t, got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", "%v", got)
 }

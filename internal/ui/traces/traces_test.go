@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/ui/traces"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
@@ -50,7 +51,7 @@ func TestACollectorThatIsAwayHoldsUpNothing(t *testing.T) {
 	defer cancel()
 	_ = sending.Close(ctx) // it says so, or does not get that far
 	testkit.AtEnd(func() { // what Close has left behind fails by itself, on a busy machine after seconds
-		for until := time.Now().Add(testkit.Limit); goleak.Find() != nil && time.Now().Before(until); { // each look takes up to a second
+		for until := time.Now().Add(check.Limit); goleak.Find() != nil && time.Now().Before(until); { // each look takes up to a second
 			runtime.Gosched()
 		}
 	})

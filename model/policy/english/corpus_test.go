@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	must   = testkit.Must
-	failIf = testkit.FailIf
-	stopIf = testkit.StopIf
+	must   = check.Must
+	failIf = check.FailIf
+	stopIf = check.StopIf
 )
 
 // entry is a text with the policy that it means.
@@ -37,7 +37,7 @@ func corpus(t *testing.T) []entry { t.Helper(); return readEntries(t, "testdata/
 
 func readEntries(t *testing.T, file string) (all []entry) {
 	t.Helper()
-	text := testkit.Got(os.ReadFile(file))(t)
+	text := check.Got(os.ReadFile(file))(t)
 	var read entry
 	for i, line := range strings.Split(string(text), "\n") {
 		meaning, ends := strings.CutPrefix(line, "= ")

@@ -1,4 +1,4 @@
-package store_test
+package flow_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -22,22 +23,22 @@ func aQueueCircuit() model.QueueCircuit {
 }
 
 func queueCircuit(b *bench) flow.QueueCircuitStatus {
-	b.T().Helper()
-	status, err := flow.Of(b.Store).QueueCircuit(b.T().Context())
-	must(b.T(), err)
+	b.T.Helper()
+	status, err := flow.Of(b.Store).QueueCircuit(b.T.Context())
+	must(b.T, err)
 	return status
 }
 
 func measure(b *bench) flow.CircuitChange {
-	b.T().Helper()
-	change, err := flow.Of(b.Store).MeasureCircuit(b.T().Context(), b.Clock())
-	must(b.T(), err)
+	b.T.Helper()
+	change, err := flow.Of(b.Store).MeasureCircuit(b.T.Context(), b.Clock())
+	must(b.T, err)
 	return change
 }
 
 // end starts one-shots of their own and ends them.
 func end(b *bench, success bool, uids ...string) {
-	b.T().Helper()
+	b.T.Helper()
 	for _, uid := range uids {
 		b.MustApply(b.Put(uid, "{}"))
 		b.MustApply(b.Hand(uid, "attempt-"+uid))
@@ -87,12 +88,12 @@ func counted(ok, failed string, ago int) hash {
 
 func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testing.T) {
 	set := hash{"on": "1", "share": "0.5", "window_ms": "300000", "min": "4"}
-	opened := store.But(set, "opened_at", "2026-11-21T06:00:00.000Z", "opened", "1")
+	opened := fixture.But(set, "opened_at", "2026-11-21T06:00:00.000Z", "opened", "1")
 	measured := func(b *bench) any { return measure(b) }
 	told := func(event, ok, failed string) events {
 		return events{{"event": event, "key": "queue", "at": "2026-11-21T06:00:00.000Z", "successes": ok, "failures": failed}}
 	}
-	store.EachCall(t, []store.CallCase{
+	fixture.EachCall(t, []fixture.Call{
 		{
 			Name: "three attempts are too few to open it", Call: measured, Says: flow.CircuitUnchanged,
 			Seed: keys{":circuit:queue": set, ":stats": counted("1", "2", 1)},
@@ -101,7 +102,7 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 			Name: "half of four open it", Call: measured, Says: flow.CircuitOpened,
 			Seed: keys{":circuit:queue": set, ":stats": counted("2", "2", 1)},
 			Want: keys{
-				":circuit:queue": opened, ":stats": store.But(counted("2", "2", 1), "circuit_opened", "1"),
+				":circuit:queue": opened, ":stats": fixture.But(counted("2", "2", 1), "circuit_opened", "1"),
 				":journal": told("circuit_opened", "2", "2"), ":outbox": told("circuit_opened", "2", "2"),
 			},
 		},
@@ -109,7 +110,7 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 			Name: "without a journal the operators are told all the same", Says: flow.CircuitOpened,
 			Call: func(b *bench) any { b.Config.JournalCap = store.None; return measure(b) },
 			Seed: keys{":circuit:queue": set, ":stats": counted("0", "4", 1)},
-			Want: keys{":circuit:queue": opened, ":stats": store.But(counted("0", "4", 1), "circuit_opened", "1"), ":outbox": told("circuit_opened", "0", "4")},
+			Want: keys{":circuit:queue": opened, ":stats": fixture.But(counted("0", "4", 1), "circuit_opened", "1"), ":outbox": told("circuit_opened", "0", "4")},
 		},
 		{
 			Name: "an open one is not opened again", Call: measured, Says: flow.CircuitUnchanged,
@@ -132,7 +133,7 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 			Name: "what is counted meanwhile counts", Call: measured, Says: flow.CircuitOpened,
 			Seed: keys{":circuit:queue": set, ":stats": counted("0", "4", -300_000)},
 			Want: keys{
-				":circuit:queue": opened, ":stats": store.But(counted("0", "4", -300_000), "circuit_opened", "1"),
+				":circuit:queue": opened, ":stats": fixture.But(counted("0", "4", -300_000), "circuit_opened", "1"),
 				":journal": told("circuit_opened", "0", "4"), ":outbox": told("circuit_opened", "0", "4"),
 			},
 		},
@@ -140,15 +141,15 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 			Name: "one success is enough to close it", Call: measured, Says: flow.CircuitClosed,
 			Seed: keys{":circuit:queue": opened, ":stats": counted("1", "0", 1)},
 			Want: keys{
-				":circuit:queue": store.But(set, "opened", "1"), ":stats": store.But(counted("1", "0", 1), "circuit_closed", "1"),
+				":circuit:queue": fixture.But(set, "opened", "1"), ":stats": fixture.But(counted("1", "0", 1), "circuit_closed", "1"),
 				":journal": told("circuit_closed", "1", "0"), ":outbox": told("circuit_closed", "1", "0"),
 			},
 		},
 		{
 			Name: "less than half of its share of failures closes it", Call: measured, Says: flow.CircuitClosed,
-			Seed: keys{":circuit:queue": store.But(opened, "probe_at", "2026-11-21T06:00:00.000Z", "by", "ann", "reason", "why"), ":stats": counted("4", "1", 1)},
+			Seed: keys{":circuit:queue": fixture.But(opened, "probe_at", "2026-11-21T06:00:00.000Z", "by", "ann", "reason", "why"), ":stats": counted("4", "1", 1)},
 			Want: keys{
-				":circuit:queue": store.But(set, "opened", "1"), ":stats": store.But(counted("4", "1", 1), "circuit_closed", "1"),
+				":circuit:queue": fixture.But(set, "opened", "1"), ":stats": fixture.But(counted("4", "1", 1), "circuit_closed", "1"),
 				":journal": told("circuit_closed", "4", "1"), ":outbox": told("circuit_closed", "4", "1"),
 			},
 		},
@@ -164,11 +165,11 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 		},
 		{
 			Name: "what somebody has opened is not closed before it may be tried", Call: measured, Says: flow.CircuitUnchanged,
-			Seed: keys{":circuit:queue": store.But(opened, "probe_at", "2026-11-21T06:00:00.001Z"), ":stats": counted("9", "0", 1)},
+			Seed: keys{":circuit:queue": fixture.But(opened, "probe_at", "2026-11-21T06:00:00.001Z"), ":stats": counted("9", "0", 1)},
 		},
 		{
 			Name: "one that is off stays as it is", Call: measured, Says: flow.CircuitUnchanged,
-			Seed: keys{":circuit:queue": store.But(opened, "on", ""), ":stats": counted("9", "0", 1)},
+			Seed: keys{":circuit:queue": fixture.But(opened, "on", ""), ":stats": counted("9", "0", 1)},
 		},
 	})
 }
@@ -177,17 +178,17 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 func turn(b *bench, to flow.CircuitChange, key string, probeAfter time.Duration) error {
 	var err error
 	if to == flow.CircuitOpened {
-		_, err = flow.Of(b.Store).OpenCircuit(b.T().Context(), key, "ann", "a new proxy", b.Clock().Add(probeAfter), b.Clock())
+		_, err = flow.Of(b.Store).OpenCircuit(b.T.Context(), key, "ann", "a new proxy", b.Clock().Add(probeAfter), b.Clock())
 	} else {
-		_, err = flow.Of(b.Store).CloseCircuit(b.T().Context(), key, "ann", b.Clock())
+		_, err = flow.Of(b.Store).CloseCircuit(b.T.Context(), key, "ann", b.Clock())
 	}
 	return err
 }
 
 func newest(b *bench, stream string) map[string]any {
-	b.T().Helper()
-	entries, err := b.Redis().XRevRangeN(b.T().Context(), stream, "+", "-", 1).Result()
-	stopIf(b.T(), err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
+	b.T.Helper()
+	entries, err := b.Redis.XRevRangeN(b.T.Context(), stream, "+", "-", 1).Result()
+	stopIf(b.T, err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
 	return store.Told(entries[0].Values)
 }
 
@@ -216,7 +217,7 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 }
 
 func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t *testing.T) {
-	b := newBench(t, testkit.Miniredis(t))
+	b := fixture.NewBench(t, testkit.Miniredis(t))
 	bad := aQueueCircuit()
 	bad.Share = 2
 	err := flow.Of(b.Store).SetQueueCircuit(t.Context(), bad, "ann")
@@ -230,7 +231,7 @@ func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t
 
 func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.Seed(keys{":stats": merged(counted("4", "1", store.Minute), counted("4", "1", 6*store.Minute), counted("4", "1", 60*store.Minute))})
+		b.Seed(keys{":stats": merged(counted("4", "1", fixture.Minute), counted("4", "1", 6*fixture.Minute), counted("4", "1", 60*fixture.Minute))})
 		circuit := aQueueCircuit()
 		for _, test := range []struct {
 			window time.Duration
@@ -242,7 +243,7 @@ func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 			expectEqual(t, test.window.String(), flow.QueueCircuitStatus{QueueCircuit: circuit, Successes: test.want[0], Failures: test.want[1]}, queueCircuit(b))
 		}
 		for _, windows := range [][2]time.Duration{{5 * time.Minute, time.Hour}, {time.Hour, 5 * time.Minute}} {
-			b.Server().Flush(t)
+			b.Server.Flush(t)
 			circuit.Window = windows[0]
 			must(t, flow.Of(b.Store).SetQueueCircuit(t.Context(), circuit, "ann"))
 			end(b, false, "f1", "f2")
@@ -290,12 +291,12 @@ func TestAnyNumberOfExpiredCountersIsForgotten(t *testing.T) {
 func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, key := range []string{"queue", "host=h"} {
-			b.Server().Flush(t)
+			b.Server.Flush(t)
 			told := func(want ...string) {
 				t.Helper()
 				for _, stream := range []string{b.Keys.Journal, b.Keys.Outbox} {
 					var got []string
-					for _, entry := range b.Redis().XRange(t.Context(), stream, "-", "+").Val() {
+					for _, entry := range b.Redis.XRange(t.Context(), stream, "-", "+").Val() {
 						got = append(got, fmt.Sprint(entry.Values["event"], " ", entry.Values["key"], " ", entry.Values["by"], " ", entry.Values["reason"], " ", entry.Values["at"]))
 					}
 					expectEqual(t, stream, want, got)
@@ -307,22 +308,22 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 			must(t, turn(b, flow.CircuitOpened, key, time.Minute))
 			must(t, turn(b, flow.CircuitOpened, key, time.Hour))
 			told(opened)
-			expectEqual(t, "probe_at", model.FormatTime(b.Clock().Add(time.Hour)), b.Redis().HGet(t.Context(), b.Keys.Circuit(key), "probe_at").Val())
-			expectEqual(t, "reason", "a new proxy", b.Redis().HGet(t.Context(), b.Keys.Circuit(key), "reason").Val())
+			expectEqual(t, "probe_at", model.FormatTime(b.Clock().Add(time.Hour)), b.Redis.HGet(t.Context(), b.Keys.Circuit(key), "probe_at").Val())
+			expectEqual(t, "reason", "a new proxy", b.Redis.HGet(t.Context(), b.Keys.Circuit(key), "reason").Val())
 			must(t, only(flow.Of(b.Store).OpenCircuit(t.Context(), key, "bob", "", b.Clock().Add(time.Hour), b.Clock())))
-			if fields := b.Redis().HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "bob" || fields["reason"] != "" {
+			if fields := b.Redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "bob" || fields["reason"] != "" {
 				t.Errorf("want the reason to be that of the last, got %v", fields)
 			}
 			must(t, turn(b, flow.CircuitOpened, key, time.Hour))
 			must(t, turn(b, flow.CircuitClosed, key, 0))
 			must(t, turn(b, flow.CircuitClosed, key, 0))
 			told(opened, closed)
-			if fields := b.Redis().HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "" || fields["reason"] != "" {
+			if fields := b.Redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "" || fields["reason"] != "" {
 				t.Errorf("want neither name nor reason of a closed one, got %v", fields)
 			}
 			stats, err := report.Of(b.Store).Stats(t.Context())
 			expectEqual(t, "counters", map[string]int64{"circuit_opened": 1, "circuit_closed": 1}, stats.Counters)
-			ttl := b.Redis().TTL(t.Context(), b.Keys.Circuit(key)).Val()
+			ttl := b.Redis.TTL(t.Context(), b.Keys.Circuit(key)).Val()
 			failIf(t, err != nil || (ttl < 0) != (key == "queue"), "%s: kept for %s, %v", key, ttl, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package store_test
+package report_test
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 		b.MustApply(b.Put("m1", "{}"))
 		stats, err := report.Of(b.Store).Stats(t.Context())
 		must(t, err)
-		b.Redis().Set(t.Context(), b.Keys.Journal, "no stream", 0)
+		b.Redis.Set(t.Context(), b.Keys.Journal, "no stream", 0)
 		if _, err := report.Of(b.Store).Stats(t.Context()); err == nil {
 			t.Error("expected a journal of another type to be told, found nothing")
 		}
@@ -62,7 +62,7 @@ func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing
 			b.MustApply(record.Decide(record.Fail(policy.Failure{}, b.Clock()), b.Clock()))
 		}
 		expectEqual(t, "attempts kept", 3, len(b.State()[":history:m1"].(list)))
-		b.Redis().RPush(t.Context(), b.Keys.History("m1"), "no JSON")
+		b.Redis.RPush(t.Context(), b.Keys.History("m1"), "no JSON")
 		attempts, err := report.Of(b.Store).History(t.Context(), "m1")
 		must(t, err)
 		var told list

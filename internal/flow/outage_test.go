@@ -1,4 +1,4 @@
-package store_test
+package flow_test
 
 import (
 	"strings"
@@ -8,15 +8,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/flow"
-	"github.com/refreshd/refreshd/internal/report"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
-// Between any two commands of a call of a room Redis may go away.
-func TestACallOfARoomThatIsCutOffSaysWhatItWanted(t *testing.T) {
-	b := newBench(t, testkit.Miniredis(t))
-	live := newBench(t, b.Server(), func(c *store.Config) { c.Clock = nil })
+// Between any two commands of a call Redis may go away.
+func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
+	b := fixture.NewBench(t, testkit.Miniredis(t))
 	ctx, k := t.Context(), b.Keys
 	for _, test := range []struct {
 		command, key, want string
@@ -28,9 +26,6 @@ func TestACallOfARoomThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HGETALL", k.Stats, "set the circuit of the queue: read the circuit of the queue: ", func() error { return flow.Of(b.Store).SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return flow.Of(b.Store).SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "turn a circuit: ", func() error { return turn(b, flow.CircuitClosed, "queue", 0) }},
-		{"ZCARD", k.Running, "read stats: ", func() error { return only(report.Of(b.Store).Stats(ctx)) }},
-		{"TIME", "", "read the clock of redis: ", func() error { return only(report.Of(live.Store).Stats(ctx)) }},
-		{"LRANGE", "", "read history: ", func() error { return only(report.Of(b.Store).History(ctx, "m1")) }},
 	} {
 		b.Loading(test.command, test.key)
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !goredis.HasErrorPrefix(err, "LOADING") {
@@ -40,8 +35,8 @@ func TestACallOfARoomThatIsCutOffSaysWhatItWanted(t *testing.T) {
 }
 
 func TestAMeasurementThatNoScriptMakesIsAnError(t *testing.T) {
-	b := newBench(t, testkit.Miniredis(t))
-	b.AnswerTo("EVALSHA", func(peer *miniredis.Peer) { peer.WriteLen(0) })
+	b := fixture.NewBench(t, testkit.Miniredis(t))
+	b.AnswerTo("EVALSHA", "", func(peer *miniredis.Peer) { peer.WriteLen(0) })
 	err := only(flow.Of(b.Store).MeasureCircuit(t.Context(), b.Clock()))
 	failIf(t, err == nil || !strings.HasPrefix(err.Error(), "measure the circuit of the queue: ") || !strings.Contains(err.Error(), ": expected "),
 		"error %v, want what was expected", err)

@@ -1,8 +1,10 @@
-package testkit
+// Package check compares, waits and reads for tests of every package. It imports none of ours, nor a client of Redis: a test program
+// that needs no server links in half the time.
+//
+// Only _test files and packages for tests import it.
+package check
 
 import (
-	"context"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,10 +18,10 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Only is the error of a call that returns something else too.
+// Only returns the error of a call, without its value.
 func Only[T any](_ T, err error) error { return err }
 
-// Got is what a call returns that must not fail: testkit.Got(call())(t).
+// Got returns the value of a call that must not fail: check.Got(call())(t).
 func Got[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -50,19 +52,4 @@ func StopIf(t testing.TB, wrong bool, format string, args ...any) {
 	if wrong {
 		t.Fatalf(format, args...)
 	}
-}
-
-// Background runs a daemon. stop ends it, and fails the test with its error.
-func Background(t testing.TB, run func(context.Context) error) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	return sync.OnceFunc(func() {
-		cancel()
-		if err := Await(t, ended, "the end of the daemon"); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package store_test
+package outbox_test
 
 import (
 	"fmt"
@@ -11,25 +11,26 @@ import (
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) {
-	store.Everywhere(t, func(t *testing.T, b *store.Bench) {
+	fixture.Everywhere(t, func(t *testing.T, b *fixture.Bench) {
 		ctx, key := t.Context(), b.Keys.Outbox
 		written := func(age time.Duration, sequence int) { // on the clock of Redis
 			now, err := b.Now(ctx)
-			testkit.Must(t, err)
+			check.Must(t, err)
 			id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
-			testkit.Must(t, b.Redis().XAdd(ctx, &goredis.XAddArgs{Stream: key, ID: id, Values: []string{"event", "disabled"}}).Err())
+			check.Must(t, b.Redis.XAdd(ctx, &goredis.XAddArgs{Stream: key, ID: id, Values: []string{"event", "disabled"}}).Err())
 		}
 		expect := func(what string, unread, counted, left int64) {
 			t.Helper()
 			got, err := outbox.Of(b.Store).TrimOutbox(ctx)
-			testkit.Must(t, err)
-			all, _ := strconv.ParseInt(b.Redis().HGet(ctx, b.Keys.Stats, "outbox_expired").Val(), 10, 64)
-			store.ExpectEqual(t, what+": went unread, of all, and left", [3]int64{unread, counted, left}, [3]int64{int64(got), all, b.Redis().XLen(ctx, key).Val()})
+			check.Must(t, err)
+			all, _ := strconv.ParseInt(b.Redis.HGet(ctx, b.Keys.Stats, "outbox_expired").Val(), 10, 64)
+			expectEqual(t, what+": went unread, of all, and left", [3]int64{unread, counted, left}, [3]int64{int64(got), all, b.Redis.XLen(ctx, key).Val()})
 		}
 		expect("nothing", 0, 0, 0)
 		written(2*time.Hour, 1)
@@ -38,14 +39,14 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 			written(time.Minute, i+1)
 		}
 		expect("nobody reads", 2, 2, 7)
-		b.SetOutboxCap(5)
+		b.Config.OutboxCap = 5
 		expect("too many", 2, 4, 5)
 		// Two groups: ours, and that of a foreign program.
 		foreign := "billing"
-		testkit.Must(t, testkit.Only(outbox.Of(b.Store).Read(ctx, 1)))
-		testkit.Must(t, b.Redis().XGroupCreate(ctx, key, foreign, "0").Err())
+		check.Must(t, check.Only(outbox.Of(b.Store).Read(ctx, 1)))
+		check.Must(t, b.Redis.XGroupCreate(ctx, key, foreign, "0").Err())
 		entries, err := outbox.Of(b.Store).Read(ctx, 4)
-		testkit.StopIf(t, err != nil || len(entries) != 4, "%v, %v", entries, err)
+		check.StopIf(t, err != nil || len(entries) != 4, "%v, %v", entries, err)
 		expect("read, and not acknowledged", 0, 4, 5)
 		var routed []outbox.Routed
 		for _, entry := range entries {
@@ -53,20 +54,20 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		}
 		for i, want := range []int{3, 0} {
 			n, err := outbox.Of(b.Store).Route(ctx, routed[1:])
-			testkit.Must(t, err)
-			store.ExpectEqual(t, fmt.Sprint("routed ", i), want, n)
+			check.Must(t, err)
+			expectEqual(t, fmt.Sprint("routed ", i), want, n)
 		}
 		expect("the first of ours is pending", 0, 4, 5)
-		testkit.Must(t, testkit.Only(outbox.Of(b.Store).Route(ctx, routed[:1])))
+		check.Must(t, check.Only(outbox.Of(b.Store).Route(ctx, routed[:1])))
 		expect("the others have not read", 0, 4, 5)
 		read := &goredis.XReadGroupArgs{Group: foreign, Consumer: "c", Streams: []string{key, ">"}, Count: 3, Block: -1}
-		streams, err := b.Redis().XReadGroup(ctx, read).Result()
-		testkit.Must(t, err)
+		streams, err := b.Redis.XReadGroup(ctx, read).Result()
+		check.Must(t, err)
 		for _, message := range streams[0].Messages[:2] {
-			b.Redis().XAck(ctx, key, foreign, message.ID)
+			b.Redis.XAck(ctx, key, foreign, message.ID)
 		}
 		expect("two were acknowledged by both", 0, 4, 3)
-		testkit.Must(t, b.Redis().XGroupDestroy(ctx, key, foreign).Err())
+		check.Must(t, b.Redis.XGroupDestroy(ctx, key, foreign).Err())
 		expect("ours alone", 0, 4, 1)
 		if left, err := outbox.Of(b.Store).Read(ctx, 9); err != nil || len(left) != 1 {
 			t.Errorf("what nobody has read is left: %v, %v", left, err)
@@ -75,56 +76,56 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 }
 
 func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
-	store.Everywhere(t, func(t *testing.T, b *store.Bench) {
+	fixture.Everywhere(t, func(t *testing.T, b *fixture.Bench) {
 		ctx := t.Context()
 		expect := func(what string, want int64, oldest string) {
 			t.Helper()
 			for range 2 { // and the trimming changes nothing
 				stats, err := report.Of(b.Store).Stats(ctx)
-				testkit.FailIf(t, err != nil || stats.Outbox != want || model.FormatTime(stats.OldestNotice) != oldest,
+				check.FailIf(t, err != nil || stats.Outbox != want || model.FormatTime(stats.OldestNotice) != oldest,
 					"%s: counted %d since %q, %v, want %d since %q", what, stats.Outbox, model.FormatTime(stats.OldestNotice), err, want, oldest)
-				testkit.Must(t, testkit.Only(outbox.Of(b.Store).TrimOutbox(ctx)))
+				check.Must(t, check.Only(outbox.Of(b.Store).TrimOutbox(ctx)))
 			}
 		}
 		expect("nothing", 0, "")
-		testkit.Must(t, testkit.Only(outbox.Of(b.Store).Read(ctx, 2)))
+		check.Must(t, check.Only(outbox.Of(b.Store).Read(ctx, 2)))
 		for i := range 3 {
 			notice := []string{"event", "disabled", "at", model.FormatTime(b.Clock().Add(time.Duration(i) * time.Second))}
-			testkit.Must(t, b.Redis().XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err())
+			check.Must(t, b.Redis.XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err())
 		}
 		first, third := model.FormatTime(b.Clock()), model.FormatTime(b.Clock().Add(2*time.Second))
 		expect("nobody reads", 3, first)
 		entries, err := outbox.Of(b.Store).Read(ctx, 2)
-		testkit.Must(t, err)
+		check.Must(t, err)
 		expect("read", 3, first)
 		notice := fmt.Sprintf(`{"at":%q}`, first)
 		told := []outbox.Addressed{{Channel: "ops", Recipient: "ops a", At: b.Clock(), Notice: notice}, {Channel: "ops", Recipient: "ops b", At: b.Clock(), Notice: notice}}
-		testkit.Must(t, testkit.Only(outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[0].ID, Told: told}})))
+		check.Must(t, check.Only(outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[0].ID, Told: told}})))
 		expect("one is routed to two", 4, first)
-		testkit.Must(t, testkit.Only(outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[1].ID, Nobody: 1}})))
+		check.Must(t, check.Only(outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[1].ID, Nobody: 1}})))
 		expect("one is routed to nobody", 3, first)
 		for i, line := range []string{"ops a", "ops b"} {
 			waits, err := outbox.Of(b.Store).ReadMailbox(ctx, "ops", line, 1)
-			testkit.Must(t, err)
+			check.Must(t, err)
 			for _, settlement := range []outbox.Settlement{{Delivery: outbox.Delivery{By: "me", Size: 1}, Next: b.Clock()}, {Next: b.Clock()}} { // in hand, and failed
-				testkit.Must(t, testkit.Only(outbox.Of(b.Store).Settle(ctx, waits, settlement)))
+				check.Must(t, check.Only(outbox.Of(b.Store).Settle(ctx, waits, settlement)))
 			}
 			expect("failed", int64(3-i), first)
-			testkit.Must(t, testkit.Only(outbox.Of(b.Store).Settle(ctx, waits, outbox.Settlement{Done: 1})))
+			check.Must(t, check.Only(outbox.Of(b.Store).Settle(ctx, waits, outbox.Settlement{Done: 1})))
 			expect("told", int64(2-i), []string{first, third}[i])
 		}
 	})
 }
 
 func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
-	store.Everywhere(t, func(t *testing.T, b *store.Bench) {
+	fixture.Everywhere(t, func(t *testing.T, b *fixture.Bench) {
 		ctx := t.Context()
-		testkit.Must(t, testkit.Only(outbox.Of(b.Store).Read(ctx, 1)))
+		check.Must(t, check.Only(outbox.Of(b.Store).Read(ctx, 1)))
 		push := func(notice string) {
 			t.Helper()
-			testkit.Must(t, b.Redis().XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
+			check.Must(t, b.Redis.XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
 			entries, err := outbox.Of(b.Store).Read(ctx, 1)
-			testkit.StopIf(t, err != nil || len(entries) != 1, "%v, %v", entries, err)
+			check.StopIf(t, err != nil || len(entries) != 1, "%v, %v", entries, err)
 			told := []outbox.Addressed{{Channel: "ops", Recipient: "ops", At: b.Clock(), Notice: notice}}
 			if n, err := outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[0].ID, Told: told}}); err != nil || n != 1 {
 				t.Fatal(n, err)
@@ -133,14 +134,14 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		line := func() *outbox.Mailbox {
 			t.Helper()
 			line, err := outbox.Of(b.Store).ReadMailbox(ctx, "ops", "ops", 10)
-			testkit.Must(t, err)
+			check.Must(t, err)
 			return line
 		}
 		settle := func(what string, line *outbox.Mailbox, to outbox.Settlement, want bool) {
 			t.Helper()
 			to.At = b.Clock()
 			settled, err := outbox.Of(b.Store).Settle(ctx, line, to)
-			testkit.FailIf(t, err != nil || settled != want, "%s: settled %t, %v, want %t", what, settled, err, want)
+			check.FailIf(t, err != nil || settled != want, "%s: settled %t, %v, want %t", what, settled, err, want)
 		}
 		push("n1")
 		mine, other := line(), line()
@@ -156,7 +157,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 			settle("over, though another has come", mine, outbox.Settlement{}, false)
 		})
 		rest := line()
-		testkit.FailIf(t, len(rest.Notices) != 1 || rest.Notices[0] != "n2", "left %v", rest.Notices)
+		check.FailIf(t, len(rest.Notices) != 1 || rest.Notices[0] != "n2", "left %v", rest.Notices)
 		settle("failed", line(), outbox.Settlement{Delivery: outbox.Delivery{Tries: 3}, Next: b.Clock(), Done: 0}, true)
 		last := line()
 		settle("given up", last, outbox.Settlement{Delivery: last.Delivery, Next: b.Clock(), Done: 1, Undelivered: "HTTP 500"}, true)
@@ -164,7 +165,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		if all, err := outbox.Of(b.Store).Undelivered(ctx); err != nil || len(all) != 1 || all[0].Tries != 3 || all[0].Reason != "HTTP 500" || all[0].Notices[0] != "n2" {
 			t.Errorf("kept %+v, %v", all, err)
 		}
-		n := b.Redis().Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val()
-		testkit.FailIf(t, n != 0, "%d keys are left", n)
+		n := b.Redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val()
+		check.FailIf(t, n != 0, "%d keys are left", n)
 	})
 }

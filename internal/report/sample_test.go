@@ -1,4 +1,4 @@
-package store_test
+package report_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 func TestAMinuteIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) {
@@ -19,7 +20,7 @@ func TestAMinuteIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) 
 		})
 		const first = "start=7 success=5 failure=0 timeout=0 models=3 failing=1 disabled=0 never=0 fresh=0 late=0 stale=0 input=2 oldest_wait_s=90"
 		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
-		b.Redis().HSet(t.Context(), b.Keys.Stats, "start", 9)
+		b.Redis.HSet(t.Context(), b.Keys.Stats, "start", 9)
 		b.Step(59 * time.Second)
 		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
 		expectEqual(t, "hours", any(hash{"2026-11-21T06:00": first}), b.State()[":hours"])
@@ -27,7 +28,7 @@ func TestAMinuteIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) 
 		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
 		all, err := report.OfQueue(queueOf(b)).Samples(t.Context())
 		must(t, err)
-		if len(all) != 2 || !all[0].At.Equal(store.SixOClock) || all[1].Values[report.MetricStarts]-all[0].Values[report.MetricStarts] != 2 {
+		if len(all) != 2 || !all[0].At.Equal(fixture.SixOClock) || all[1].Values[report.MetricStarts]-all[0].Values[report.MetricStarts] != 2 {
 			t.Errorf("expected two minutes with two starts between them, found %v", all)
 		}
 	})
@@ -54,17 +55,17 @@ func TestAKeyOfAnotherTypeCostsAnHourNothingButItsOwnNumber(t *testing.T) {
 }
 
 func TestAnHourOfSeveralPartsIsTheirSumAndOneThatAPartHasMissedIsLeftOut(t *testing.T) {
-	b := newBench(t, testkit.Miniredis(t))
+	b := fixture.NewBench(t, testkit.Miniredis(t))
 	q := &store.Queue{Name: "{q}"}
 	for i, hours := range []hash{{"2026-11-21T05:00": "start=5", "2026-11-21T06:00": "start=7 oldest_wait_s=9"}, {"2026-11-21T06:00": "start=1 oldest_wait_s=3", "other": "start=1"}} {
 		part, err := store.New(b.Clients, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
 		must(t, err)
-		b.Redis().HSet(t.Context(), part.Keys.Hours, hours)
+		b.Redis.HSet(t.Context(), part.Keys.Hours, hours)
 		q.Parts = append(q.Parts, part)
 	}
 	all, err := report.OfQueue(q).Samples(t.Context())
 	must(t, err)
-	want := report.Sample{At: store.SixOClock}
+	want := report.Sample{At: fixture.SixOClock}
 	want.Values[report.MetricStarts], want.Values[report.MetricWait] = 8, 9
 	expectEqual(t, "hours", []report.Sample{want}, all)
 }

@@ -1,4 +1,4 @@
-package store_test
+package flow_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -27,10 +28,10 @@ func bulksOf(t *testing.T, b *bench) []flow.Bulk {
 
 func TestABulkIsReadAsItWasWritten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.Redis().HSet(t.Context(), b.Keys.Stats, "start", 77)
-		b.Redis().SAdd(t.Context(), b.Keys.Label("tenant=t1"), "a", "b")
+		b.Redis.HSet(t.Context(), b.Keys.Stats, "start", 77)
+		b.Redis.SAdd(t.Context(), b.Keys.Label("tenant=t1"), "a", "b")
 		rate, _ := policy.ReadRate("50/s")
-		wish := model.Bulk{Action: model.BulkDisable, Selector: store.Picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
+		wish := model.Bulk{Action: model.BulkDisable, Selector: fixture.Picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
 		begun, err := flow.Of(b.Store).BeginBulk(t.Context(), "x", wish)
 		must(t, err)
 		failIf(t, begun.Size != 2 || begun.Ticket != 77 || !begun.Since.Equal(b.Clock()), "expected two models and the 77th ticket, found %+v", begun)
@@ -45,7 +46,7 @@ func TestABulkIsReadAsItWasWritten(t *testing.T) {
 		again := bulksOf(t, b)[0]
 		expectEqual(t, "bulk", fmt.Sprintf("%+v", read), fmt.Sprintf("%+v", again))
 		failIf(t, again.Refusals() != 2 || again.Problem != "", "expected two refusals, found %+v", again)
-		hash := b.Redis().HGetAll(t.Context(), b.Keys.Bulk("x")).Val()
+		hash := b.Redis.HGetAll(t.Context(), b.Keys.Bulk("x")).Val()
 		for field, want := range map[string]string{"refused": "2", "refused:busy": "2", "already": "1", "unchanged": "1", "picked": "5", "done": "1", "rate": "50/s"} {
 			failIf(t, hash[field] != want, "%s: expected %s, found %s", field, want, hash[field])
 		}
@@ -87,7 +88,7 @@ func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
 		if ended, err := flow.Of(b.Store).EndedBulks(t.Context()); err != nil || len(ended) != 0 || len(bulksOf(t, b)) != 2 {
 			t.Errorf("expected it begun anew, found %+v and %+v, %v", ended, bulksOf(t, b), err)
 		}
-		ttl := b.Redis().TTL(t.Context(), b.Keys.Bulk(store.ReplanID("b"))).Val()
+		ttl := b.Redis.TTL(t.Context(), b.Keys.Bulk(store.ReplanID("b"))).Val()
 		failIf(t, ttl > 0, "expected it to stay, found %v", ttl)
 	})
 }
@@ -102,7 +103,7 @@ func TestWhatWasOverForADayIsForgotten(t *testing.T) {
 		}
 		ended, err := flow.Of(b.Store).EndedBulks(t.Context())
 		failIf(t, err != nil || len(ended) != 1 || ended[0].ID != "y", "expected y alone, found %+v, %v", ended, err)
-		if cancelled, err := flow.Of(b.Store).CancelBulk(t.Context(), "nobody"); err != nil || cancelled || b.Redis().Exists(t.Context(), b.Keys.Bulk("nobody")).Val() > 0 {
+		if cancelled, err := flow.Of(b.Store).CancelBulk(t.Context(), "nobody"); err != nil || cancelled || b.Redis.Exists(t.Context(), b.Keys.Bulk("nobody")).Val() > 0 {
 			t.Errorf("expected nothing to cancel and nothing written, found %t, %v", cancelled, err)
 		}
 	})
@@ -113,7 +114,7 @@ func TestAPolicyThatCannotBeReadIsNotWalkedFor(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		ruled(t, b, "a", "FREQ=DAILY")
 		ruled(t, b, "b", "FREQ=DAILY")
-		b.Redis().HSet(t.Context(), b.Keys.Policies, "a", `{"alignment":{"of":"tomorrow"}}`)
+		b.Redis.HSet(t.Context(), b.Keys.Policies, "a", `{"alignment":{"of":"tomorrow"}}`)
 		bulks := bulksOf(t, b)
 		failIf(t, len(bulks) != 2 || bulks[0].Problem == "" || bulks[1].Problem != "", "expected b readable and a not, found %+v", bulks)
 	})

@@ -1,16 +1,17 @@
-package store_test
+package outbox_test
 
 import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 func rejectedMessages(b *bench) []store.Rejected {
-	b.T().Helper()
-	entries, err := outbox.Of(b.Store).Rejected(b.T().Context())
-	must(b.T(), err)
+	b.T.Helper()
+	entries, err := outbox.Of(b.Store).Rejected(b.T.Context())
+	must(b.T, err)
 	return entries
 }
 
@@ -18,7 +19,7 @@ func rejectedMessages(b *bench) []store.Rejected {
 func requeueAll(b *bench) any {
 	moved, refused := 0, 0
 	for _, entry := range rejectedMessages(b) {
-		n, err := outbox.Of(b.Store).RequeueRejected(b.T().Context(), []store.Rejected{entry})
+		n, err := outbox.Of(b.Store).RequeueRejected(b.T.Context(), []store.Rejected{entry})
 		if moved += n; err != nil {
 			refused++
 		}
@@ -29,19 +30,19 @@ func requeueAll(b *bench) any {
 func TestEachCallAboutRejectedMessagesChangesExactlyWhatItShould(t *testing.T) {
 	twice := func(b *bench, entries []store.Rejected, do func([]store.Rejected) (int, error)) any {
 		first, err := do(entries)
-		must(b.T(), err)
+		must(b.T, err)
 		again, err := do(entries)
-		must(b.T(), err)
+		must(b.T, err)
 		return []int{first, again}
 	}
-	store.EachCall(t, []store.CallCase{
+	fixture.EachCall(t, []fixture.Call{
 		{
 			Name: "a requeued message goes back once to the tail of its list, byte for byte",
 			Seed: keys{":claimed:p1": list{"o\xff\x00", "o", "osame", "osame"}, ":claimed:control": list{"c{}"}, ":holder": "p1", "-output": list{"before"}},
 			Call: func(b *bench) any {
-				b.Settle("p1", store.Refusing("o\xff\x00", "o", "osame", "osame", "c{}")...)
+				b.Reject("p1", "o\xff\x00", "o", "osame", "osame", "c{}")
 				return twice(b, rejectedMessages(b), func(all []store.Rejected) (int, error) {
-					return outbox.Of(b.Store).RequeueRejected(b.T().Context(), all)
+					return outbox.Of(b.Store).RequeueRejected(b.T.Context(), all)
 				})
 			},
 			Says: []int{5, 0},
@@ -66,7 +67,7 @@ func TestEachCallAboutRejectedMessagesChangesExactlyWhatItShould(t *testing.T) {
 			Name: "a dropped message is forgotten once",
 			Seed: keys{":rejected": list{"a", "b", "a", "c"}},
 			Call: func(b *bench) any {
-				return twice(b, rejectedMessages(b)[:3], func(all []store.Rejected) (int, error) { return outbox.Of(b.Store).DropRejected(b.T().Context(), all) })
+				return twice(b, rejectedMessages(b)[:3], func(all []store.Rejected) (int, error) { return outbox.Of(b.Store).DropRejected(b.T.Context(), all) })
 			},
 			Says: []int{3, 0},
 			Want: keys{":rejected": list{"c"}},
@@ -83,7 +84,7 @@ func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 			{`{"at":"2026-11-21T06:00:02Z","uid":"m","reason":"second"}`, `{"at":"2026-11-21T06:00:09Z","uid":"n"}`},
 			{`{"at":"2026-11-21T06:00:01Z","uid":"m","reason":"first"}`, "garbage"},
 		} {
-			must(t, b.Redis().RPush(t.Context(), q.Parts[part].Keys.Rejected, texts).Err())
+			must(t, b.Redis.RPush(t.Context(), q.Parts[part].Keys.Rejected, texts).Err())
 		}
 		for _, part := range q.Parts {
 			last, found, err := outbox.Of(part).RejectionAbout(t.Context(), "m")

@@ -1,4 +1,4 @@
-package store_test
+package flow_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -29,7 +30,7 @@ func verbs(t *testing.T) []verb {
 	must(t, err)
 	calendar := func(b *bench) error { return flow.Of(b.Store).PutCalendar(t.Context(), closed, b.Clock()) }
 	noCalendar := func(b *bench) error { return only(flow.Of(b.Store).RemoveCalendar(t.Context(), "c1", b.Clock())) }
-	nightly := store.Named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","rrule":"FREQ=DAILY"}`)
+	nightly := fixture.Policy(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","rrule":"FREQ=DAILY"}`)
 	put := func(b *bench) error { return b.Fleet().PutPolicy(t.Context(), nightly) }
 	remove := func(b *bench) error { return only(b.Fleet().RemovePolicy(t.Context(), "nightly")) }
 	openKey := func(b *bench) error {
@@ -78,7 +79,7 @@ func TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince(t *testing.T) {
 		for _, v := range verbs(t) {
 			t.Run(v.name, func(t *testing.T) {
 				b := b.Fresh(t)
-				l := store.WithLateness(b)
+				l := fixture.WithLateness(b)
 				act := func(does func(b *bench) error) {
 					t.Helper()
 					b.Step(time.Second)
@@ -112,13 +113,13 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 		steer := func(i int, want model.Outcome) {
 			t.Helper()
 			b.Step(time.Second)
-			outcome, err := flow.Of(b.Store).ApplyQueueCommand(t.Context(), store.CommandOf(t, texts[i]), store.Claimed{claimed[i]}, b.Clock())
+			outcome, err := flow.Of(b.Store).ApplyQueueCommand(t.Context(), fixture.Command(t, texts[i]), store.Claimed{Entry: claimed[i]}, b.Clock())
 			failIf(t, err != nil || outcome != want, "%s: want %s, got %s, %v", texts[i], want, outcome, err)
 		}
 		for i, want := range []model.Outcome{model.Applied, model.Applied, model.Applied, model.Unchanged} {
-			l := store.WithLateness(b)
+			l := fixture.WithLateness(b)
 			l.Keep(t, func() error {
-				return only(flow.Of(b.Store).ApplyQueueCommand(t.Context(), store.CommandOf(t, texts[i]), store.Claimed{claimed[i]}, b.Clock()))
+				return only(flow.Of(b.Store).ApplyQueueCommand(t.Context(), fixture.Command(t, texts[i]), store.Claimed{Entry: claimed[i]}, b.Clock()))
 			})
 			steer(i, want)
 			b.Unchanged(func() {
@@ -156,7 +157,7 @@ func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) 
 				bulks := b.State()[":bulks"]
 				stopIf(t, bulks != nil, "want the id off the list, found %v", bulks)
 				bulk = orphan()
-				l := store.WithLateness(b)
+				l := fixture.WithLateness(b)
 				l.Keep(t, func() error { return only(flow.Of(b.Store).MoveBulk(t.Context(), &bulk, b.Clock())) })
 				must(t, only(flow.Of(b.Store).BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})))
 				b.Unchanged(func() { l.Deliver(t) })

@@ -1,4 +1,4 @@
-package store_test
+package flow_test
 
 import (
 	"fmt"
@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
-	store.OnEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		clients := b.Clients
 		must(t, store.Create(t.Context(), clients, store.Config{Queue: "{q}"}, 3))
 		q, err := store.Open(t.Context(), clients, store.Config{Queue: "{q}"})
 		must(t, err)
@@ -37,7 +38,8 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 }
 
 func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
-	store.OnEach(t, func(t *testing.T, server *testkit.Server, clients *redis.Clients) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		clients := b.Clients
 		must(t, store.Create(t.Context(), clients, store.Config{Queue: "{q}"}, 2))
 		q, err := store.Open(t.Context(), clients, store.Config{Queue: "{q}"})
 		must(t, err)
@@ -61,29 +63,27 @@ func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
 }
 
 func TestAHoldIsAlikeInAllPartsAlsoIfItsCommandIsCarriedOutAgain(t *testing.T) {
-	store.OnEach(t, func(t *testing.T, _ *testkit.Server, clients *redis.Clients) {
-		first, second, _, _ := store.TwoParts(t, clients)
+	fixture.Parts(t, func(t *testing.T, queue *store.Queue) {
+		first, second, client := queue.Parts[0], queue.Parts[1], queue.Parts[0].Clients.Write
 		text, now := `{"type":"hold","id":"h1","for":"1h","reason":"they move"}`, time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 		entry := fmt.Sprintf("n%d %s", now.UnixMicro()+1, text)
 		hold := func(now time.Time) error {
-			return only(flow.Of(first).ApplyQueueCommand(t.Context(), store.CommandOf(t, text), store.Claimed{entry}, now))
+			return only(flow.Of(first).ApplyQueueCommand(t.Context(), fixture.Command(t, text), store.Claimed{Entry: entry}, now))
 		}
-		must(t, clients.Write.Set(t.Context(), second.Keys.Holds, "a text", 0).Err())
+		must(t, client.Set(t.Context(), second.Keys.Holds, "a text", 0).Err())
 		err := hold(now)
 		stopIf(t, err == nil, "want an error of the second part")
-		must(t, clients.Write.Del(t.Context(), second.Keys.Holds).Err())
+		must(t, client.Del(t.Context(), second.Keys.Holds).Err())
 		must(t, hold(now.Add(time.Second)))
-		read := func(part *store.Store) string { return clients.Read.HGet(t.Context(), part.Keys.Holds, "h1").Val() }
+		read := func(part *store.Store) string { return client.HGet(t.Context(), part.Keys.Holds, "h1").Val() }
 		expectEqual(t, "the hold of the second part", read(first), read(second))
 	})
 }
 
 func TestAPartAloneIsNotSteered(t *testing.T) {
-	store.OnEach(t, func(t *testing.T, _ *testkit.Server, clients *redis.Clients) {
-		store.TwoParts(t, clients)
-		alone, err := store.Open(t.Context(), clients, store.Config{Queue: "{q:1}"})
-		must(t, err)
-		err = flow.OfQueue(alone).SetQueueCircuit(t.Context(), aQueueCircuit(), "ann")
+	fixture.Parts(t, func(t *testing.T, queue *store.Queue) {
+		alone := check.Got(store.Open(t.Context(), queue.Parts[0].Clients, store.Config{Queue: "{q:1}"}))(t)
+		err := flow.OfQueue(alone).SetQueueCircuit(t.Context(), aQueueCircuit(), "ann")
 		want := "queue: expected the whole of {q}, found its part {q:1}"
 		failIf(t, err == nil || err.Error() != want, "want %q, got %v", want, err)
 	})
