@@ -63,7 +63,7 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"circuit":"none"}`:                                   with(func(p *Policy) { p.Circuit = nil }),
 		`{"circuit":{"key":"{policy}","open_after":"1 of 1"}}`: with(func(p *Policy) { p.Circuit = &Circuit{Key{Kind: KeyPolicy}, 1, 1, nil, DefaultProbe} }),
 		`{"max_retry_after":"1d"}`:                             with(func(p *Policy) { p.MaxRetryAfter = 0 }),
-		`{"retry_after_scope":"auto"}`:                         with(func(p *Policy) { p.RetryAfterScope = scopeAuto }),
+		`{"retry_after_scope":"auto"}`:                         with(func(p *Policy) { p.RetryAfterScope = ScopeAuto }),
 		`{"closed":[]}`:                                        with(func(p *Policy) { p.Closed = nil }),
 		`{"warn_within":"none"}`:                               with(func(p *Policy) { p.WarnWithin = 0 }),
 		`{"warn_within":"1h"}`:                                 with(func(p *Policy) { p.WarnWithin = time.Hour }),

@@ -79,7 +79,7 @@ var fields = []field{
 		return p.Circuit.document(), false
 	}, func(p, usual *Policy) { p.Circuit = usual.Circuit }, ""},
 	{"retry_after_scope", func(p *Policy) (any, bool) {
-		return givenOr(string(p.RetryAfterScope), p.RetryAfterScope != scopeAuto, scopeAuto)
+		return givenOr(string(p.RetryAfterScope), p.RetryAfterScope != ScopeAuto, scopeAuto)
 	},
 		func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }, ""},
 	{"max_retry_after", func(p *Policy) (any, bool) { return document.FormatDuration(p.serversMost()), p.MaxRetryAfter == 0 },
