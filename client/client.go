@@ -58,7 +58,7 @@ func Open(ctx context.Context, address, queue string, config Config) (*Client, e
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	client, err := New(opened, config)
+	client, err := newClient(opened, config)
 	if err != nil {
 		return nil, errors.Join(err, clients.Close())
 	}
@@ -74,8 +74,7 @@ func (c *Client) Close() error {
 	return c.clients.Close()
 }
 
-// New makes a client of a queue, see store.Open. The error says that the config is out of range, or the queue but one part of another.
-func New(queue *store.Queue, config Config) (*Client, error) {
+func newClient(queue *store.Queue, config Config) (*Client, error) {
 	config = config.WithDefaults()
 	if err := errors.Join(config.Validate(), queue.RequireWhole()); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -83,7 +82,7 @@ func New(queue *store.Queue, config Config) (*Client, error) {
 	return &Client{queue: queue, config: config}, nil
 }
 
-// Definition is what Put saves. docs/wire.md tells what its fields mean; an empty one is not sent.
+// Definition is a model to save. docs/wire.md explains the fields; empty ones are not sent.
 type Definition struct {
 	// UID is 1 to 200 letters, digits or _.:@/+=~-
 	UID string `json:"uid"`
@@ -140,8 +139,7 @@ func (c *Client) Remove(ctx context.Context, uid string) (Reply, error) {
 	return c.send(ctx, command{Type: model.CommandRemove, UID: uid})
 }
 
-// Get reads a model: its definition, and how it is going. The error is ErrUnknownModel if there is none of that name. It needs a user of
-// Redis who may read models (the role viewer), where commands need the role application.
+// Get reads a model and its state, or returns ErrUnknownModel. It needs a user of Redis with the role viewer; commands need the role application.
 func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
 	records, err := c.queue.Of(uid).Load(ctx, []string{uid})
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	Refused   Outcome = "refused"   // a RefusedError tells why
 )
 
-// Reply tells what became of a command. That a run was applied says that the model is due, not that it has been refreshed.
+// Reply is the answer to a command. Applied to a run, it means that the model is due, not that it was refreshed.
 type Reply struct {
 	ID      string    `json:"command_id"`
 	UID     string    `json:"uid"`
@@ -62,5 +62,5 @@ func (e *RefusedError) Error() string {
 	return reason + ". " + hint.Text(hints[cause], hint.Client, e.Reply.UID)
 }
 
-// Is tells the reasons apart.
+// Is compares with one of the reasons above.
 func (e *RefusedError) Is(target error) bool { return causes[e.Reply.Counter] == target }

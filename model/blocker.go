@@ -32,8 +32,7 @@ func (b Blocker) Split() (kind, name string) {
 	return kind, name
 }
 
-// Park lets a model that is due wait for a blocker, which a dispatcher is to recheck at by an instant. It is no failure, and what it waits counts
-// for nothing. One that is parked already moves to the blocker.
+// Park lets a due model wait for a blocker until a dispatcher rechecks it. Parked time counts for nothing. A parked model moves to the new blocker.
 func (m *Model) Park(blocker Blocker, recheck, now time.Time) Decision {
 	decision := Decision{Event: EventParked, Next: m.State, Recheck: recheck}
 	next := &decision.Next
@@ -47,8 +46,7 @@ func (m *Model) Park(blocker Blocker, recheck, now time.Time) Decision {
 // whyReleased begins why a released model starts when it does; what had parked it follows.
 const whyReleased = "released by "
 
-// Release lets a parked model wait for an instant again, from which it starts once: whatever it has missed, and nothing of that counts. A
-// retry still waits for its window, and nothing starts before what a worker has asked for.
+// Release ends the wait for a blocker: the model starts once, whatever it has missed. A retry still waits for its window.
 func (m *Model) Release(at, now time.Time) Decision {
 	decision := Decision{Event: EventReleased, Next: m.State}
 	next := &decision.Next
@@ -68,7 +66,7 @@ func (m *Model) Release(at, now time.Time) Decision {
 	return decision
 }
 
-// admit returns a due or parked model as it is to start at now; false: it does what is decided instead.
+// admit returns a due or parked model as it starts at now; false: the decision is carried out instead.
 func (m *Model) admit(now time.Time) (admitted *Model, decision Decision, starts bool) {
 	admitted = m
 	if m.Parked() {
@@ -92,8 +90,7 @@ func (m *Model) unpark(next *State, now time.Time) {
 	next.ParkedBy, next.ParkedSince = "", time.Time{}
 }
 
-// Hold is a pause of all models that a selector picks: none of them starts. What waits for its end starts once then. The tags are of what is printed;
-// Redis holds another form.
+// Hold is a pause of all models that a selector picks. Each of them starts once when it ends. The tags are for output; Redis has another form.
 type Hold struct {
 	ID       string        `json:"id"`
 	Selector Selector      `json:"selector"` // of all: the whole queue
@@ -107,8 +104,7 @@ type Hold struct {
 // MaxWithin is the longest time over which starts are spread.
 const MaxWithin = 24 * time.Hour
 
-// Validate reports the first field out of range. What a hold asks of a model must be the same while it waits: of the statuses it may ask for
-// failing alone.
+// Validate reports the first field out of range. A held model keeps waiting, so a selector may use no status but failing.
 func (h *Hold) Validate() error {
 	switch {
 	case !document.IsUID(h.ID):

@@ -11,7 +11,7 @@ import (
 // Blockers are what may keep models of a queue from starting, as it was at one instant. The zero value keeps none.
 type Blockers struct {
 	Holds []Hold
-	// HoldChanges tells this state of the holds from any other.
+	// HoldChanges distinguishes this state of the holds from any other.
 	HoldChanges string
 	Calendars   map[string]schedule.Calendar
 	QueueLimits []QueueLimit     // of all models of the queue
@@ -38,13 +38,12 @@ func (b *Blockers) Hold(id string) *Hold {
 	return nil
 }
 
-// Needs are the limits of a model, whose keys StartOrPark has to know, and the key of its circuit; empty: none.
+// Needs returns the limits of a model, whose keys StartOrPark reads, and the key of its circuit; empty: none.
 func (b *Blockers) Needs(m *Model, now time.Time) (limits []Limit, circuit string) {
 	return b.LimitsOf(m, now), m.CircuitKey()
 }
 
-// Stop finds the hold or calendar that keeps a model from starting at now, and when a dispatcher is to recheck at that; empty: none. Of several
-// it is the one that ends last.
+// Stop finds the hold or calendar that blocks a model at now and ends last, and when to recheck it; empty: none.
 func (b *Blockers) Stop(m *Model, now time.Time) (blocker Blocker, recheck time.Time) {
 	for i := range b.Holds {
 		hold := &b.Holds[i]
@@ -70,8 +69,8 @@ func (b *Blockers) closed(name string, now time.Time) (until time.Time, closed b
 	return until, closed && err == nil
 }
 
-// StartOrPark decides what a model does at now that is due or parked: what Model.StartOrSkip decides, or it parks, or it waits for a slot.
-// limiters knows the keys that Needs has named, and learns what the model takes of them.
+// StartOrPark decides for a due or parked model at now: Model.StartOrSkip, or it parks, or it waits for a slot. limiters has the keys of Needs, and
+// notes the slots that the model takes.
 func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, now time.Time) Decision {
 	admitted, decision, stops := b.stops(m, limiters, now)
 	if stops {
@@ -100,8 +99,7 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	return decision
 }
 
-// stops decides what keeps a model from starting at now; false: nothing does, and it starts as admitted and takes what the decision acquires. The
-// limiters stay as they are.
+// stops finds what blocks a model at now; false: it starts as admitted and acquires the slots of the decision. The limiters stay unchanged.
 func (b *Blockers) stops(m *Model, limiters *Limiters, now time.Time) (admitted *Model, decision Decision, stops bool) {
 	if blocker, recheck := b.Stop(m, now); blocker != "" {
 		return m, m.Park(blocker, recheck, now), true
@@ -138,8 +136,8 @@ func (b *Blockers) stops(m *Model, limiters *Limiters, now time.Time) (admitted 
 	return admitted, Decision{Acquires: acquires}, false
 }
 
-// reserve lets a model wait for a slot that nobody else gets. A retry whose window has closed when its turn comes waits for that, or for the planned
-// refresh. The wait does not count towards giving up.
+// reserve keeps a slot for a model. If the window of a retry is closed then, the retry waits for it, or for the planned refresh. The wait does not
+// count towards giving up.
 func (m *Model) reserve(at time.Time, acquires []Acquire, holds []string, now time.Time) Decision {
 	decision := Decision{Event: EventLimited, Next: m.State}
 	next := &decision.Next
@@ -182,7 +180,7 @@ func (b *Blockers) Opens(blocker Blocker, now time.Time) (opens bool, recheck ti
 	return true, time.Time{}
 }
 
-// Pass decides about a model whose blocker has opened. false: the same blocker stops it again, and it stays as it is.
+// Pass decides for a model whose blocker has opened. false: the same blocker stops it again, and it stays unchanged.
 func (b *Blockers) Pass(m *Model, limiters *Limiters, attemptUID string, now time.Time) (decision Decision, goes bool) {
 	kind, name := m.ParkedBy.Split()
 	state := limiters.Circuits[name]
@@ -200,14 +198,14 @@ func (b *Blockers) Pass(m *Model, limiters *Limiters, attemptUID string, now tim
 // maxBlockers bounds how many blockers a start may meet one after the other.
 const maxBlockers = 20
 
-// Timed reports whether a blocker opens at a known time, if ever. Limits and circuits depend on how attempts end.
+// Timed reports whether a blocker opens at a known time or never. Limits and circuits depend on how attempts end.
 func (b Blocker) Timed() bool {
 	kind, _ := b.Split()
 	return kind == BlockerHold || kind == BlockerCalendar
 }
 
-// Forecast is Model.Forecast behind what stops the model, while nothing else happens. A blocker that opens at no known time is returned; then
-// StartAt is zero, and the rest assumes that it opens at once. Attempts that fill a limit are taken to end before the model is due.
+// Forecast is Model.Forecast behind the blockers of the model. If a blocker opens at no known time, it is returned, StartAt is zero, and the rest
+// assumes that it opens at once. A full limit is assumed to have room when the model is due.
 func (b *Blockers) Forecast(m *Model, limiters *Limiters, now time.Time) (f Forecast, blocker Blocker) {
 	next, at, by := *m, now, Blocker("")
 	for n := 0; next.Waiting() && n < maxBlockers; n++ {

@@ -47,8 +47,8 @@ func (b *Bulk) Validate() error {
 	return b.Selector.Validate()
 }
 
-// Decide decides what the bulk does at now to a model that has this status; false: it does not pick the model. Applied comes with the
-// decision. To ask again after it was applied changes nothing: what was started since the bulk began has been started by it, or need not be.
+// Decide applies the bulk to a model of this status at now; false: it does not pick the model. Applied comes with the decision. To repeat it
+// changes nothing: the bulk leaves alone what was started since it began.
 func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision, outcome Outcome, picked bool) {
 	// A model was started since the bulk began, or asked to start at once. The ticket shows attempts that are over.
 	started := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since) || m.Waiting() && m.Trigger.ByHand() && !m.RefreshAt.Before(b.Since)

@@ -42,8 +42,8 @@ const (
 // QueueCircuitKey is the key of the circuit of the queue. No policy has such a key.
 const QueueCircuitKey = "queue"
 
-// QueueCircuit is the circuit of a queue. When more than a share of attempts fail within a window, the outage is taken to be on our side: while
-// it is open, nobody is disabled and retries are rarer. It parks nothing, so that what still succeeds goes on.
+// QueueCircuit is the circuit of a queue. It opens when more than a share of attempts fail within a window: the fault is ours then. While it is
+// open, nobody is disabled and retries are rarer. It parks nothing.
 type QueueCircuit struct {
 	On     bool // it opens and closes by itself
 	Open   bool

@@ -47,8 +47,8 @@ type Command struct {
 // MaxBy bounds the text that says who wants a command, in bytes.
 const MaxBy = 60
 
-// DecodeCommand reads one entry of the control list: {"type":"put", …definition…}, {"type":"run","uid":"…","force":true}.
-// Every error is a *Rejection; beside it the command holds what can be read, so that its sender can be told.
+// DecodeCommand reads one entry of the control list: {"type":"put", …definition…}, {"type":"run","uid":"…","force":true}. Every error is a
+// *Rejection; the command has the fields that a reply needs.
 func DecodeCommand(raw []byte) (Command, error) {
 	doc, err := decodeObject(raw)
 	if err != nil {
@@ -145,8 +145,8 @@ func (p Policies) Find(d *Definition) (policy.Policy, error) {
 	return policy.Policy{}, document.Refuse("policy", want, document.Found(d.PolicyName))
 }
 
-// Execute decides what a command does to the model at now. exists says whether the model is stored. Applied comes with the decision; any
-// other outcome, or an error about the definition, changes nothing.
+// Execute applies a command to the model at now. exists: the model is stored. Only Applied comes with a decision; any other outcome, or an error,
+// changes nothing.
 func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Time) (decision Decision, outcome Outcome, err error) {
 	if c.Type != CommandPut && !exists {
 		return Decision{}, UnknownModel, nil
@@ -179,8 +179,8 @@ func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Tim
 	return decision, outcome, err
 }
 
-// Run starts the model at once, whatever was scheduled. It is refused while an attempt is queued or running, and of a model that a hand
-// has disabled. Force supersedes the attempt, and enables the model. One that a failure has disabled is enabled and begins anew.
+// Run starts the model at once. It is refused while an attempt is queued or running, and if the model was disabled by hand. Force supersedes the
+// attempt and enables the model. A model that a failure has disabled is enabled.
 func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	switch {
 	case force:
@@ -217,8 +217,7 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// Disable stops the model until it is enabled, whatever is saved meanwhile, with a reason for its owner; a running attempt loses its
-// fence. by says who stops it; empty: nobody says.
+// Disable stops the model until it is enabled, with a reason for its owner. A running attempt loses its fence. by: who stops it; empty: unknown.
 func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	reason = document.Shorten(reason, document.MaxText)
 	if m.DisabledBy == StoppedByHand && m.DisabledReason == reason {
@@ -263,8 +262,7 @@ type reply struct {
 	At       string `json:"at"`
 }
 
-// Reply renders what became of the command at now as one JSON object, in which Applied, Unchanged and Duplicate are called by their names
-// and any other outcome is refused, for a reason.
+// Reply renders the result of the command at now as one JSON object: applied, unchanged, duplicate, or refused for a reason.
 func (c *Command) Reply(outcome Outcome, reason error, now time.Time) string {
 	r := reply{ID: c.ID, Type: document.Shorten(string(c.Type), document.MaxFound), At: FormatTime(now)}
 	if document.IsUID(c.UID) {

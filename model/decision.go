@@ -55,7 +55,7 @@ const (
 	EventImport  Event = "import" // it has come from another queue, with its state
 )
 
-// Decision is the outcome of a pure transition: what the model becomes, and what is to be recorded with it.
+// Decision is the result of a transition: the next state, and what to record with it.
 type Decision struct {
 	Event Event
 	Next  State
@@ -64,7 +64,7 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the circuit of the queue holds it back.
 	Held bool
-	// Fingerprint is that of a failure by which the model is failing from now on; empty: there was none.
+	// Fingerprint is the one of a failure, by which the model is failing from now on; empty: no failure.
 	Fingerprint fingerprint.Text
 	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
@@ -74,19 +74,19 @@ type Decision struct {
 	// Late: the result came after the deadline, but before anybody had noticed.
 	Late   bool
 	Notice policy.Notice
-	// Muted: the policy wants nobody to be told of the notice.
+	// Muted: the policy sends no such notice.
 	Muted bool
-	// PriorFreshness is the freshness before. NotifiesFresh: the owner, who was told that the model is stale, is told that it is fresh again.
+	// PriorFreshness is the freshness before. NotifiesFresh: the owner had a notice of a stale model, and gets one that it is fresh again.
 	PriorFreshness Freshness
 	NotifiesFresh  bool
-	// NotifiesFailing: the owner is told that the model fails.
+	// NotifiesFailing: the owner gets a notice that the model fails.
 	NotifiesFailing bool
-	// NotifiesSuspect: somebody is told that its success is doubted.
+	// NotifiesSuspect: somebody gets a notice of the doubted success.
 	NotifiesSuspect bool
 	// Verdict is for the worker that has said `ready`, and Doubt why its numbers are doubted; empty: they are not.
 	Verdict Verdict
 	Doubt   string
-	// Replaces: Ended takes the place of the newest entry of the history, which tells of the same attempt.
+	// Replaces: Ended takes the place of the newest entry of the history, which is about the same attempt.
 	Replaces bool
 	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.
 	Message string
@@ -110,7 +110,7 @@ type Decision struct {
 	Past []string
 	// Traceparent is the part of the trace of the attempt that a result names; empty: none.
 	Traceparent string
-	// Log is what is kept of the log of the attempt that has ended; empty: nothing.
+	// Log is the kept part of the log of the ended attempt; empty: none.
 	Log string
 	// By is who wanted it, as a command says; empty: nobody says.
 	By string
@@ -192,7 +192,7 @@ func (d *Decision) addNotice(notice policy.Notice, policy *policy.Policy) {
 	d.Notice, d.Muted = notice, !policy.Notifies(notice)
 }
 
-// TimeLayout is how times stand in Redis, in messages and in output: RFC 3339 in UTC with milliseconds.
+// TimeLayout is the form of times in Redis, messages and output: RFC 3339 in UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
 // FormatTime renders an instant; a zero time is the empty text.
@@ -330,9 +330,8 @@ func (d *Decision) lateWithin() string {
 	return lateWithin[i].counter
 }
 
-// Attempts that have ended are counted for the circuit of the queue in tenths of its window: QueueCircuitSucceeded and QueueCircuitFailed, each
-// followed by when the tenth began, in Unix ms. So a counter grows old by itself, also when the window was another one then. QueueCircuitPrefix
-// begins both, and no counter that is meant for people.
+// The circuit of the queue counts ended attempts in tenths of its window: a prefix, and the begin of the tenth in Unix ms. So counters expire by
+// themselves, also after a change of the window. QueueCircuitPrefix begins both and no counter for people.
 const (
 	QueueCircuitPrefix    = "@"
 	QueueCircuitSucceeded = "@ok."

@@ -18,8 +18,7 @@ import (
 type Refresh string
 
 const (
-	// RefreshDefault is RefreshPlanned for a model with a schedule and RefreshNow, if anything changed, for a one-shot. A new payload of a
-	// model that fails, or was disabled by a failure, is taken for the cure: RefreshNow.
+	// RefreshDefault is RefreshPlanned with a schedule; a changed one-shot, and a failing or failed model with a new payload, start now.
 	RefreshDefault Refresh = ""
 	// RefreshNow starts at once, or again when the running attempt ends.
 	RefreshNow Refresh = "now"
@@ -37,8 +36,7 @@ type Definition struct {
 	Refresh  Refresh
 	// PolicyName is a stored policy's name, or the content name of Inline; empty: the default policy.
 	PolicyName string
-	// Inline is the policy that the definition brings along, completed with the built-in one until Complete knows better. It is shared and must
-	// not be changed.
+	// Inline is a policy inside the definition. Complete adds the fields of the policy `default`. It is shared: do not change it.
 	Inline *policy.Policy
 	Labels map[string]string // what selectors pick models by; nil: none
 
@@ -48,8 +46,8 @@ type Definition struct {
 
 var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy", "labels"}
 
-// ParseDefinition reads one definition from decoded JSON or YAML, in which the policy may stand as it was written, a json.RawMessage. Unknown fields
-// are errors that name the field.
+// ParseDefinition reads one definition from decoded JSON or YAML. The policy may be a json.RawMessage. Unknown fields are errors that name the
+// field.
 func ParseDefinition(value any) (d Definition, err error) {
 	doc := document.Read(value, definitionFields...)
 	d.UID = doc.Text("uid")
@@ -126,10 +124,9 @@ func (d *Definition) policyText() string {
 	return d.inline.text
 }
 
-// Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
-// stored already. A save that changes nothing changes nothing; one that does begins a new cycle of attempts, and enables a model that a
-// failure has disabled; `refresh: now` starts an attempt in either case. A model that was disabled by hand stays so. Of a model that
-// fails, or was disabled by a failure, a new payload is taken for the cure: it starts at once.
+// Put saves a definition at now. The caller has resolved its policy; exists: the model is stored. A change begins a new cycle of attempts, and
+// enables a model that a failure has disabled; one that was disabled by hand stays so. `refresh: now` always starts an attempt. So does a new
+// payload of a failing or failed model: it is taken for the cure.
 func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Time) (Decision, Outcome, error) {
 	return m.put(d, policy, exists, now, schedule.Parse)
 }
@@ -171,8 +168,8 @@ func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	return decision, Applied, nil
 }
 
-// renew gives a running attempt what was saved. A queued entry is replaced in its place. Once a worker has it, the model starts again when it
-// ends, and a result about the old payload does not count.
+// renew gives the saved definition to a running attempt. A queued entry is replaced in its place. If a worker has it already, the model starts
+// again afterwards, and a result about the old payload does not count.
 func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	next, replaced := &decision.Next, m.Payload != before.Payload
 	next.AttemptNo = max(1, next.AttemptNo)
@@ -256,10 +253,10 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 		if next.Held() {
 			m.unpark(next, now)
 		}
-		waits, cause := next.RefreshAt, next.Trigger.started()
+		waits, trigger := next.RefreshAt, next.Trigger.started()
 		m.plan(next, now)
 		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
-			next.wait(waits, cause, "saved while waiting: nothing planned")
+			next.wait(waits, trigger, "saved while waiting: nothing planned")
 		}
 	}
 }
@@ -280,8 +277,8 @@ func isLabelName(name string) bool {
 
 func isLabelValue(value string) bool { return isLabel(value, 60, "_.:/@+-ABCDEFGHIJKLMNOPQRSTUVWXYZ") }
 
-// ValidateLabel accepts a label: a name of 1 to 32 small letters, digits and _.- that begins with a letter, and a value of 1 to 60 letters,
-// digits and _.:/@+- , so that both can stand in a Redis key and in a selector without being anything else.
+// ValidateLabel accepts a name of 1 to 32 small letters, digits and _.- that begins with a letter, and a value of 1 to 60 letters, digits and
+// _.:/@+-
 func ValidateLabel(name, value string) error {
 	refuse := func(want, found string) error {
 		return document.Refuse("labels."+document.Shorten(name, document.MaxFound), want, found)

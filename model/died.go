@@ -20,8 +20,8 @@ const (
 // kills reports whether workers keep dying over the model.
 func (s *State) kills() bool { return s.Deaths >= killerFrom }
 
-// WorkerDied notes that a worker has died over the attempt that it had begun. The first time the attempt is handed out again: nobody has begun it. The
-// second one ends it, uncounted. Each further one is a failure, until a worker that lives says how an attempt ended.
+// WorkerDied notes that a worker has died over the attempt that it had begun. First the attempt is handed out again. The second death ends it,
+// uncounted. Each further one is a failure, until a living worker reports an end.
 func (m *Model) WorkerDied(now time.Time) (decision Decision) {
 	deaths := m.Deaths + 1
 	switch {

@@ -78,7 +78,7 @@ func (m *Model) Fail(failure policy.Failure, now time.Time) Decision {
 	return m.fail(EventFailure, failure, now)
 }
 
-// Expire ends an attempt whose deadline has passed, or whose worker is silent: a failure like any other. Only one that no worker began in time is deferred.
+// Expire ends an attempt after its deadline, or whose worker is silent: a failure. An attempt that no worker began in time is deferred.
 func (m *Model) Expire(now time.Time) Decision {
 	if m.awaitsBegin(&m.State) {
 		return m.deferAttempt(EventQueueTimeout, 0, "not begun in time: again", now)
@@ -112,7 +112,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
 	m.notTried(next, v.waits)
-	next.wait(v.at, v.cause, v.why.behind(""))
+	next.wait(v.at, v.trigger, v.why.behind(""))
 	decision.Exhausted, decision.Held, decision.PolicyError = v.exhausted, v.why.held > 0, v.policyError
 	decision.why = v.why
 	if v.final {
@@ -175,11 +175,11 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	if event != EventWorkerDied {
 		next.Deferrals++
 	}
-	cause := TriggerDeferred
+	trigger := TriggerDeferred
 	if event == EventInterrupted && m.Trigger.ByHand() {
-		cause = m.Trigger
+		trigger = m.Trigger
 	}
-	next.wait(now.Add(delay), cause, why)
+	next.wait(now.Add(delay), trigger, why)
 	if event == EventPostponed {
 		next.NotBefore = next.RefreshAt
 	}
@@ -201,8 +201,7 @@ func deferredTooOften(event Event, times int, delay time.Duration) policy.Failur
 	return policy.Failure{Reason: fmt.Sprintf("%s %d times in a row; %d are allowed", event, times, maxDeferrals), RetryAfter: delay, Ours: true}
 }
 
-// Withdraw ends an attempt that still stood in the input list at its deadline. Nobody took it, so nothing failed: the model is due
-// again and nothing is counted.
+// Withdraw ends an attempt that was still in the input list at its deadline: no failure, not counted, and due again.
 func (m *Model) Withdraw(now time.Time) Decision {
 	decision := Decision{Event: EventWithdrawn, Next: m.State}
 	next := &decision.Next

@@ -18,7 +18,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Entry is one attempt as it stands in the input list.
+// Entry is one attempt in the input list.
 type Entry struct {
 	UID        string    // the model
 	AttemptUID string    // the fence
@@ -29,15 +29,15 @@ type Entry struct {
 	Purpose    Purpose
 	Fence      int64 // grows with each attempt of the model
 	Deaths     int   // so many workers have died over it
-	// Traceparent is the part of a trace that the attempt belongs to; empty: it is not traced, or what stands there is none.
+	// Traceparent is the part of a trace that the attempt belongs to; empty: none, or none that can be read.
 	Traceparent string
 
 	fields map[string]json.RawMessage
 	wire   Wire
 }
 
-// ParseEntry reads an entry of the input list. Only the two uids are required: producers other than refreshd may leave out the rest. What was
-// pushed before the queue had names of its own is read too. With an error, what could be read is in the entry all the same.
+// ParseEntry reads an entry of the input list. Only the two uids are required, also under their default names. With an error, the entry has the
+// fields that could be read.
 func (w Wire) ParseEntry(raw string) (Entry, error) {
 	e := Entry{wire: w.WithDefaults()}
 	if err := json.Unmarshal([]byte(raw), &e.fields); err != nil || e.fields == nil {
@@ -130,7 +130,7 @@ func (e *Entry) readTime(name string, at *time.Time) error {
 	return nil
 }
 
-// readFence reads what stands together or not at all. Otherwise it is of the payload, which may have had such a name before these were reserved.
+// readFence reads the three fields together or none: else they belong to a payload that had such a name before it was reserved.
 func (e *Entry) readFence() {
 	var fence int64
 	var purpose Purpose
@@ -150,7 +150,7 @@ func (e *Entry) readDeaths() {
 	}
 }
 
-// Purpose is what an attempt is for, as its worker is told.
+// Purpose is the reason for an attempt, for its worker.
 type Purpose string
 
 // The purposes.
@@ -175,9 +175,8 @@ func (m *Model) purpose(s *State) Purpose {
 	}
 }
 
-// Entry renders the entry of the input list for the running attempt: the two uids, the payload beside them as the queue wants it, and
-// fields that a worker may ignore. It follows from the state and the queue alone, byte for byte, because an entry is taken back by its value.
-// Empty: no attempt is running.
+// Entry renders the entry of the running attempt for the input list; empty: none is running. It follows byte for byte from the state and the queue,
+// because an entry is taken back by its value.
 func (m *Model) Entry() string { return m.entry(&m.State) }
 
 func (m *Model) entry(s *State) string {
@@ -268,8 +267,7 @@ func checkValue(value any, field string, depth int) error {
 	return nil
 }
 
-// TraceID is the id of the trace of an attempt, 32 hexadecimal digits. It follows from the uid of the attempt, so that whoever knows that needs no
-// more to add to the trace.
+// TraceID is the id of the trace of an attempt, 32 hexadecimal digits. It follows from the uid of the attempt: so others can add to the trace.
 func TraceID(attemptUID string) string {
 	sum := sha256.Sum256([]byte(attemptUID))
 	return hex.EncodeToString(sum[:16])
@@ -296,7 +294,7 @@ func Traceparent(attemptUID, part string) string {
 
 var traceparentPattern = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
 
-// validateTraceparent refuses what is no traceparent of version 00; empty: there is none.
+// validateTraceparent accepts a traceparent of version 00, or nothing.
 func validateTraceparent(text string) error {
 	if text == "" || traceparentPattern.MatchString(text) {
 		return nil

@@ -10,7 +10,7 @@ import (
 // verdict is what the failure rule decides: when the next attempt starts, or that none does.
 type verdict struct {
 	at          time.Time // of the next attempt; zero: final
-	cause       Trigger
+	trigger     Trigger
 	notBefore   time.Time // the floor that the worker has set; zero: none
 	attemptNo   int
 	final       bool          // no further attempt
@@ -41,28 +41,28 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 
 	switch {
 	case !retryable:
-		v.final, v.why.basis, v.why.class = true, notRetryable, class
+		v.final, v.why.reason, v.why.class = true, notRetryable, class
 	case !windowEnd.IsZero() && !now.Before(windowEnd):
-		v.final, v.why.basis = true, windowEnded
+		v.final, v.why.reason = true, windowEnded
 
 	// More failures than delays: exhausted
 	case !retry && p.OnExhausted != policy.NextPlanned:
-		v.final, v.exhausted, v.why.basis = true, true, exhausted
+		v.final, v.exhausted, v.why.reason = true, true, exhausted
 	case !retry && replaced && !m.OneShot():
-		v.at, v.attemptNo, v.exhausted, v.why.basis = now, 0, true, exhaustedReplaced
+		v.at, v.attemptNo, v.exhausted, v.why.reason = now, 0, true, exhaustedReplaced
 	case !retry && !anyPlanned:
-		v.final, v.exhausted, v.why.basis = true, true, exhaustedNonePlanned
+		v.final, v.exhausted, v.why.reason = true, true, exhaustedNonePlanned
 	case !retry:
-		v.at, v.attemptNo, v.exhausted, v.why.basis = planned, 0, true, exhaustedPlanned
+		v.at, v.attemptNo, v.exhausted, v.why.reason = planned, 0, true, exhaustedPlanned
 
 	// The planned refresh is the retry
 	case replaced:
-		v.at, v.policyError, v.why.basis = now, policyError, retryReplaced
+		v.at, v.policyError, v.why.reason = now, policyError, retryReplaced
 		takesPlanned = !m.OneShot()
 	case delay == policy.UntilPlanned && !anyPlanned:
-		v.final, v.why.basis = true, retryNeverPlanned
+		v.final, v.why.reason = true, retryNeverPlanned
 	case delay == policy.UntilPlanned:
-		v.at, v.why.basis, v.why.plannedAt = planned, retryWhenPlanned, planned
+		v.at, v.why.reason, v.why.plannedAt = planned, retryWhenPlanned, planned
 		takesPlanned = true
 
 	default:
@@ -76,13 +76,13 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	}
 	// StartOrSkip at the end of the give-up window, not at the next failure.
 	if !v.final && !windowEnd.IsZero() && !v.at.Before(windowEnd.Add(v.waits)) {
-		v.at, v.cause, v.waits, v.why.basis = windowEnd, TriggerGiveUp, 0, windowEnds
+		v.at, v.trigger, v.waits, v.why.reason = windowEnd, TriggerGiveUp, 0, windowEnds
 		if !v.exhausted {
 			v.attemptNo = k
 		}
 	}
-	// The circuit of the queue turns a final failure into one more attempt. The failed one is not counted, so that a cycle keeps its length and
-	// the first failure after it has closed is final if it still would be.
+	// The circuit of the queue turns a final failure into one more attempt. The failure is not counted, so that the first one after the circuit has
+	// closed is final if it still would be.
 	if v.final && m.QueueCircuit.Open {
 		v.why.held = max(policy.Vary(heldDelay, heldSpread, s.AttemptUID), failure.RetryAfter)
 		v.attemptNo, v.final = max(0, k-1), false
@@ -111,7 +111,7 @@ func (m *Model) retryAfter(v *verdict, s *State, j policy.AlignInput, delay, wis
 	if asked {
 		delay, varied = wish, wish
 	}
-	v.why.basis, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
+	v.why.reason, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
 	j.RetryAt = j.Now.Add(varied)
 	m.join(v, j, j.Now.Add(wish))
 	return v.why.plannedFirst

@@ -10,7 +10,7 @@ import (
 type Forecast struct {
 	// StartAt is when the next attempt starts; zero: one runs already, or none will start.
 	StartAt time.Time
-	// Jitter is the share by which a delay may still vary. It follows from the uid of the attempt, which nobody knows before the start.
+	// Jitter is the share by which a delay may still vary: it follows from the uid of the next attempt.
 	Jitter float64
 	// By is what delays the next attempt last, beyond its time; empty: nothing does.
 	By Blocker
@@ -38,8 +38,8 @@ type Branch struct {
 // Possible reports whether the forecast may go this way.
 func (b Branch) Possible() bool { return !b.At.IsZero() }
 
-// Forecast asks the definition in force what it would decide. An answer is taken to come as soon as it can: now, or when the
-// attempt starts. The model stays as it is.
+// Forecast returns what the definition in force would decide, if an answer came at once: now, or when the attempt starts. The model stays
+// unchanged.
 func (m *Model) Forecast(now time.Time) (f Forecast) {
 	next := *m
 	defer func() { f.RuleError = next.RuleError }()
@@ -75,8 +75,7 @@ func (m *Model) Forecast(now time.Time) (f Forecast) {
 	return f
 }
 
-// StartsAt is when the next attempt of a model that waits starts, now at the earliest, as Forecast tells it; zero: none will, or it waits for
-// no time: an attempt runs, or the model is parked.
+// StartsAt is when the next attempt of a waiting model starts, now at the earliest; zero: none will, or the model is running or parked.
 func (m *Model) StartsAt(now time.Time) time.Time {
 	switch {
 	case !m.Waiting() || m.Parked():

@@ -6,7 +6,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Freshness is what was told last of how old the last success of a model is. Empty: its policy promises nothing.
+// Freshness is the age class of the last success, as it was last reported. Empty: the policy promises nothing.
 type Freshness string
 
 // The freshnesses, from the best to the worst.
@@ -35,9 +35,8 @@ func (s *State) freshFrom() time.Time {
 	return s.LastSuccessAt
 }
 
-// Watch completes a decision at now about the model with what it means for its freshness. A success makes it fresh. That it has become late or
-// stale is told by Age alone; what a policy says anew is told at once where it is better. What was decided before somebody else has told that
-// it is late changes nothing of that.
+// Watch adds the freshness to a decision at now. A success makes the model fresh. Only ChangeFreshness reports late and stale; a policy that
+// promises less improves the freshness at once.
 func (m *Model) Watch(decision *Decision, now time.Time) {
 	next, promised := &decision.Next, decision.Event == EventWatch
 	decision.PriorFreshness = m.Freshness
@@ -93,8 +92,7 @@ func (m *Model) changes(s *State) time.Time {
 	return s.freshFrom().Add(m.Policy.FreshWithin)
 }
 
-// ChangeFreshness decides about a model whose freshness is to change at now: it has become late or stale, unless its policy promises something else by
-// now. What it does goes on.
+// ChangeFreshness makes a model late or stale whose freshness is to change at now, unless its policy promises something else by now.
 func (m *Model) ChangeFreshness(now time.Time) Decision {
 	decision := Decision{Event: EventWatch, Next: m.State}
 	if m.Policy.FreshWithin == 0 || m.freshFrom().IsZero() {

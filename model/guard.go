@@ -16,7 +16,7 @@ import (
 // maxMetrics is how many numbers of a success are kept.
 const maxMetrics = 16
 
-// leastGood is how many good results it takes to know what is usual.
+// leastGood is the number of good results from which the usual value is known.
 const leastGood = 3
 
 // readMetrics reads the numbers of a success. What cannot be used is named in Ignored; of too many the first in the order of their names are kept.
@@ -67,18 +67,18 @@ func (a *Attempt) Note() string {
 	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 }
 
-// Good reports whether the attempt shows what is usual: it succeeded, found something new and nobody doubts it, or somebody has accepted it.
+// Good reports whether the attempt is a measure of the usual: a success with something new that nobody doubts, or an accepted one.
 func (a *Attempt) Good() bool {
 	return a.Accepted || a.Outcome == EventSuccess && a.Suspect == "" && !a.FoundNothingNew()
 }
 
-// FoundNothingNew reports whether a success says so. Its numbers are those of what is in force: nobody judges them.
+// FoundNothingNew reports whether a success says so. Nobody judges its numbers: they are those in force.
 func (a *Attempt) FoundNothingNew() bool { return isUnchanged(a.Changed) }
 
 func isUnchanged(changed *bool) bool { return changed != nil && !*changed }
 
-// Doubt tells why guards doubt a success with these numbers; empty: they do not. past is the history without it, newest first. A number that the
-// success does not carry is doubted if it is expected, and what is usual only where it is known: by the history, or else by Usual of the model.
+// Doubt returns why guards doubt a success with these numbers; empty: they do not. past is the history without it, newest first. A missing number
+// is doubted if it is expected. The usual value comes from the history, or else from Usual of the model.
 func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt, usually string) string {
 	var reasons []string
 	for _, guard := range guards {
@@ -118,8 +118,8 @@ func expected(metric string, past []Attempt, usually string) bool {
 	return known
 }
 
-// usualOf is the median of the last good results that carry the number, back to one that was accepted: that begins a new level. Where the history
-// has too few, as failures fill it, what was usual before counts. false: nothing is known.
+// usualOf is the median of the last good results that carry the number, back to an accepted one, which begins a new level. If failures fill the
+// history, the usual value from before counts. false: unknown.
 func usualOf(guard policy.Guard, past []Attempt, usually string) (usual float64, known bool) {
 	var good []float64
 	for i := range past {
@@ -138,7 +138,7 @@ func usualOf(guard policy.Guard, past []Attempt, usually string) (usual float64,
 	return good[(len(good)-1)/2]/2 + good[len(good)/2]/2, true // of an odd number both are the middle one
 }
 
-// Usually is what is usual once a good result is there: of each number that a guard names, as in Usual of the model. past begins with that result.
+// Usually returns Usual of the model after a good result: the usual value of each number that a guard names. past begins with that result.
 func Usually(guards []policy.Guard, past []Attempt, usually string) string {
 	known := map[string]float64{}
 	for _, guard := range guards {
@@ -157,7 +157,7 @@ func Usually(guards []policy.Guard, past []Attempt, usually string) string {
 	return string(text)
 }
 
-// learn keeps what is usual now that a result is good. older are the attempts before it.
+// learn updates the usual values after a good result. older are the attempts before it.
 func (d *Decision) learn(m *Model, older []Attempt) {
 	d.Next.Usual = Usually(m.Policy.Guard, slices.Concat([]Attempt{*d.Ended}, older), m.Usual)
 }
@@ -167,15 +167,14 @@ func parseUsual(text string) (usual map[string]float64) {
 	return usual
 }
 
-// Doubts reports whether the guards of the policy have to see the numbers of a message: only then the history is needed. What does not count, or
-// found nothing new, is not doubted.
+// Doubts reports whether the guards must see the numbers of a message: only then the history is needed.
 func (m *Model) Doubts(message *Message) bool {
 	unchanged := isUnchanged(message.Changed) && !message.Unpublished // what was withheld is not in force
 	return len(m.Policy.Guard) > 0 && !unchanged && !m.Outdated && !m.Unpublished
 }
 
-// judge decides about a success: it counts, or a guard doubts it and the policy says what follows. What nobody doubts and is not published is made
-// again. m.Past is the history without it.
+// judge decides about a success: it counts, or a guard doubts it and the policy decides. An undoubted success that was not published is made again.
+// m.Past is the history without it.
 func (m *Model) judge(message Message, now time.Time) (decision Decision) {
 	verdict, reason := m.verdict(&message)
 	switch {
@@ -204,8 +203,8 @@ var BySuspect = NewBlocker(BlockerSuspect, "guard")
 // Held reports whether the model waits until somebody accepts or rejects its last result.
 func (s *State) Held() bool { return s.ParkedBy == BySuspect }
 
-// holdSuspect parks the model behind a success that is doubted. The attempt is not counted, and the last success stays what it was, so that the model
-// becomes stale if nobody decides.
+// holdSuspect parks the model behind a doubted success. The attempt is not counted, and the last success stays: so the model becomes stale if
+// nobody decides.
 func (m *Model) holdSuspect(reason string, message Message, now time.Time) Decision {
 	decision := Decision{Event: EventSuspect, Next: m.State, Recheck: Never}
 	next := &decision.Next
@@ -219,8 +218,8 @@ func (m *Model) holdSuspect(reason string, message Message, now time.Time) Decis
 	return decision
 }
 
-// accept ends the doubt about the last success: it counts as one from when it ended, and is a good result for those that follow. Of a doubted success
-// that counts already, only the doubt ends. One that is not published is made again at once.
+// accept ends the doubt about the last success: it counts from when it ended, and is a good result. If it counts already, only the doubt ends. If
+// it was not published, it is made again at once.
 func (m *Model) accept(now time.Time) (decision Decision, outcome Outcome) {
 	ended, known := m.doubted()
 	ended.Accepted = true

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// HeadSample is what stood first in the input list for a while. The list is first in, first out, and each attempt has a ticket that tells its
-// place in that order. So whoever has a lower ticket than the front was taken, unless it was handed back, and whoever has a higher one waits.
+// HeadSample is an attempt that was first in the input list for a while. Tickets number attempts in the order of the list. So attempts with a lower
+// ticket were taken, unless they were handed back, and those with a higher one wait.
 type HeadSample struct {
 	Ticket    int       // of the attempt; of an empty list the last one that was drawn
 	FirstSeen time.Time // it surely stood there by then
@@ -19,8 +19,7 @@ type HeadSamples struct {
 	At    time.Time // when they were read
 }
 
-// TakenAt is when an attempt that does not stand in the input list was taken at the latest. That is when it was started, unless it was seen
-// to wait in line after that: some front before it stood there still.
+// TakenAt is the latest time at which an attempt was taken that is not in the input list: its start, unless a head before it was seen later.
 func (f HeadSamples) TakenAt(s *State) time.Time {
 	after := sort.Search(len(f.Noted), func(i int) bool {
 		head := f.Noted[i]
@@ -50,8 +49,8 @@ func (f HeadSamples) Rate() float64 {
 	return float64(left) / f.At.Sub(f.Noted[first].FirstSeen).Seconds()
 }
 
-// ExpireOrExtend decides about an attempt whose deadline has passed, and which does not stand in the input list: what it has waited there does not
-// count, once. So it has either a full timeout from when it was taken, or it has expired.
+// ExpireOrExtend decides for an attempt past its deadline that is not in the input list. Once, the time in the list does not count: the attempt
+// gets its full timeout from when it was taken.
 func (m *Model) ExpireOrExtend(fronts HeadSamples, now time.Time) Decision {
 	takenAt := fronts.TakenAt(&m.State)
 	timed := m.Policy.Timeout > 0 && !m.awaitsBegin(&m.State)

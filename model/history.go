@@ -21,8 +21,7 @@ type Attempt struct {
 	EndedAt      time.Time     `json:"ended_at"`
 	Duration     time.Duration // from StartedAt to EndedAt
 	Outcome      Event         `json:"outcome"`
-	// Times is how many attempts in a row, with this one, were postponed, interrupted or not begun. They do not count, so one record tells
-	// of them all: from the second on it takes the place of the one before. 0: one, or none.
+	// Times is the number of attempts in a row that were postponed, interrupted or not begun: one record stands for all of them. 0: one, or none.
 	Times      int
 	Final      bool      `json:"final"`
 	Changed    *bool     `json:"changed"`
@@ -54,8 +53,8 @@ type Attempt struct {
 	Why       string    `json:"refresh_why"`
 }
 
-// Lengths returns how long the attempt waited for its worker, and how long the work took: the whole where no worker told that it began.
-func (a *Attempt) Lengths() (wait, took time.Duration, told bool) {
+// Lengths returns how long the attempt waited for its worker and how long the work took; known: the worker reported its begin.
+func (a *Attempt) Lengths() (wait, took time.Duration, known bool) {
 	if a.ProcessingAt.IsZero() {
 		return 0, a.Duration, false
 	}
@@ -75,8 +74,7 @@ func readTime(text string) time.Time {
 	return at.UTC()
 }
 
-// attemptEntry is an Attempt in the history. Lengths are milliseconds, times are lengths from the end, and what follows from the rest is left
-// out.
+// attemptEntry is an Attempt in the history: lengths in milliseconds, times as lengths from the end, without what follows from the rest.
 type attemptEntry struct {
 	At        string             `json:"at"`                  // EndedAt
 	Took      int64              `json:"took"`                // since StartedAt; negative when the clock was set back
@@ -204,7 +202,7 @@ func (a *Attempt) expectedOverlap() policy.Overlap {
 // expectedWhy is the text of a plain retry, which need not be stored.
 func (a *Attempt) expectedWhy(retries int) string {
 	return why{
-		basis: retryAfterDelay, k: a.AttemptNo, retries: retries, delay: a.Delay, jitter: a.Jitter,
+		reason: retryAfterDelay, k: a.AttemptNo, retries: retries, delay: a.Delay, jitter: a.Jitter,
 		overlap: a.Overlap, plannedFirst: a.RefreshAt.Equal(a.PlannedAt) && !a.RefreshAt.Equal(a.RetryAt),
 	}.behind("")
 }

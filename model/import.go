@@ -35,10 +35,9 @@ func (s *State) LeftBehind() string {
 
 const whyLeftBehind = "imported: its attempt stayed behind"
 
-// Import decides at now that the model becomes what was exported of it. The caller has resolved the policy of the definition; exists says
-// whether the model is stored, and past is the history that it has then. An attempt that was running stays behind, as whoever works on it
-// answers to the queue that it came from: the model is due at once, and nothing is counted. So do the blocker of a parked model and its slots, but not
-// the doubt about its last success.
+// Import gives the model the exported state at now. The caller has resolved the policy of the definition; exists: the model is stored, with the
+// history past. A running attempt stays behind, as its worker answers to the old queue: the model is due at once. Blocker and slots stay behind
+// too, but not the doubt about a last success.
 func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []string, now time.Time) (Decision, Outcome, error) {
 	arrived := *m
 	saved := &arrived

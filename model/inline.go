@@ -8,8 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// inline is a policy that a definition brings along, as it was read and as it is stored. It is never changed: all definitions that have it in the
-// same bytes share it.
+// inline is a policy inside a definition, as it was read and as it is stored. It never changes: definitions with the same bytes share it.
 type inline struct {
 	draft      *policy.Draft
 	policy     *policy.Policy // the draft completed
@@ -40,8 +39,7 @@ func completeInline(draft *policy.Draft, usual policy.Policy, usualText string) 
 	return &inline{draft, &p, name, text, usualText}, err
 }
 
-// inlines remembers policies by the bytes in which they are written, as models by the thousand bring along the same. The same bytes are always read
-// as the same policy and completed with the built-in one, so that what is remembered is what would be read again.
+// inlines remembers policies by their bytes, as thousands of models bring the same one.
 type inlines struct {
 	mu               sync.Mutex
 	recent, previous map[string]*inline // guarded by mu

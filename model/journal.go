@@ -19,8 +19,7 @@ const (
 // Mend decides that the due and running sets are to be written anew from the state as it is.
 func (m *Model) Mend() Decision { return Decision{Event: EventMend, Next: m.State} }
 
-// JournalEntry is one transition as the journal keeps it. A zero value is a field that the transition does not have, or of the model a
-// field that it leaves as it was.
+// JournalEntry is one transition in the journal. A zero value is absent, or a field of the model that stays unchanged.
 type JournalEntry struct {
 	UID            string
 	Event          Event
@@ -40,7 +39,7 @@ type JournalEntry struct {
 	Final          bool // the failure disabled the model
 	DisabledReason string
 	By             string // who wanted it, as a command says
-	// Of an attempt that has ended, whose worker said that it began: how long it waited for that, how long the work took, and who did it.
+	// Of an ended attempt whose worker reported its begin: the wait until then, the length of the work, and the worker.
 	Wait, Work time.Duration
 	Who        string
 	About      string // of an entry without a model: the key of the circuit, or the signature of a new error
@@ -67,7 +66,7 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 	if d.Ended != nil {
 		e.AttemptUID, e.EndedNo = d.Ended.AttemptUID, d.Ended.AttemptNo
 		e.Reason, e.ErrorType, e.Changed = d.Ended.Reason, d.Ended.ErrorType, d.Ended.Changed
-		if wait, work, told := d.Ended.Lengths(); told {
+		if wait, work, known := d.Ended.Lengths(); known {
 			e.Wait, e.Work, e.Who = wait, work, d.Ended.Worker
 		}
 		if d.Next.LastAttemptUID != d.Ended.AttemptUID {
@@ -93,7 +92,7 @@ func (d *Decision) NotifiesDispatcher(now time.Time) bool {
 	return !next.IsZero() && next.Before(now.Add(wakeWithin)) && d.Event != EventStart
 }
 
-// Notification is what the owner of a model is told, as the outbox keeps it until it is delivered.
+// Notification is a notice for the owner of a model, as the outbox keeps it.
 type Notification struct {
 	UID       string
 	Notice    policy.Notice
@@ -106,7 +105,7 @@ type Notification struct {
 	LastSuccessAt time.Time
 }
 
-// Notifications returns what the owner of a model is told of a decision at now, mostly nothing.
+// Notifications returns the notices of a decision at now, mostly none.
 func (d *Decision) Notifications(uid string, now time.Time) (all []Notification) {
 	if d.Notice != policy.NoticeNone && !d.Muted {
 		all = append(all, d.notification(d.Notice, uid, now))

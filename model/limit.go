@@ -72,8 +72,8 @@ func (b *Blockers) Ended(now time.Time) (names []string) {
 	return names
 }
 
-// LimitsOf are the limits of a model in force at now, by their keys: of its policy and of the queue, or as set for a key at run time. Each part of
-// a queue has its share of them, at least one attempt.
+// LimitsOf returns the limits in force for a model at now, by key: of its policy and of the queue, or as set for a key at run time. Each part of a
+// queue has its share of them, at least one attempt.
 func (b *Blockers) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 	if len(m.Policy.Limits)+len(b.QueueLimits) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (l *Limiters) limitsOf(b *Blockers, m *Model, now time.Time) []Limit {
 	return limits
 }
 
-// Full finds a key of which as many run as may; empty: none.
+// Full finds a key without a free slot; empty: none.
 func (l *Limiters) Full(limits []Limit) string {
 	for _, limit := range limits {
 		if limit.Running > 0 && l.key(limit.Name).Running >= limit.Running {
@@ -171,7 +171,7 @@ type Acquire struct {
 	Before, After Slots  // as they were read, and as they are from now on
 }
 
-// closed finds the closed key that opens last, among those that an answer has closed and those of which a slot is held.
+// closed finds the key that opens last, among those that an answer has closed and those with a held slot.
 func (l *Limiters) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
 	for _, limit := range limits {
 		_, by := l.key(limit.Name).ClosedAt(now)
@@ -232,8 +232,8 @@ func CountedBy(all, kind string) (keys []string) {
 	return keys
 }
 
-// Slots are when the key of a rate lets starts through, in whole microseconds. Who finds no room reserves a slot; what is late for its slot
-// starts when the key opens, one after the other, so that no outage ends in a burst.
+// Slots say when the key of a rate lets starts through, in whole microseconds. A model without room reserves a slot. Late models start one after
+// the other when the key opens, so that no outage ends in a burst.
 type Slots struct {
 	Free   time.Time // the first slot that nobody has reserved; zero: any instant is
 	Closed time.Time // until then nothing starts, whatever is reserved; zero: it is open
@@ -249,8 +249,7 @@ func (s Slots) ClosedAt(now time.Time) (until time.Time, by string) {
 	return s.Closed, s.By
 }
 
-// Open are the slots of a key that somebody opens at now, or as soon as its pace allows. Those that are reserved come as much earlier as they came
-// later by its closing.
+// Open opens a key at now, or as soon as its pace allows. Reserved slots move forward by as much as its closing had moved them back.
 func (s Slots) Open(now time.Time) Slots {
 	opens := latest(now, s.Paced)
 	return Slots{Free: latest(opens, s.Free.Add(opens.Sub(s.Closed))), Closed: opens, Paced: s.Paced}
@@ -269,8 +268,7 @@ func ParseSlots(text string) Slots {
 	return Slots{readMicros(free), readMicros(closed), by, readMicros(paced)}
 }
 
-// String is how slots are stored: "FREE CLOSED/PACED BY", the instants in Unix microseconds, each part but the first only if it is set; empty for the
-// zero value.
+// String is the stored form: "FREE CLOSED/PACED BY", instants in Unix microseconds; empty for the zero value.
 func (s Slots) String() string {
 	text := micros(s.Free)
 	if !s.Closed.IsZero() {

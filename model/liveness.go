@@ -32,7 +32,7 @@ const (
 	maxAhead = time.Second
 )
 
-// Liveness are what one instant tells of those that serve a queue, or a part of it: their last heartbeats, and what waits for them.
+// Liveness has the last heartbeats of the processes of a queue or a part at one instant, and what waits for them.
 type Liveness struct {
 	Now time.Time
 	// Last is the last heartbeat of any of a role; absent: none is known. Of the workers only those of our pools give any.
@@ -156,8 +156,8 @@ func (s *Liveness) without(role Role) []Missing {
 	}
 }
 
-// worker reports that nobody takes from the input list. Other workers give no heartbeat, but while none holds an attempt and the head waits,
-// none takes.
+// worker reports that nobody takes from the input list. Some workers give no heartbeat; but if none holds an attempt while the head waits, none
+// takes.
 func (s *Liveness) worker() []Missing {
 	if s.Queued == 0 || s.Held > 0 || !s.waited(s.HeadStartedAt) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// MaxLog bounds what is kept of the log of an attempt, in bytes: its end.
+// MaxLog bounds the kept end of a log, in bytes.
 const MaxLog = 64 << 10
 
 // Log is what an attempt has said, as the list <queue>:logs keeps it.
@@ -35,8 +35,8 @@ func ParseLog(entry string) (l Log, err error) {
 	return l, err
 }
 
-// KeptLog is what is kept of a log: its end, of at most MaxLog bytes, without secrets, and without characters that do something to a terminal. It is
-// cut before secrets are masked, because that costs, and behind it again, so that no cut shows a half of one.
+// KeptLog returns the end of a log, at most MaxLog bytes, without secrets and control characters. It is cut before secrets are masked, because that
+// costs, and again afterwards, so that no cut shows half a secret.
 func KeptLog(text string) string {
 	text = newlines.Replace(escapeSequence.ReplaceAllString(cutLog(text, 2*MaxLog), ""))
 	return cutLog(mask(strings.TrimRight(document.Harmless(text, "\n\t"), " \n\t")), MaxLog)
@@ -104,13 +104,13 @@ func secretsOf(pattern *regexp.Regexp, lower string) (found [][2]int) {
 	}
 }
 
-// privateKey is one that ends, or is cut off, in the log; restOfKey is what stands before an end whose begin was cut off.
+// privateKey is a key that ends, or is cut off, in the log; restOfKey is the rest of one whose begin was cut off.
 var (
 	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)`)
 	restOfKey  = regexp.MustCompile(`(?s)\A.*-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----`)
 )
 
-// secrets are patterns for a line in small letters. Each begins with a word; its first group is what is masked.
+// secrets are patterns for a line in small letters. Each begins with a word; its first group is masked.
 var secrets = sync.OnceValue(func() (all []*regexp.Regexp) {
 	for _, form := range []struct{ words, rest string }{
 		{`://`, `([^\s/"'<>]+|[^\s/:@"'<>]*:[^\s/"'<>]*[^\s/0-9"'<>][^\s/"'<>]*/[^\s"'<>]*)(?:@|…$)`}, // also if the end was cut
@@ -140,7 +140,7 @@ const (
 	letter   = `[^\s,;&"'\\0-9.]`
 )
 
-// logURL reads where the log of an attempt stands instead.
+// logURL reads the address of a log that is kept elsewhere.
 func logURL(doc *document.Reader, name string) string {
 	text := doc.Text(name)
 	at, err := url.Parse(text)

@@ -72,7 +72,7 @@ const (
 	CounterForwarded   = "forwarded" // commands that were passed on to the part of their model
 )
 
-// DecodeMessage reads one entry of the output list. Every error is a *Rejection; the uid of the model is told with it where it can be read.
+// DecodeMessage reads one entry of the output list. Every error is a *Rejection; the message has the uid of the model if that can be read.
 func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	doc, err := decodeObject(raw)
 	if err != nil {
@@ -319,7 +319,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case MessageStarted:
 		var begins bool
 		if decision, begins = m.Begin(now, message.Worker); begins {
-			m.listen(&decision.Next, message.SignsEvery, now)
+			m.expectSigns(&decision.Next, message.SignsEvery, now)
 		} else if decision, begins = m.beginAgain(message.SignsEvery, now); !begins {
 			return Decision{}, Duplicate
 		}
@@ -344,8 +344,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// answerLate notes the first success of an attempt that has timed out, if its history is known: it changes nothing else. What else is said of an attempt
-// that has ended is a duplicate.
+// answerLate notes the first success of a timed-out attempt, if its history is known. Any other message about an ended attempt is a duplicate.
 func (m *Model) answerLate(message Message, now time.Time) (Decision, Outcome) {
 	late := message.Type == MessageSuccess && len(m.Past) > 0 && m.Past[0].AttemptUID == message.AttemptUID && m.Past[0].Outcome == EventTimeout
 	if !late || m.Past[0].Late > 0 {

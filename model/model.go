@@ -34,9 +34,9 @@ type Model struct {
 	QueueDepth int
 	// Past is its history, newest first, where a guard needs it, or whoever accepts or rejects a doubted success.
 	Past []Attempt
-	// Taken says that a worker has the running attempt: its entry was looked for in the input list and does not stand there.
+	// Taken: a worker has the running attempt; its entry is no longer in the input list.
 	Taken bool
-	// ReplyTo is the list on which attempts are answered; empty: workers are not told, as the queue has one.
+	// ReplyTo is the list for answers; empty: workers use that of the queue.
 	ReplyTo string
 	// Wire is how the messages of the queue are written.
 	Wire Wire
@@ -49,9 +49,8 @@ type Model struct {
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.
 func (m *Model) OneShot() bool { return m.Rule == "" && m.Policy.Rule == "" }
 
-// Resolve puts a policy in force, with the schedule that follows from it and from the model's own definition. A model's own
-// rule wins over that of its policy; one without may still name its own timezone and dtstart for the policy's rule. The
-// first thing that cannot be compiled is returned; what can be is in force all the same.
+// Resolve puts a policy in force, with its schedule. A model's own rule wins over that of its policy; one without may still name timezone and
+// dtstart. It returns the first thing that cannot be compiled; the rest is in force.
 func (m *Model) Resolve(policy policy.Policy, compile schedule.Compile) error {
 	m.Policy, m.Schedule, m.Window = policy, nil, nil
 	timezone := m.Zone()
@@ -78,7 +77,7 @@ func (m *Model) Zone() string {
 	return m.Timezone
 }
 
-// ReadAs tells how the rule in force was read. The errors are those of schedule.ReadAs, also when there is none.
+// ReadAs describes the rule in force in words. The errors are those of schedule.ReadAs, also without a rule.
 func (m *Model) ReadAs(after time.Time) (schedule.ParsedAs, error) {
 	return schedule.ReadAs(cmp.Or(m.Rule, m.Policy.Rule), m.Zone(), cmp.Or(m.Dtstart, m.Policy.Dtstart), after)
 }
@@ -119,13 +118,12 @@ func (m *Model) Planned(after time.Time) time.Time {
 	return at
 }
 
-// Lint looks at the definition in force for what is allowed and seldom meant, see policy.Subject.Lint.
+// Lint warns of a definition that is allowed and seldom meant, see policy.Subject.Lint.
 func (m *Model) Lint(anchored bool, now time.Time) []policy.Warning {
 	return policy.Subject{Policy: &m.Policy, Schedule: m.Schedule, Rule: m.Rule, Timezone: m.Zone()}.Lint(anchored, now)
 }
 
-// Replan plans the model anew from now on, as its policy says something else of planned refreshes than when it was planned, and watches its
-// freshness as the policy says now. To do it again changes nothing.
+// Replan plans the model anew after a change of its policy, and watches its freshness accordingly. To repeat it changes nothing.
 func (m *Model) Replan(now time.Time) (Decision, Outcome) {
 	if decision, changed := m.planAnew(now); changed {
 		return decision, Applied
@@ -139,8 +137,8 @@ func (m *Model) Replan(now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// planAnew changes only a model that waits for a planned refresh, or for nothing. Where that stands for more (a retry, the end of a window, a
-// wish of a worker) it may come sooner, never later.
+// planAnew changes only a model that waits for a planned refresh or for nothing. If that time stands for more (a retry, the end of a window, a wish
+// of a worker), it may come sooner, never later.
 func (m *Model) planAnew(now time.Time) (decision Decision, changed bool) {
 	if !m.replannable(now) {
 		return decision, false
@@ -168,8 +166,7 @@ func (m *Model) replannable(now time.Time) bool {
 	return !m.Disabled && !m.Running() && !m.Parked() && !m.Due(now) && (m.Trigger == TriggerPlanned || m.endsWindow())
 }
 
-// Spread is how the occurrences of the schedule are shifted for this model: by its phase if it has one, or else by its part of the spread
-// of its policy. Everything that asks when the model is planned asks this.
+// Spread shifts the occurrences of the schedule for this model: by its phase, or else by its part of the spread of its policy.
 func (m *Model) Spread() schedule.Spread {
 	spread := schedule.Spread{Schedule: m.Schedule, Length: m.Policy.Spread, By: m.Phase}
 	if spread.Length > 0 {
@@ -178,9 +175,8 @@ func (m *Model) Spread() schedule.Spread {
 	return spread
 }
 
-// Level gives the model a phase, or takes it away (0), so that planned starts of many models come evenly. A planned refresh that it waits
-// for moves with it, unless that would be in the past: then the next one is the first that moves. So no refresh is left out or comes
-// twice, and of a model that does anything else nothing is changed: Busy. To do it again changes nothing.
+// Level gives the model a phase, or takes it away (0), so that planned starts come evenly. The planned refresh that it waits for moves too, unless
+// it would be in the past. No refresh is left out or comes twice. A model that does anything else is Busy. To repeat it changes nothing.
 func (m *Model) Level(phase time.Duration, now time.Time) (Decision, Outcome) {
 	if phase == m.Phase {
 		return Decision{}, Unchanged
@@ -202,8 +198,8 @@ func (m *Model) Level(phase time.Duration, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// shifted is when the planned refresh that the model waits for would come if its schedule were shifted otherwise; it stays where it is if
-// that would be in the past. false: the model waits for something else.
+// shifted is the time of the awaited planned refresh under another spread; it stays if that would be in the past. false: the model waits for
+// something else.
 func (m *Model) shifted(spread schedule.Spread, now time.Time) (time.Time, bool) {
 	if !m.replannable(now) || m.Schedule == nil || m.RefreshAt.IsZero() {
 		return time.Time{}, false

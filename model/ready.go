@@ -19,7 +19,7 @@ const (
 	VerdictStale   Verdict = "stale"   // the attempt does not count any more
 )
 
-// verdict judges the numbers of a message, and tells why guards doubt them; empty: they do not. m.Past is the history without them.
+// verdict judges the numbers of a message; doubt: why guards doubt them, or empty. m.Past is the history without them.
 func (m *Model) verdict(message *Message) (verdict Verdict, doubt string) {
 	if m.Doubts(message) {
 		doubt = Doubt(m.Policy.Guard, message.Metrics, m.Past, m.Usual)
@@ -34,7 +34,7 @@ func (m *Model) verdict(message *Message) (verdict Verdict, doubt string) {
 	}
 }
 
-// ready answers a worker that asks before it publishes: a sign of life. An attempt whose payload was replaced ends by it, as nothing that it made is of use.
+// ready answers a worker that asks before it publishes: a sign of life. It ends an attempt whose payload was replaced.
 func (m *Model) ready(message Message, now time.Time) (decision Decision) {
 	if m.Outdated {
 		decision = m.outdated(policy.Failure{}, nil, now)

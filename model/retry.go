@@ -8,20 +8,20 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// join lets a retry that may start from j.RetryAt on start inside its window, joined with the planned refresh of j.PlannedAt; zero: there is none.
-// Nothing starts before the floor. v tells what follows.
+// join places a retry from j.RetryAt on inside its window, and aligns it with the planned refresh of j.PlannedAt, if any. Nothing starts before the
+// floor. v gets the result.
 func (m *Model) join(v *verdict, j policy.AlignInput, floor time.Time) {
 	from, w := j, &v.why
 	j.RetryAt = m.opens(from.RetryAt)
 	at, plannedFirst, policyError := m.align(j, floor)
 	free, _, _ := m.align(from, floor) // without a window
 	w.inWindow = !j.RetryAt.Equal(from.RetryAt)
-	v.at, v.cause = at, TriggerPlanned
+	v.at, v.trigger = at, TriggerPlanned
 	if w.ownTime = !plannedFirst && !at.Equal(j.RetryAt); w.ownTime {
 		v.at = m.opens(at)
 	}
 	if !plannedFirst {
-		v.cause = TriggerRetry
+		v.trigger = TriggerRetry
 	}
 	v.waits, v.policyError = max(0, v.at.Sub(free)), cmp.Or(v.policyError, policyError)
 	w.retryAt, w.plannedAt, w.overlap = j.RetryAt, j.PlannedAt, policy.OverlapOf(j.RetryAt, j.PlannedAt, m.Policy.Timeout)
@@ -51,8 +51,8 @@ const (
 	whyWindowPlanned = "retry window closed: waits for planned"
 )
 
-// rejoin joins a retry that may start from an instant on with the schedule anew, as its window is closed then. A planned refresh that came while the
-// retry was due is made up for. The wait for the window does not count towards giving up. An expression does not know the failure any more.
+// rejoin plans a retry anew that may start from an instant on, as its window is closed then. It makes up for a planned refresh that came while the
+// retry was due. The wait for the window does not count towards giving up.
 func (m *Model) rejoin(next *State, from, now time.Time) (policyError string) {
 	since := m.RefreshAt
 	if since.After(now) {
@@ -67,7 +67,7 @@ func (m *Model) rejoin(next *State, from, now time.Time) (policyError string) {
 		why = whyWindowPlanned
 	}
 	m.notTried(next, v.waits)
-	next.wait(v.at, v.cause, why)
+	next.wait(v.at, v.trigger, why)
 	if v.why.plannedFirst && m.Policy.Alignment == policy.BetweenPlanned {
 		next.AttemptNo = 0
 	}

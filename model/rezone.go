@@ -8,14 +8,14 @@ import (
 	"github.com/refreshd/refreshd/model/zones"
 )
 
-// lookBehind is how far back a missed planned refresh is looked for where nobody knows by which offsets it was planned: zones are seldom moved further.
+// lookBehind is how far back to look for a missed planned refresh if nobody knows its old offset: zones seldom move further.
 const lookBehind = 3 * time.Hour
 
 const whyZones = "planned anew, by newer zone data"
 
-// Rezone plans a model anew that was planned by older zone data, for which was is what the clocks of its zone showed; the zero Note: nobody knows. What
-// is past by the data in use, and may not have run, is due now: it may run twice on that day, but not never. Running and parked models are planned when
-// they next decide. To do it again changes nothing, unless models were planned by the older data since.
+// Rezone plans a model anew that was planned by older zone data; was are the old clocks of its zone, the zero Note if unknown. If the new time is
+// past and may not have run, the model is due now: it may run twice on that day, but never not at all. Running and parked models are planned at
+// their next decision. To repeat it changes nothing.
 func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 	decision := Decision{Event: EventReplan, Next: m.State}
 	next, at := &decision.Next, m.RefreshAt
@@ -61,8 +61,8 @@ func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// replanned is when the planned refresh comes that was planned for refresh_at; moved is what that would be. What stands there may also have been planned by the
-// data in use, or be no occurrence, as after a hold that was released little by little. When in doubt the model does not wait for longer.
+// replanned is the new time of the planned refresh at refresh_at; moved is the same wall time by the new data. refresh_at may also come from the
+// new data, or be no occurrence, as after a spread release. In doubt the model waits no longer than before.
 func (m *Model) replanned(moved time.Time, known bool, now time.Time) time.Time {
 	from, occurs := moved.Add(-time.Millisecond), m.occursAt(m.RefreshAt)
 	switch {

@@ -40,7 +40,7 @@ const (
 	StatusRunning Status = "running"
 	// StatusFailing: has failed since its last success, whatever it is doing. Such a model has another status besides.
 	StatusFailing Status = "failing"
-	// StatusFresh, StatusNever, StatusLate and StatusStale are what was told last of the freshness, likewise.
+	// StatusFresh, StatusNever, StatusLate and StatusStale are the freshness, likewise.
 	StatusFresh Status = "fresh"
 	StatusNever Status = "never"
 	StatusLate  Status = "late"
@@ -64,8 +64,8 @@ var (
 	termOperator = regexp.MustCompile(`!?=`)
 )
 
-// ParseSelector reads a selector such as "tenant=t1,status=failing|due,policy!=daily,uid=tbl_*": terms that all hold, with | between the
-// values of which a model has one, and != where it has none of them. An empty text picks all models. An error names the term.
+// ParseSelector reads a selector such as "tenant=t1,status=failing|due,policy!=daily,uid=tbl_*": all terms hold; | separates alternatives, !=
+// excludes them. An empty text picks all models. An error names the term.
 func ParseSelector(text string) (Selector, error) {
 	var s Selector
 	if len(text) > maxSelector {
@@ -121,7 +121,7 @@ func (s Selector) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 // All reports whether the selector picks all models.
 func (s Selector) All() bool { return len(s.terms) == 0 }
 
-// Only returns the values of which a picked model has one under a name; of several such lists the shortest. nil: it may have any.
+// Only returns the values of which a picked model must have one under a name, the shortest of several lists. nil: any value.
 func (s Selector) Only(name string) (values []string) {
 	for _, t := range s.terms {
 		if t.name == name && !t.not && (values == nil || len(t.values) < len(values)) {
@@ -131,7 +131,7 @@ func (s Selector) Only(name string) (values []string) {
 	return values
 }
 
-// Labels returns the names of labels of which a picked model has a certain value, in their order; see Only.
+// Labels returns the names of labels that the selector fixes, in their order; see Only.
 func (s Selector) Labels() (names []string) {
 	for _, t := range s.terms {
 		if !t.not && !slices.Contains(reservedNames, t.name) {
@@ -141,7 +141,7 @@ func (s Selector) Labels() (names []string) {
 	return slices.Compact(names)
 }
 
-// AsksQueued reports whether it matters to the selector if an attempt stands in the input list.
+// AsksQueued reports whether the selector needs to know if an attempt is in the input list.
 func (s Selector) AsksQueued() bool {
 	return slices.ContainsFunc(s.terms, func(t term) bool {
 		return t.name == SelectStatus && (slices.Contains(t.values, string(StatusQueued)) != slices.Contains(t.values, string(StatusProcessing)))
@@ -205,8 +205,7 @@ func (t term) contradicts(other term) error {
 	return document.Refuse(t.name, want, fmt.Sprintf("%q, which no model has", other.String()+","+t.String()))
 }
 
-// Matches reports whether the selector picks a model of this status, see State.Status. Unless AsksQueued, queued and
-// processing may be taken for each other.
+// Matches reports whether the selector picks a model of this status. Unless AsksQueued, queued and processing may be confused.
 func (s Selector) Matches(m *Model, status Status) bool {
 	return !slices.ContainsFunc(s.terms, func(t term) bool {
 		has := slices.ContainsFunc(t.values, func(value string) bool { return m.has(t.name, value, status) })
@@ -238,7 +237,7 @@ func (m *Model) has(name, value string, status Status) bool {
 	}
 }
 
-// slashes keeps them from ending what a star of path.Match stands for. No uid has a space.
+// slashes would end the star of path.Match. No uid has a space.
 var slashes = strings.NewReplacer("/", " ")
 
 // matchGlob knows * for any text and ? for any one character.

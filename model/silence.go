@@ -9,9 +9,9 @@ func (s *State) hear(now time.Time) {
 	}
 }
 
-// listen puts the policy in force for an attempt whose worker gives a sign every so often; 0: it has announced none. Two signs must fit in, so
-// that none is lost between them.
-func (m *Model) listen(next *State, every time.Duration, now time.Time) {
+// expectSigns starts the watch over an attempt whose worker announces a sign every so often; 0: none. The limit has room for two signs, so that one
+// may be lost.
+func (m *Model) expectSigns(next *State, every time.Duration, now time.Time) {
 	next.SilentAfter, next.HeardAt = 0, time.Time{}
 	if every > 0 && m.Policy.SilentAfter > 0 {
 		next.SilentAfter = max(m.Policy.SilentAfter, 2*every)
@@ -28,15 +28,15 @@ func (m *Model) sign(now time.Time) Decision {
 	return decision
 }
 
-// beginAgain is what another `started` does: a sign of life, or the worker before has died, and who has its attempt now announces other signs or
-// none. The deadline stays. false: nothing changes.
+// beginAgain handles another `started`: a sign of life, or a new worker after a death, which may announce other signs. The deadline stays. false:
+// nothing changes.
 func (m *Model) beginAgain(every time.Duration, now time.Time) (Decision, bool) {
-	decision, listens := Decision{Event: EventStarted, Next: m.State}, m.ExpectsSigns()
-	m.listen(&decision.Next, every, now)
+	decision, expects := Decision{Event: EventStarted, Next: m.State}, m.ExpectsSigns()
+	m.expectSigns(&decision.Next, every, now)
 	switch {
-	case listens && decision.Next.SilentAfter == m.SilentAfter:
+	case expects && decision.Next.SilentAfter == m.SilentAfter:
 		return m.sign(now), true
-	case listens, decision.Next.SilentAfter > 0:
+	case expects, decision.Next.SilentAfter > 0:
 		return decision, true
 	default:
 		return decision, false

@@ -9,8 +9,8 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// StartOrSkip decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
-// that was missed, or a retry waits for its window again. The caller has checked that the model is due.
+// StartOrSkip decides for a due model at now: it starts an attempt, gives up, skips a missed planned refresh, or lets a retry wait for its window
+// again.
 func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
 	if decision, skips := m.skip(now); skips {
 		return decision
@@ -64,8 +64,7 @@ func (m *Model) isPlanned() bool {
 
 func (s *State) plannedFor() time.Time { return cmp.Or(s.PlannedFor, s.RefreshAt) }
 
-// Start begins an attempt under a new uid. refresh_at becomes what a timeout at the deadline would decide, so it never lies before
-// the deadline. It is empty when that timeout would be final: then the deadline alone wakes the model.
+// Start begins an attempt under a new uid. refresh_at becomes the result of a timeout at the deadline; empty if that would be final.
 func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next := m.State
 	next.AttemptNo++
@@ -87,7 +86,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	return Decision{Event: EventStart, Next: next, Message: m.entry(&next)}
 }
 
-// offer sets how long an attempt waits that stands in the input list from now on.
+// offer sets the deadline of an attempt that enters the input list now.
 func (m *Model) offer(next *State, now time.Time) {
 	next.DeadlineAt = m.deadline(next, now)
 	if m.Policy.QueueTimeout > 0 {

@@ -10,24 +10,21 @@ import (
 //
 // Invariants: AttemptUID, StartedAt and DeadlineAt are present together or not at all; a disabled model has neither RefreshAt nor an attempt.
 type State struct {
-	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set.
-	// While an attempt runs it is what a timeout at the deadline would decide.
+	// RefreshAt is when the next attempt starts. While an attempt runs, it is the result of a timeout at the deadline.
 	RefreshAt time.Time `json:"refresh_at"`
 	// Why says in at most 60 bytes why RefreshAt is what it is; Trigger is the kind of that.
 	Why     string `json:"refresh_why"`
 	Trigger Trigger
-	// PlannedFor is the planned refresh that an attempt was started for, as long as nobody has taken it: it may be missed. Only where
-	// the policy skips what was missed.
+	// PlannedFor is the planned refresh of an attempt that nobody has taken yet: it may be missed. Only if the policy skips missed ones.
 	PlannedFor time.Time
-	// Phase shifts each planned refresh of this model, in place of the spread of its policy; 0: it has none. `refreshd level` chooses it, and
-	// no save changes it.
+	// Phase shifts each planned refresh in place of the spread of its policy; 0: none. `refreshd level` sets it, a save keeps it.
 	Phase time.Duration
 	// NotBefore is the earliest start that a worker has asked for with retry_after. Only a hand goes below.
 	NotBefore time.Time `json:"not_before"`
 
-	// Reserved are the keys, with spaces between them, of which RefreshAt is a slot that nobody else gets.
+	// Reserved are the keys, separated by spaces, of which RefreshAt is a reserved slot.
 	Reserved string
-	// Counted are the limits and the circuit by which the running attempt is counted, with spaces between them.
+	// Counted are the limits and the circuit that count the running attempt, separated by spaces.
 	Counted string
 	// ParkedBy is what the model waits for instead of a time; RefreshAt is then when it would have started. ParkedSince is since when.
 	ParkedBy    Blocker   `json:"parked_by"`
@@ -37,16 +34,15 @@ type State struct {
 	AttemptNo  int       `json:"attempt_no"`  // runs since the last success, 1 is the first
 	StartedAt  time.Time `json:"started_at"`  // last start
 	DeadlineAt time.Time `json:"deadline_at"` // when the running attempt counts as timed out
-	// EntryDeadlineAt and EntryPlannedAt are what the entry of the running attempt tells its worker: the deadline as it was at the start,
-	// and the next planned refresh, zero if there is none.
+	// EntryDeadlineAt and EntryPlannedAt are part of the entry of the running attempt: its first deadline, and the next planned refresh or zero.
 	EntryDeadlineAt, EntryPlannedAt time.Time
 	// EntryDueAt is the time that the running attempt is for.
 	EntryDueAt time.Time
-	// Fence is the number that the last attempt was told, or more: a success lifts it to its own time.
+	// Fence is the number of the last attempt or more: a success raises it to its own time.
 	Fence int64
 	// Ticket numbers the attempt that was started last in the order in which all were put in the input list, from 1; 0: not known.
 	Ticket int
-	// TakenAt is when the running attempt was taken at the latest, as the front of the input list told when its deadline had passed.
+	// TakenAt is the latest time at which the running attempt was taken, known from the head of the input list.
 	TakenAt time.Time
 	// ProcessingAt is when a worker said that the work really began.
 	ProcessingAt time.Time `json:"processing_at"`
@@ -54,13 +50,12 @@ type State struct {
 	// SilentAfter is how long that worker may be silent, as it has announced signs of life; 0: for as long as it wants. HeardAt is its last one.
 	SilentAfter time.Duration
 	HeardAt     time.Time
-	// Again marks a running attempt that works on what is already old: when it ends the model is due at once.
+	// Again: the running attempt works on old data, and the model is due again at its end.
 	Again bool `json:"again"`
-	// Outdated marks a running attempt whose payload was replaced after a worker had taken it: what it reports is not counted.
+	// Outdated: the payload of the running attempt was replaced after a worker had taken it; its result does not count.
 	Outdated bool `json:"outdated"`
 
-	// Unpublished says of a held model that nobody has published its last result. Once that is accepted, no guard doubts those that follow until one
-	// has succeeded.
+	// Unpublished: the last result of a held model was not published. After it is accepted, guards doubt nothing until a success.
 	Unpublished bool
 
 	// Usual is what was usual of the numbers that guards compare when the last good result came, as a JSON object; empty: not known.
@@ -255,8 +250,8 @@ func (c Trigger) started() Trigger {
 	return c
 }
 
-func (s *State) wait(at time.Time, cause Trigger, why string) {
-	s.RefreshAt, s.Trigger, s.Why = at, cause, why
+func (s *State) wait(at time.Time, trigger Trigger, why string) {
+	s.RefreshAt, s.Trigger, s.Why = at, trigger, why
 	s.PlannedFor = time.Time{}
 	s.Unpublished = s.Unpublished && s.ParkedBy != BySuspect
 	s.ParkedBy, s.ParkedSince, s.Reserved = "", time.Time{}, ""
@@ -264,11 +259,11 @@ func (s *State) wait(at time.Time, cause Trigger, why string) {
 
 // dueNow makes the model due before the backlog. A person asks, so NotBefore does not hold.
 func (s *State) dueNow(now time.Time, why string) {
-	cause := TriggerChange
+	trigger := TriggerChange
 	if s.Urgent() {
-		cause = s.Trigger
+		trigger = s.Trigger
 	}
-	s.wait(now, cause, why)
+	s.wait(now, trigger, why)
 	s.NotBefore = time.Time{}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // why holds the facts behind a decision of the failure rule. behind renders refresh_why.
 type why struct {
-	basis      basis
+	reason     reason
 	k, retries int           // failures in this cycle; retries that the policy allows, or policy.Unlimited
 	class      string        // notRetryable: what made it so
 	window     time.Duration // the length of the give-up window
@@ -30,10 +30,10 @@ type why struct {
 	ownTime            bool // the expression of the alignment names a time that is neither
 }
 
-type basis int
+type reason int
 
 const (
-	retryAfterDelay basis = iota
+	retryAfterDelay reason = iota
 	retryWhenPlanned
 	retryReplaced // the planned refresh came before the answer
 	exhaustedPlanned
@@ -73,7 +73,7 @@ func (w why) behind(condition string) string {
 	if w.moved {
 		moved = whyMoved
 	}
-	switch w.basis {
+	switch w.reason {
 	case retryWhenPlanned:
 		return addFitting(condition+retry+" waits for planned", moved)
 	case retryReplaced:

@@ -19,7 +19,7 @@ func eachWhy(visit func(why)) {
 					for set := range 1 << flags {
 						is := func(flag int) bool { return set>>flag&1 == 1 }
 						w := why{
-							basis: b, k: 1000, retries: retries, class: "never retry NetworkError", window: document.MaxDuration - time.Millisecond, delay: delay, overlap: overlap,
+							reason: b, k: 1000, retries: retries, class: "never retry NetworkError", window: document.MaxDuration - time.Millisecond, delay: delay, overlap: overlap,
 							moved: is(0), asked: is(1), inWindow: is(2), policyError: is(3), plannedFirst: is(4), ownTime: is(5),
 						}
 						visit(w)
@@ -58,9 +58,9 @@ func TestAWhyIsReadWithoutKnowingWhoWroteIt(t *testing.T) {
 		"retry 2 of 6 waits for planned, delayed by the worker": func(w *why) { w.moved, w.plannedFirst = true, true },
 		"retry 2 of 6 after 5m, as the worker asked":            func(w *why) { w.asked = true },
 		"retry 2 of 6 when the policy says":                     func(w *why) { w.ownTime = true },
-		"queue circuit open: retry after 5m, not disabled":      func(w *why) { w.basis, w.held = exhausted, 5*time.Minute },
-		"disabled after 2 failures, no retry left":              func(w *why) { w.basis = exhausted },
-		"waits for planned after 2 failures":                    func(w *why) { w.basis = exhaustedPlanned },
+		"queue circuit open: retry after 5m, not disabled":      func(w *why) { w.reason, w.held = exhausted, 5*time.Minute },
+		"disabled after 2 failures, no retry left":              func(w *why) { w.reason = exhausted },
+		"waits for planned after 2 failures":                    func(w *why) { w.reason = exhaustedPlanned },
 	} {
 		w := retry
 		change(&w)

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Advance lets time pass, and lets everything happen that comes with it: starts, what handlers answer, deadlines. It returns when nothing more
-// is to be done at the instant that it ends at.
+// Advance moves the clock, and carries out all that follows: starts, answers of handlers, deadlines.
 func (q *Queue) Advance(by time.Duration) {
 	q.t.Helper()
 	q.AdvanceTo(q.Now().Add(by))
@@ -29,7 +28,7 @@ func (q *Queue) AdvanceTo(to time.Time) {
 		if next.IsZero() || next.After(to) {
 			next = to
 		}
-		// Time passes until a handler has something to tell.
+		// Time passes until a handler has a message.
 		ctx, cancel := context.WithTimeout(q.t.Context(), next.Sub(now))
 		q.pool.Wait(ctx)
 		cancel()
@@ -38,12 +37,12 @@ func (q *Queue) AdvanceTo(to time.Time) {
 	}
 }
 
-// settle lets the daemons take turns until nothing is left to be done at this instant. First what handlers have told is heard, so that a
-// handler that ends at its deadline is in time, as everywhere.
+// settle runs the daemons until nothing is left to do at this instant. Messages of handlers come first, so that a handler that ends at its deadline
+// is in time.
 func (q *Queue) settle() {
 	q.t.Helper()
 	for {
-		q.tell()
+		q.deliver()
 		round, err := q.dispatcher.RunOnce(q.t.Context())
 		q.must(err, "dispatch")
 		// Attempts are handed to the handler one after another in their order, each when the one before waits for something or has ended.
@@ -51,22 +50,22 @@ func (q *Queue) settle() {
 			q.must(q.pool.Take(q.t.Context()), "take an attempt")
 			synctest.Wait()
 		}
-		if round.Sleep > 0 && !q.tell() {
+		if round.Sleep > 0 && !q.deliver() {
 			return
 		}
 	}
 }
 
-// tell pushes what handlers have told, and applies it; false: they have told nothing.
-func (q *Queue) tell() bool {
+// deliver pushes and applies the messages of handlers; false: there were none.
+func (q *Queue) deliver() bool {
 	q.t.Helper()
-	told, err := q.pool.Send(q.t.Context())
-	q.must(err, "tell what became of attempts")
-	if told > 0 {
+	sent, err := q.pool.Send(q.t.Context())
+	q.must(err, "push messages")
+	if sent > 0 {
 		q.poll()
 		synctest.Wait()
 	}
-	return told > 0
+	return sent > 0
 }
 
 func (q *Queue) poll() {

@@ -85,7 +85,7 @@ func (q *Queue) PutPolicy(text string) {
 	q.settle()
 }
 
-// Run starts a model by hand, at once. One that is refused ends the test; Command tells of it instead.
+// Run starts a model by hand, at once. A refusal ends the test; Command returns it instead.
 func (q *Queue) Run(uid string) { q.t.Helper(); q.want(model.CommandRun, map[string]any{"uid": uid}) }
 
 // Enable ends the disabled state of a model.
@@ -106,8 +106,7 @@ func (q *Queue) Remove(uid string) {
 	q.want(model.CommandRemove, map[string]any{"uid": uid})
 }
 
-// Hold lets no model start that a selector picks, such as tenant=t1, until Release or until a time has passed; 0: until Release. It has
-// the name by which Release ends it.
+// Hold keeps the models of a selector, such as tenant=t1, from starting, for a time; 0: until Release of this name.
 func (q *Queue) Hold(name, selector string, length time.Duration) {
 	q.t.Helper()
 	picks, err := model.ParseSelector(selector)

@@ -45,8 +45,7 @@ const pollBatch = 100
 // Begin is where the clock begins: a Monday.
 var Begin = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// Test runs do with an empty queue, in a bubble of testing/synctest of its own. When it returns, nothing of the queue runs any more: handlers
-// that are still at work have their contexts ended with worker.ErrShutdown.
+// Test runs do with an empty queue, in its own bubble of testing/synctest. At the end, running handlers get worker.ErrShutdown.
 func Test(t *testing.T, do func(t *testing.T, q *Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,8 +104,7 @@ func (*watched) RequeueExpired(context.Context, time.Time, time.Time, time.Durat
 	return nil, nil
 }
 
-// Handle lets workers run: each attempt that starts from now on is given to handler. Nil: no worker takes anything, as before the first call.
-// What is at work goes on.
+// Handle gives each attempt that starts from now on to handler. Nil: no worker takes anything, as before the first call.
 func (q *Queue) Handle(handler worker.Handler) {
 	q.handler.Store(handler)
 }
@@ -124,8 +122,7 @@ func (q *Queue) Now() time.Time {
 	return now
 }
 
-// Model is a model as it stands, with its policy and schedule in force: its state are the fields of model.State. A model that does not exist ends
-// the test.
+// Model returns a model with its state, and its policy and schedule in force. If it does not exist, the test ends.
 func (q *Queue) Model(uid string) model.Model {
 	q.t.Helper()
 	records, err := q.store.Load(q.t.Context(), []string{uid})
@@ -155,7 +152,7 @@ func (q *Queue) Attempts(uid string) []model.Attempt {
 	return attempts
 }
 
-// Notices are what owners have been told of all models, the oldest first.
+// Notices are the notices to all owners, oldest first.
 func (q *Queue) Notices() (all []model.Notification) {
 	q.t.Helper()
 	for position := report.TailStart; ; {

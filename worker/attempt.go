@@ -21,15 +21,14 @@ type Attempt struct {
 	DeadlineAt time.Time // as it was when the attempt was taken: Deadline tells it as it is now. Zero: not told
 	PlannedAt  time.Time // the next planned refresh; zero: none
 	DueAt      time.Time // the time that the attempt is for; zero: not told
-	// Purpose is what the attempt is for; the entry calls it for. Empty: not told.
+	// Purpose is the reason for the attempt, the field "for" of the entry. Empty: unknown.
 	Purpose model.Purpose
-	// Fence grows with each attempt of the model, and is the same if an attempt is handed out again. What is written elsewhere under a condition on it
-	// is never replaced by a worker that was frozen: see docs/publish.md. 0: not told.
+	// Fence grows with each attempt of the model. If writes elsewhere are conditional on it, no frozen worker replaces newer data: see
+	// docs/publish.md. 0: unknown.
 	Fence int64
 	// Deaths is how many workers have died over this attempt. From 2 on it is worked on alone.
 	Deaths int
-	// Traceparent is the part of the trace of the attempt that the work belongs to, as W3C Trace Context writes it; a handler hands it on to what
-	// it calls. Empty: the attempt is not traced.
+	// Traceparent is the part of the trace that the work belongs to, in the form of W3C Trace Context, for calls of the handler. Empty: not traced.
 	Traceparent string
 	// Payload is the model's own part of the entry: a JSON object.
 	Payload json.RawMessage
@@ -47,8 +46,8 @@ type Attempt struct {
 	deadline     atomic.Pointer[time.Time]                     // nil: DeadlineAt
 }
 
-// Deadline is when the attempt counts as timed out, as Redis told last: it moves once the poller has applied that the work has begun. The
-// context follows it. Zero: not told. It may be called from any goroutine.
+// Deadline is the deadline as Redis had it last: it moves when the poller has applied `started`. The context follows it. Zero: unknown. It may be
+// called from any goroutine.
 func (a *Attempt) Deadline() time.Time {
 	if at := a.deadline.Load(); at != nil {
 		return *at
@@ -56,8 +55,8 @@ func (a *Attempt) Deadline() time.Time {
 	return a.DeadlineAt
 }
 
-// Status tells the owner how far the work is. percent is 0 to 100; negative means unknown. It may be called as often as one
-// likes, from any goroutine: only a few of them are told, but always the last.
+// Status shows the owner the progress. percent is 0 to 100; negative: unknown. Call it as often as you like, from any goroutine: only some are
+// sent, and always the last.
 func (a *Attempt) Status(text string, percent int) {
 	if a.status == nil {
 		return
@@ -67,54 +66,53 @@ func (a *Attempt) Status(text string, percent int) {
 	if percent >= 0 {
 		m.Progress = new(min(percent, 100))
 	}
-	a.status.say(m)
+	a.status.report(m)
 }
 
-// Alive says that the work gets on: a sign of life, where Config.SignsEvery announces some. Status is one too. Call it where something is done,
-// not by a timer: else work that hangs looks alive. It may be called as often as one likes, from any goroutine.
+// Alive is a sign of life, if Config.SignsEvery announces some. So is Status. Call it when the work proceeds, not by a timer: else work that hangs
+// looks alive. Call it as often as you like, from any goroutine.
 func (a *Attempt) Alive() {
 	if a.signs != nil {
-		a.signs.say(a.message(model.MessageStatus))
+		a.signs.report(a.message(model.MessageStatus))
 	}
 }
 
 // Unchanged makes the success that follows say that the refresh found nothing new.
 func (a *Attempt) Unchanged() { a.unchanged.Store(true) }
 
-// Metric gives the success that follows a number, such as its rows, by which a policy may doubt it: a finite one, under a name of small letters,
-// digits and _. At most 16 are kept. The last one of a name counts. It may be called from any goroutine.
+// Metric adds a number to the following success, such as its rows, for the guards of a policy: finite, under a name of small letters, digits and _.
+// At most 16 are kept; the last one of a name counts. It may be called from any goroutine.
 func (a *Attempt) Metric(name string, n float64) {
 	if !math.IsNaN(n) && !math.IsInf(n, 0) {
 		a.metrics.Store(name, n)
 	}
 }
 
-// Guarded reports whether a guard of the policy may keep the result from being published, or that is not known: then ask by Ready before. It may
-// be called from any goroutine.
+// Guarded reports whether a guard of the policy may refuse the result, or that is unknown: then call Ready first. It may be called from any
+// goroutine.
 func (a *Attempt) Guarded() bool { return a.ask != nil && !a.unguarded.Load() }
 
-// Ready asks, before anything is published, what the guards of the policy say of the numbers so far. Nil: publish. Any other error the handler returns
-// without publishing: then the attempt ends as the verdict says. It waits for a poller until ctx or the attempt ends.
-// Without a pool there is nobody to ask, and it is nil.
+// Ready asks the guards of the policy about the numbers so far, before the handler publishes. Nil: publish. Return any other error without
+// publishing: the attempt ends as the verdict says. It waits for a poller until ctx or the attempt ends. Without a pool it is nil.
 func (a *Attempt) Ready(ctx context.Context) error {
 	if a.ask == nil {
 		return nil
 	}
 	m := a.message(model.MessageReady)
 	m.Metrics = a.counted()
-	told, err := a.ask(ctx, m)
+	answer, err := a.ask(ctx, m)
 	if err != nil {
 		return err
 	}
-	switch told.Verdict {
+	switch answer.Verdict {
 	case model.VerdictPublish:
 		return nil
 	case model.VerdictStale:
-		return mark(ErrFenceLost, withheld(told.Verdict))
+		return mark(ErrFenceLost, withheld(answer.Verdict))
 	case model.VerdictHold, model.VerdictFail:
-		return mark(errors.New("not published: "+told.Reason), withheld(told.Verdict))
+		return mark(errors.New("not published: "+answer.Reason), withheld(answer.Verdict))
 	default:
-		return fmt.Errorf("read the verdict: expected publish, hold, fail or stale, found %q", told.Verdict)
+		return fmt.Errorf("read the verdict: expected publish, hold, fail or stale, found %q", answer.Verdict)
 	}
 }
 
@@ -126,15 +124,14 @@ func (a *Attempt) counted() map[string]float64 {
 	return metrics
 }
 
-// Log tells what the attempt has said, in place of what was told before: with the result the last 64 KiB of it are sent, and kept for a while.
-// What looks like a secret is masked before.
+// Log replaces the log of the attempt. Its last 64 KiB are sent with the result, without what looks like a secret, and kept for a while.
 func (a *Attempt) Log(text string) { a.log.Store(&text) }
 
 func (a *Attempt) message(kind model.MessageType) message {
 	return message{Type: kind, UID: a.UID, AttemptUID: a.AttemptUID, owner: a.owner}
 }
 
-// over makes a message the last one of the attempt: with it the entry leaves the taken list. Without a type nothing is told.
+// over makes a message the last one of the attempt: with it the entry leaves the taken list. Without a type nothing is sent.
 func (a *Attempt) over(m message) message {
 	m.owner, m.entry, m.ends = a.owner, a.entry, true
 	return m
@@ -151,24 +148,23 @@ func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
 	}, nil
 }
 
-// Try runs a handler for one attempt without a pool and without Redis, and returns what a pool would tell about it, as the poller
-// reads it: the first and the last status, and how it ended. It is for tests of handlers. The error says that the poller would
-// reject a message.
+// Try runs a handler for one attempt without a pool and without Redis, for tests. It returns the messages of a pool as the poller reads them: the
+// first and the last status, and the result. The error says that the poller would reject a message.
 func Try(ctx context.Context, handler Handler, attempt *Attempt) ([]model.Message, error) {
-	var told []message
-	attempt.status = &status{every: math.MaxInt64, send: func(m message) { told = append(told, m) }}
+	var sent []message
+	attempt.status = &status{every: math.MaxInt64, send: func(m message) { sent = append(sent, m) }}
 	config := Config{}.WithDefaults()
 	e := &execution{Attempt: attempt, ctx: ctx}
 	m, wanted := e.ending(e.call(handler, &config))
 	attempt.status.end(wanted)
 	if wanted {
-		told = append(told, m)
+		sent = append(sent, m)
 	}
-	read := make([]model.Message, len(told))
-	for i, m := range told {
+	read := make([]model.Message, len(sent))
+	for i, m := range sent {
 		var err error
 		if read[i], err = (model.Wire{}).DecodeMessage([]byte(m.encode(model.Wire{}))); err != nil {
-			return read, fmt.Errorf("read what was told: %w", err)
+			return read, fmt.Errorf("read messages: %w", err)
 		}
 	}
 	return read, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// execution is an attempt that is being worked on: its context, its deadline, and whether its end has been told.
+// execution is an attempt in work: its context, its deadline, and whether its end was reported.
 type execution struct {
 	*Attempt
 	ctx    context.Context
@@ -40,7 +40,7 @@ func (e *execution) due(deadline, now time.Time, overdue func()) {
 	if e.released || deadline.IsZero() || now.IsZero() {
 		return
 	}
-	// A clock that stands still (a test, a simulation) must not make this a busy loop.
+	// If the clock stands still (a test, a simulation), this must not be a busy loop.
 	e.turn++
 	turn := e.turn
 	e.timer = time.AfterFunc(max(deadline.Sub(now), 10*time.Millisecond), func() {
@@ -60,7 +60,7 @@ func (e *execution) pass(turn int) bool {
 	return e.overdue.Load()
 }
 
-// release says once, and only once, that the caller may tell how the attempt ended.
+// release returns true once: the caller then reports how the attempt ended.
 func (e *execution) release() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,9 +90,8 @@ func (e *execution) call(handler Handler, config *Config) (err error) {
 	return handler(e.ctx, e.Attempt)
 }
 
-// ending is what is to be told of an attempt whose handler returned err; false: nothing, because it would be stale: another worker
-// has been given it, or the model has another attempt, or the dispatcher ends this one. One whose deadline passed while Redis did not tell
-// that it had begun may have waited in line until then: it is handed back.
+// ending returns the last message of an attempt whose handler returned err; false: none, because it would be stale: another worker or another
+// attempt has the model, or the dispatcher ends this one. If the deadline passed before Redis confirmed the begin, the attempt is handed back.
 func (e *execution) ending(err error) (m message, wanted bool) {
 	cause := context.Cause(e.ctx)
 	verdict, _ := factOf[withheld](err)
@@ -100,7 +99,7 @@ func (e *execution) ending(err error) (m message, wanted bool) {
 	case errors.Is(cause, ErrFenceLost), verdict == withheld(model.VerdictStale), errors.Is(cause, ErrDeadline) && e.begun.Load():
 		return message{}, false
 	case cause != nil && err != nil:
-		// Whether the handler failed or only stopped cannot be told apart: in doubt it is not the model's fault.
+		// Perhaps the handler failed, perhaps it only stopped: in doubt the model is not at fault.
 		m = e.message(model.MessageInterrupted)
 	default:
 		m = e.outcome(err)

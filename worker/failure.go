@@ -9,16 +9,15 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// The causes for which the context of an attempt ends; ask context.Cause. After the first three nothing that the handler
-// returns is told to anybody: it would be stale.
+// The causes for which the context of an attempt ends; see context.Cause. After the first three, the result of the handler is dropped: it would be
+// stale.
 var (
-	// ErrDeadline means that the deadline has passed. One that passes while the poller has not applied `started` ends nothing, as it
-	// is to be moved; only while Redis does not answer it does, and the attempt is then handed back unless the handler still succeeds.
+	// ErrDeadline means that the deadline has passed. Before the poller has applied `started`, only an outage of Redis has this effect; the attempt
+	// is then handed back unless the handler still succeeds.
 	ErrDeadline = errors.New("the deadline of the attempt has passed")
 	// ErrFenceLost means that the model is no longer running this attempt: whatever it writes now is stale.
 	ErrFenceLost = errors.New("the model is no longer running this attempt")
-	// ErrRequeued means that the pool gave no heartbeat for a lease, so that another one has been given the attempt. It is an
-	// ErrFenceLost.
+	// ErrRequeued means that the pool gave no heartbeat for a lease, and another one has the attempt. It is an ErrFenceLost.
 	ErrRequeued = fmt.Errorf("another worker has been given the attempt: %w", ErrFenceLost)
 	// ErrShutdown means that the pool has to stop; the attempt is handed back unless the handler still succeeds.
 	ErrShutdown = errors.New("the worker is stopping")
@@ -77,12 +76,11 @@ func RetryAt(err error, at time.Time) error {
 	return mark(err, retryAfter{model.FormatTime(at)})
 }
 
-// ByServer says that the wait of a RetryAfter or RetryAt within was read from a header of a server, which may be mistaken: the policy bounds it
-// by its max_retry_after. What a worker asks for itself is not bounded.
+// ByServer marks the wait of a RetryAfter or RetryAt as read from a header of a server, which may be mistaken: the policy bounds it by its
+// max_retry_after.
 func ByServer(err error) error { return mark(err, byServer(true)) }
 
-// Postpone is not a failure: the work cannot be done now and is to be tried again after d, without counting. At most MaxWait;
-// negative counts as 0. It wins over everything that it is wrapped in.
+// Postpone is no failure: the work is tried again after d, uncounted. At most MaxWait; negative counts as 0. It wins over everything that it wraps.
 func Postpone(d time.Duration) error {
 	return mark(fmt.Errorf("postponed for %s", min(max(0, d), MaxWait)), postponed{seconds(d)})
 }
@@ -93,7 +91,7 @@ func ErrorType(err error, kind string) error { return mark(err, errorType(kind))
 // UserFriendly adds what the owner of the model may read, such as "The feed is empty".
 func UserFriendly(err error, text string) error { return mark(err, ownerText(text)) }
 
-// Reason is told in place of the text of err, which is then for the log only: the owner of a model may read reasons.
+// Reason replaces the text of err, which then stands only in the log: the owner of a model may read reasons.
 func Reason(err error, text string) error { return mark(err, toldReason(text)) }
 
 func seconds(d time.Duration) json.Number {

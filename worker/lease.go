@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 // beat gives heartbeats until ctx ends, also while all slots are busy.
@@ -28,22 +29,21 @@ func (s *session) beat(ctx context.Context) {
 	})
 }
 
-// hear does what an operator asks. Redis itself gives nothing to a pool with an order, so being quiet is only told here, by the session of the first
-// part for all: each hears of it.
-func (s *session) hear(order store.PoolOrder) {
+// hear follows the order of an operator. Redis gives nothing to a quiet pool, so the session of the first part only logs it for all.
+func (s *session) hear(order lease.Order) {
 	if s.order.Swap(order) == order {
 		return
 	}
-	said, tells := "takes no new attempts", s.queue == s.queues[0]
+	text, logs := "takes no new attempts", s.queue == s.queues[0]
 	switch order.Verb {
 	case "":
-		said = "takes attempts again"
-	case store.PoolStop:
-		said, tells = "stops", false
-		s.slots.stopped.Do(func() { tells = true; s.slots.stop() }) // whichever hears first: the others end before they do
+		text = "takes attempts again"
+	case lease.Stop:
+		text, logs = "stops", false
+		s.slots.stopped.Do(func() { logs = true; s.slots.stop() }) // whichever hears first: the others end before they do
 	}
-	if tells {
-		s.config.Log.Info().Str("by", order.By).Msgf("worker: %s, as an operator asked", said)
+	if logs {
+		s.config.Log.Info().Str("by", order.By).Msgf("worker: %s, as an operator asked", text)
 	}
 }
 
@@ -76,10 +76,8 @@ func (s *session) resign(ctx context.Context) {
 	}
 }
 
-// takenList is what a session knows to stand in its taken list: every entry from its arrival until Redis has its answer.
-//
-// An owner that was forgotten never comes back: the session goes on under another name, so that nothing that is still under way
-// about the old one can be mistaken for news of the new one.
+// takenList is what a session knows of its taken list: each entry until Redis has its answer. After an owner was forgotten, the session takes
+// another name: so late news of the old one cannot be mistaken.
 type takenList struct {
 	mu      sync.Mutex
 	owner   string         // guarded by mu
@@ -102,11 +100,11 @@ func (l *takenList) name() (string, bool) {
 }
 
 // ask is the next request for entries. To know of too many is harmless, so an answer that is under way may still count here.
-func (l *takenList) ask(most int) store.TakeRequest {
+func (l *takenList) ask(most int) lease.TakeRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gone = map[string]int{}
-	taking := store.TakeRequest{Owner: l.owner, New: !l.known, Most: most, Known: l.count}
+	taking := lease.TakeRequest{Owner: l.owner, New: !l.known, Most: most, Known: l.count}
 	if l.doubt {
 		taking.Known = -1
 	}
@@ -119,9 +117,8 @@ func (l *takenList) doubted() {
 	l.doubt = true
 }
 
-// receive notes what has come and returns the entries that are new, at most as many as were asked for. Those beyond stay in the
-// list, and come again when there is room.
-func (l *takenList) receive(taking store.TakeRequest, taken store.Taken) (fresh []string) {
+// receive notes entries and returns the new ones, at most as many as were asked for. The others stay in the list until there is room.
+func (l *takenList) receive(taking lease.TakeRequest, taken lease.Taken) (fresh []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.owner != taking.Owner {

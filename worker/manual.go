@@ -7,9 +7,8 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// ManualPool is a pool that does nothing by itself: whoever holds it says when it takes attempts, tells what became of them and looks at their
-// deadlines. It is for tests on a virtual clock, as package refreshdtest does them: a Pool looks around each second, which a year has
-// too many of. Its methods are called by one goroutine.
+// ManualPool is a pool that acts only when its methods are called, by one goroutine. It is for tests on a virtual clock, as in package
+// refreshdtest: a Pool acts each second, too often for a year.
 type ManualPool struct {
 	session *session
 	stopped error // ErrStopped, as soon as an operator has asked for it
@@ -18,7 +17,7 @@ type ManualPool struct {
 // ErrStopped says that an operator asked the pool to stop (refreshd worker stop).
 var ErrStopped = errors.New("worker: expected to go on, but an operator asked this pool to stop")
 
-// NewManualPool returns such a pool for one queue. It gives no heartbeat but when it takes, so no other pool may serve the queue.
+// NewManualPool returns such a pool for one queue. It gives a heartbeat only when it takes, so no other pool may serve the queue.
 func NewManualPool(ctx context.Context, queue Queue, handler Handler, config Config) (*ManualPool, error) {
 	pool, err := New(queue, handler, config)
 	if err != nil {
@@ -39,16 +38,16 @@ func (r *ManualPool) Take(ctx context.Context) error {
 	return errors.Join(err, r.stopped)
 }
 
-// Send pushes what handlers have told, and compares the attempts in hand with Redis. It returns how many messages there were.
-func (r *ManualPool) Send(ctx context.Context) (told int, err error) {
+// Send pushes the messages of handlers, and compares the attempts in hand with Redis. It returns the number of messages.
+func (r *ManualPool) Send(ctx context.Context) (sent int, err error) {
 	s := r.session
-	for told = s.sender.len(); s.sender.len() > 0 && err == nil; {
+	for sent = s.sender.len(); s.sender.len() > 0 && err == nil; {
 		err = s.sender.pushOnce(ctx)
 	}
-	return told, errors.Join(err, s.checkOnce(ctx))
+	return sent, errors.Join(err, s.checkOnce(ctx))
 }
 
-// Wait waits until ctx ends, a handler has told something, or the deadline of an attempt has passed.
+// Wait waits until ctx ends, a handler has a message, or the deadline of an attempt has passed.
 func (r *ManualPool) Wait(ctx context.Context) {
 	select {
 	case <-ctx.Done():

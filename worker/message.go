@@ -37,7 +37,7 @@ type message struct {
 // MaxText bounds every text of a message, in bytes; a longer one is cut.
 const MaxText = 2000
 
-// encode renders the message for a queue whose messages are written in a way.
+// encode renders the message in the form of a queue.
 func (m message) encode(wire model.Wire) string {
 	for _, text := range []*string{&m.Reason, &m.ErrorType, &m.UserFriendlyReason, &m.Status, &m.Worker} {
 		if len(*text) > MaxText {

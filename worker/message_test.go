@@ -175,11 +175,11 @@ func TestAnAttemptThatHasEndedSaysNothingMore(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		var said []string
 		s := &status{every: time.Hour, send: func(m message) { said = append(said, m.Status) }}
-		s.say(message{Status: "first"})
-		s.say(message{Status: "last"})
+		s.report(message{Status: "first"})
+		s.report(message{Status: "last"})
 		s.end(wanted)
 		s.end(true)
-		s.say(message{Status: "too late"})
+		s.report(message{Status: "too late"})
 		s.tick()
 		want := []string{"first"}
 		if wanted {

@@ -11,20 +11,21 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
-// Queue is what a pool needs of Redis. store.Pool is one.
+// Queue is what a pool needs of a queue. Open makes one of Redis.
 type Queue interface {
 	// Take moves entries into the taken list of the pool; it may be repeated after an error.
-	Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error)
+	Take(ctx context.Context, taking lease.TakeRequest) (lease.Taken, error)
 	// WaitInput waits a moment for an entry, without taking it.
 	WaitInput(ctx context.Context) (bool, error)
 	// Answer pushes messages and removes the entries that they end from the taken list; it may be repeated after an error.
-	Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error)
+	Answer(ctx context.Context, owner string, answers []lease.Answer) ([]bool, error)
 	// Fences reads what each of the models is running, and the clock.
-	Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error)
+	Fences(ctx context.Context, uids []string) ([]lease.Fence, time.Time, error)
 	// Heartbeat is a heartbeat. Forgotten: the pool has lost what it had taken.
-	Heartbeat(ctx context.Context, owner string) (store.Taken, error)
+	Heartbeat(ctx context.Context, owner string) (lease.Taken, error)
 	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 	// ReplyList is the list of the replies under a name, and TakeReply waits a moment for one; empty: none came.
@@ -77,8 +78,7 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 	return NewForParts([]Queue{queue}, handler, config)
 }
 
-// NewForParts returns a pool that serves all parts of a queue, as in store.Queue.Pools, with the same slots. Parts that have something to take
-// do so in turn.
+// NewForParts returns a pool that serves all parts of a queue with the same slots. Parts that have something to take do so in turn.
 func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
@@ -234,7 +234,7 @@ func (p *Pool) count(counter *int64, n int) {
 	*counter += int64(n)
 }
 
-// counter is where the end of an attempt is counted; no type: nothing was told.
+// counter is the counter for the end of an attempt; without a type nothing was sent.
 func (s *Stats) counter(kind model.MessageType) *int64 {
 	switch kind {
 	case model.MessageSuccess:

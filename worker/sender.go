@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 // sender collects the messages of all attempts and pushes them, as many as have come together while the last push was under
@@ -79,9 +79,9 @@ func (s *sender) drain(ctx, pushing context.Context) {
 
 func (s *sender) pushOnce(ctx context.Context) error {
 	messages := s.take()
-	answers := make([]store.Answer, len(messages))
+	answers := make([]lease.Answer, len(messages))
 	for i, m := range messages {
-		answers[i] = store.Answer{Ends: m.ends, Entry: m.entry}
+		answers[i] = lease.Answer{Ends: m.ends, Entry: m.entry}
 		if m.Type != "" {
 			answers[i].Message = m.encode(s.queue.Wire())
 		}

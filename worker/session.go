@@ -15,8 +15,8 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 // session is one call of Pool.Run on one queue.
@@ -30,7 +30,7 @@ type session struct {
 
 	unreadable backoff.Sampler // takeAll only
 	quiet      bool            // takeAll only: the last take brought an order
-	order      atomic.Value    // the store.PoolOrder that was heard last
+	order      atomic.Value    // the lease.Order that was heard last
 
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc
@@ -69,7 +69,7 @@ func (s *slots) idle(ctx context.Context) {
 
 func newSession(background context.Context, p *Pool, queue Queue, owner string, slots *slots) *session {
 	s := &session{Pool: p, queue: queue, taken: newTakenList(owner), overdue: make(chan struct{}, 1), slots: slots}
-	s.order.Store(store.PoolOrder{})
+	s.order.Store(lease.Order{})
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(queue, s.taken, &p.config)
 	return s
@@ -152,12 +152,12 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error
 }
 
 // begin starts the executions that still count, each in so many slots.
-func (s *session) begin(ctx context.Context, executions []*execution, told time.Time, slots int) {
+func (s *session) begin(ctx context.Context, executions []*execution, takenAt time.Time, slots int) {
 	// Some may have been superseded while they waited in line. When that cannot be read the entry's own word counts; the
 	// next check will tell.
 	fences, now, err := s.fences(context.WithoutCancel(ctx), executions)
 	if err != nil {
-		now = told
+		now = takenAt
 	}
 	for i, e := range executions {
 		current := e.AttemptUID
@@ -186,7 +186,7 @@ func (s *session) decode(owner string, entries []string) []*execution {
 		attempt, err := decodeAttempt(entry, s.queue.Wire())
 		if err != nil {
 			s.count(&s.stats.Unreadable, 1)
-			if count, tell := s.unreadable.Sample(err.Error(), time.Time{}); tell {
+			if count, picked := s.unreadable.Sample(err.Error(), time.Time{}); picked {
 				s.config.Log.Error().Err(err).Int("bytes", len(entry)).Int("like_this", count).
 					Msg("worker: dropped an entry that cannot be read")
 			}
@@ -244,7 +244,7 @@ type reply struct {
 const askAgain = 10
 
 // ask pushes a `ready`, and waits for the reply until ctx or the attempt ends.
-func (s *session) ask(ctx context.Context, e *execution, m message) (told reply, err error) {
+func (s *session) ask(ctx context.Context, e *execution, m message) (answer reply, err error) {
 	name, retry := rand.Text(), s.config.retry("waiting for a verdict")
 	m.ReplyTo = s.queue.ReplyList(name)
 	for silent := 0; ctx.Err() == nil && e.ctx.Err() == nil; silent++ {
@@ -254,16 +254,16 @@ func (s *session) ask(ctx context.Context, e *execution, m message) (told reply,
 		text, err := s.queue.TakeReply(context.WithoutCancel(ctx), name)
 		switch {
 		case text != "":
-			err = json.Unmarshal([]byte(text), &told)
-			return told, err
+			err = json.Unmarshal([]byte(text), &answer)
+			return answer, err
 		case redis.Refused(err):
-			return told, err
+			return answer, err
 		case err != nil:
 			silent = -1 // the reply may be lost: it is asked for at once
 		}
 		backoff.Rest(e.ctx, retry.After(err), nil)
 	}
-	return told, cmp.Or(context.Cause(e.ctx), context.Cause(ctx))
+	return answer, cmp.Or(context.Cause(e.ctx), context.Cause(ctx))
 }
 
 // finish tells how an attempt ended, unless it was abandoned before.

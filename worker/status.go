@@ -16,7 +16,7 @@ type status struct {
 	ended   bool        // guarded by mu
 }
 
-func (s *status) say(m message) {
+func (s *status) report(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 // every calls once at each tick, and when it is kicked, until ctx ends. what names the calls in the log.
@@ -60,7 +60,7 @@ func (s *session) checkOnce(ctx context.Context) error {
 	return err
 }
 
-func (s *session) fences(ctx context.Context, executions []*execution) ([]store.Fence, time.Time, error) {
+func (s *session) fences(ctx context.Context, executions []*execution) ([]lease.Fence, time.Time, error) {
 	if len(executions) == 0 {
 		return nil, time.Time{}, nil
 	}

@@ -13,18 +13,8 @@ func TestAllThatIsPublicCanBeUsedFromOutside(t *testing.T) {
 	report(t, unusable(repository(t)))
 }
 
-// forUs are what a program of ours makes from a queue that it has opened, with the interfaces that they take. Others use Open.
-var forUs = []string{"New", "NewForParts", "NewManualPool", "RoomsOf", "Queue", "Store", "Flow", "Report", "Outbox"}
-
-// unusable returns one line for each exported declaration of a public package that needs a type of an internal one, unless it is for us and the
-// package has an Open.
+// unusable returns one line for each exported declaration of a public package that needs a type of an internal one.
 func unusable(files []file) (places []string) {
-	opens := map[string]bool{} // by folder
-	for _, f := range files {
-		opens[path.Dir(f.path)] = opens[path.Dir(f.path)] || slices.ContainsFunc(f.functions(), func(function *ast.FuncDecl) bool {
-			return function.Recv == nil && function.Name.Name == "Open"
-		})
-	}
 	for _, f := range files {
 		if f.syntax == nil || f.isTest() || strings.Contains("/"+f.path, "/internal/") || f.syntax.Name.Name == "main" {
 			continue
@@ -32,9 +22,6 @@ func unusable(files []file) (places []string) {
 		internal := internalImports(f)
 		for _, declaration := range f.syntax.Decls {
 			for name, part := range exportedParts(declaration) {
-				if opens[path.Dir(f.path)] && slices.Contains(forUs, name) {
-					continue
-				}
 				ast.Inspect(part, func(n ast.Node) bool {
 					if selector, ok := n.(*ast.SelectorExpr); ok && slices.Contains(internal, identifier(selector.X)) {
 						places = append(places, f.path+": expected only public types in "+name+", found "+identifier(selector.X)+"."+selector.Sel.Name)

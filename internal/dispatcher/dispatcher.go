@@ -89,12 +89,6 @@ type Dispatcher struct {
 	notified bool           // this one was notified, and the others were not; run goroutine only
 }
 
-// Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.
-// Call stop when Run has returned: it ends the connections.
-func Open(ctx context.Context, address, queue string, config Config) (d *Dispatcher, stop func() error, err error) {
-	return store.DialPart(ctx, "dispatcher", address, queue, func(part *store.Store) (*Dispatcher, error) { return New(RoomsOf(part), config) })
-}
-
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.
 func New(rooms Rooms, config Config) (*Dispatcher, error) {
 	config = config.WithDefaults()

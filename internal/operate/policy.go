@@ -25,13 +25,13 @@ import (
 
 // PolicyResult is the outcome for a policy.
 type PolicyResult struct {
-	Name      string               `json:"name"`
-	Result    string               `json:"result"`
-	Warnings  []string             `json:"warnings"`          // each with its position
-	Plan      *Impact              `json:"plan"`              // null: not asked for
-	Completed []string             `json:"completed"`         // fields that the policy names nothing of, and has from the policy `default`
+	Name      string             `json:"name"`
+	Result    string             `json:"result"`
+	Warnings  []string           `json:"warnings"`          // each with its position
+	Plan      *Impact            `json:"plan"`              // null: not asked for
+	Completed []string           `json:"completed"`         // fields that the policy names nothing of, and has from the policy `default`
 	ReadAs    *schedule.ParsedAs `json:"read_as,omitempty"` // how the policy, or its rule, was read that was written in English
-	Position  string               `json:"-"`                 // of the policy
+	Position  string             `json:"-"`                 // of the policy
 
 	Differences []definitions.Difference `json:"-"` // from what is stored
 }

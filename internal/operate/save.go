@@ -28,8 +28,8 @@ type Outcome struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// ReadAs is reported with the first model of a rule in English.
 	ReadAs   *schedule.ParsedAs `json:"read_as,omitempty"`
-	Position string               `json:"-"` // of that model
-	Refused  error                `json:"-"` // what Error tells; nil: nothing was refused
+	Position string             `json:"-"` // of that model
+	Refused  error              `json:"-"` // what Error tells; nil: nothing was refused
 }
 
 // Tally counts the outcomes of commands.

@@ -12,27 +12,15 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// Config tunes a poller. The zero value is usable.
+// Config has the fields of the public poller.Config, which explains them.
 type Config struct {
-	// Owner names the poller's claimed list; no two pollers may share it at the same time. Defaults to host:pid and some random letters
-	// and digits.
-	Owner string
-	// Batch is how many messages are claimed at once. 2 to 1,000, so that results and commands both find room. Defaults to 100.
-	Batch int
-	// Lease is how long a poller may give no heartbeat before others adopt its claimed messages. At least four ticks. Defaults to
-	// 10 s. Too short a lease costs work done twice, never a message.
-	Lease time.Duration
-	// Tick is the longest sleep between two heartbeats. 10 ms to 1 min. Defaults to 1 s.
-	Tick time.Duration
-	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
+	Owner   string
+	Batch   int
+	Lease   time.Duration
+	Tick    time.Duration
 	Backoff time.Duration
-	// Log receives one line per batch, every error, sampled, and what becomes of models: final failures, recoveries and rejected messages as
-	// warnings or info, sampled, and each transition at debug level. Defaults to none.
-	Log *zerolog.Logger
-	// Clock tells how long errors last, for the log only. Defaults to none.
-	Clock func() time.Time
-	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
-	// nil: nobody is told.
+	Log     *zerolog.Logger
+	Clock   func() time.Time
 	Observe func() (ended func(error))
 }
 

@@ -77,12 +77,6 @@ type bulks struct {
 	last    string    // id of the bulk that it was about
 }
 
-// Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a poller of a queue of one part.
-// Call stop when Run has returned: it ends the connections.
-func Open(ctx context.Context, address, queue string, config Config) (d *Poller, stop func() error, err error) {
-	return store.DialPart(ctx, "poller", address, queue, func(part *store.Store) (*Poller, error) { return New(RoomsOf(part), config) })
-}
-
 // New returns a poller. It opens nothing: the caller closes the store's connections.
 func New(rooms Rooms, config Config) (*Poller, error) {
 	config = config.WithDefaults()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 var (
@@ -21,31 +22,14 @@ var (
 	answerAttempts = redis.LoadScript("answer-attempts.lua")
 )
 
-// TakeRequest is what a worker pool asks for.
-type TakeRequest struct {
-	// Owner names the taken list of the pool. No two pools share a name, and a forgotten one is not used again.
-	Owner string
-	// New says that the owner has not been answered yet. Any other owner that Redis does not know is forgotten.
-	New bool
-	// Most is how many entries to move at most; 0: it is a heartbeat and nothing else.
-	Most int
-	// Known is how many entries the pool knows to be in its taken list, at least; negative: a reply was lost.
-	Known int
-}
-
-// Taken is what a worker pool gets.
-type Taken struct {
-	// Entries of the input list, oldest first.
-	Entries []string
-	// Whole says that Entries is the whole taken list. Nothing was moved.
-	Whole bool
-	// Forgotten says that the lease of the pool has expired: all that it had taken was requeued.
-	Forgotten bool
-	// Order is what an operator asks of the pool. With one, nothing is moved.
-	Order PoolOrder
-	// Now is the clock.
-	Now time.Time
-}
+// What a worker pool exchanges with its queue.
+type (
+	TakeRequest = lease.TakeRequest
+	Taken       = lease.Taken
+	Answer      = lease.Answer
+	Fence       = lease.Fence
+	PoolOrder   = lease.Order
+)
 
 // Take moves the oldest entries of the input list into the taken list of a worker pool. It is also a heartbeat. To repeat it after an error is safe:
 // if the taken list has more than the pool knows of, Take returns all of it. An empty list is no error.
@@ -60,16 +44,10 @@ func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	return Taken{Entries: redis.Texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Order: readPoolOrder(redis.Text(reply[2])), Now: now}, nil
 }
 
-// Answer is one message of a worker pool, or the end of an attempt without one.
-type Answer struct {
-	Message string // empty: nothing is pushed
-	Ends    bool   // it ends the attempt of Entry
-	Entry   string // as it was taken
-}
-
-// Answer pushes messages to the output list, in order, and removes the entries that they end from the taken list, in one step: no answered attempt is
-// requeued. A message without its entry there is not pushed, and its code is CodeGone, so Answer may be repeated after an error.
-func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Code, error) {
+// Answer pushes messages to the output list, in order, and removes the entries that they end from the owner's taken list, in one
+// script: a crash leaves no attempt that is answered and yet requeued. A message is pushed only if its entry is in that list. So after an
+// error Answer may be repeated: no attempt is ended twice.
+func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) (pushed []bool, err error) {
 	if len(answers) == 0 {
 		return nil, nil
 	}
@@ -79,7 +57,7 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 		args = append(args, redis.Flag(answer.Ends), answer.Entry, answer.Message)
 	}
 	replies, err := redis.RunScript(ctx, s.store.Clients.Write, answerAttempts, keys, args...).Int64Slice()
-	return redis.Map(replies, func(reply int64) Code { return Code(reply) }), redis.Wrap(err, "push messages to the output list")
+	return redis.Map(replies, func(reply int64) bool { return Code(reply) == CodeApplied }), redis.Wrap(err, "push messages to the output list")
 }
 
 // ReplyList is the list on which a poller replies under a name.
@@ -257,21 +235,8 @@ type Pool struct{ store *Store }
 // Pool takes attempts for a worker pool.
 func (s *Store) Pool() Pool { return Pool{s} }
 
-// Fence is what Redis knows of the attempt that a model is running.
-type Fence struct {
-	// AttemptUID is the uid of the running attempt; empty: the model is idle or gone.
-	AttemptUID string
-	// DeadlineAt is when the running attempt counts as timed out; zero: unknown or unreadable.
-	DeadlineAt time.Time
-	// Begun says that a `started` of the attempt was applied: from then on nobody moves its deadline.
-	Begun bool
-	// Guarded says that a guard may keep the result from being published: the worker should ask before it publishes.
-	Guarded bool
-	// Err says why this fence could not be read; the other fields then say nothing.
-	Err error
-}
-
-// Fences reads the running attempts of models, in their order, and the clock. A fence that cannot be read has an Err.
+// Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
+// read tells so in its Err.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.store.Clients.Read.Pipeline()
 	replies := redis.Map(uids, func(uid string) *goredis.SliceCmd {

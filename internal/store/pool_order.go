@@ -12,31 +12,18 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker/lease"
 )
 
 // The verbs of a PoolOrder.
 const (
-	PoolQuiet = "quiet" // take no new attempts, and finish those in hand
-	PoolStop  = "stop"  // end, as on SIGTERM
+	PoolQuiet = lease.Quiet
+	PoolStop  = lease.Stop
 )
-
-// PoolOrder is what an operator asks of a worker pool; the zero order: to work as usual.
-type PoolOrder struct {
-	Verb string // also one that only a later release knows
-	By   string // who asks; empty: nobody says
-}
-
-// String is how it is stored.
-func (o PoolOrder) String() string {
-	if o.Verb == "" {
-		return ""
-	}
-	return strings.TrimSpace(o.Verb + " " + o.By)
-}
 
 func readPoolOrder(stored string) PoolOrder {
 	verb, by, _ := strings.Cut(stored, " ")
-	return PoolOrder{verb, by}
+	return PoolOrder{Verb: verb, By: by}
 }
 
 // OrderPools gives worker pools an order, by their names, in every part. It may be given before a pool is there. The first part journals it.

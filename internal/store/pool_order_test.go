@@ -8,7 +8,7 @@ import (
 // asks asks pools for something.
 func asks(verb string, pools ...string) func(*bench) any {
 	return func(b *bench) any {
-		must(b.t, (&Queue{Parts: []*Store{b.Store}}).Fleet().OrderPools(b.t.Context(), pools, PoolOrder{verb, "ann"}))
+		must(b.t, (&Queue{Parts: []*Store{b.Store}}).Fleet().OrderPools(b.t.Context(), pools, PoolOrder{Verb: verb, By: "ann"}))
 		return nil
 	}
 }
@@ -18,7 +18,7 @@ func journaled(event, owner string) map[string]any {
 }
 
 func TestAPoolWithAnOrderTakesNothingNewAndHearsOfItWithEachHeartbeat(t *testing.T) {
-	quiet := PoolOrder{PoolQuiet, "ann"}
+	quiet := PoolOrder{Verb: PoolQuiet, By: "ann"}
 	ordered := keys{":workers": scores{"w1": six}, ":orders": hash{"w1": "quiet ann"}, "-input": list{"a", "b"}}
 	requeues := func(b *bench) any { return b.requeues("w1", 7) }
 	eachCall(t, []callCase{

@@ -40,11 +40,11 @@ func (b *bench) take(asked TakeRequest) Taken {
 	return taken
 }
 
-func (b *bench) answer(owner string, answers ...Answer) []Code {
+func (b *bench) answer(owner string, answers ...Answer) (pushed []bool) {
 	b.t.Helper()
-	codes, err := b.Pool().Answer(context.Background(), owner, answers)
+	pushed, err := b.Pool().Answer(context.Background(), owner, answers)
 	must(b.t, err)
-	return codes
+	return pushed
 }
 
 func (b *bench) requeues(owner string, lastHeartbeat int64) int {
@@ -119,7 +119,7 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 				return b.answer("w1", Answer{Message: "started a"}, Answer{Message: "success of a", Ends: true, Entry: "a"},
 					Answer{Ends: true, Entry: "b"}, Answer{Ends: true}) // nothing to tell, and an entry that was empty
 			},
-			says: []Code{CodeApplied, CodeApplied, CodeApplied, CodeApplied},
+			says: []bool{true, true, true, true},
 			want: keys{":taken:w1": list{"c"}, ":taken:w2": list{"a"}, "-output": list{"before", "started a", "success of a"}},
 		},
 		{
@@ -127,9 +127,9 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 			seed: keys{":taken:w1": list{"a", "b", "b"}},
 			call: func(b *bench) any {
 				batch := []Answer{{Message: "success of a", Ends: true, Entry: "a"}, {Ends: true, Entry: "b"}} // one of two that are equal
-				return [][]Code{b.answer("w1", batch...), b.answer("w1", batch[0])}
+				return [][]bool{b.answer("w1", batch...), b.answer("w1", batch[0])}
 			},
-			says: [][]Code{{CodeApplied, CodeApplied}, {CodeGone}},
+			says: [][]bool{{true, true}, {false}},
 			want: keys{":taken:w1": list{"b"}, "-output": list{"success of a"}},
 		},
 		{
@@ -138,7 +138,7 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 			call: func(b *bench) any {
 				return b.answer("w1", Answer{Message: "success of a", Ends: true, Entry: "a"}, Answer{Message: "success of b", Ends: true, Entry: "b"})
 			},
-			says: []Code{CodeGone, CodeGone},
+			says: []bool{false, false},
 		},
 		{
 			name: "a heartbeat is the clock", call: beats, says: true,

@@ -55,10 +55,10 @@ var originAlignments = map[string]Alignment{
 func resolveNames(value any, aliases map[string]string) any {
 	fields, _ := value.(map[string]any)
 	for alias, name := range aliases {
-		said, used := fields[alias]
+		given, used := fields[alias]
 		if _, both := fields[name]; used && !both {
 			fields = maps.Clone(fields)
-			fields[name] = said
+			fields[name] = given
 			delete(fields, alias)
 			value = fields
 		}
@@ -79,7 +79,7 @@ func resolveStrategy(fields map[string]any) map[string]any {
 		return fields
 	}
 	fields["strategy"] = string(Fixed)
-	if longest, said := fields["cap"]; said && fields["base"] == nil {
+	if longest, given := fields["cap"]; given && fields["base"] == nil {
 		fields["base"] = longest
 	}
 	return fields
@@ -133,7 +133,7 @@ func inMilliseconds(value any) any {
 	return text + "ms"
 }
 
-// instead lets another value stand for each flag that is named.
+// instead replaces the value of each named flag.
 func instead(of map[any]any) func(any) any {
 	return func(value any) any {
 		if flag, is := value.(bool); is && of[flag] != nil {

@@ -30,7 +30,7 @@ const (
 	BetweenPlanned Alignment = "between_planned"
 )
 
-// Overlap is how the time of a retry lies to that of the planned refresh.
+// Overlap compares the time of a retry with that of the planned refresh.
 type Overlap string
 
 // The overlaps of a retry [start, start+timeout) with a planned refresh of the same length.
@@ -75,11 +75,11 @@ func (a Alignment) PrefersPlanned(overlap Overlap) bool {
 	}
 }
 
-// Aligner is an alignment written as a formula over an AlignInput: retry_at, planned_at and now are times, timeout is a length (0: none), and 5m or
-// 1h30m outside of quotes are lengths too. It returns when the next attempt starts. Like an Expression it has no loops, no clock and no side effects.
+// Aligner is an alignment as a formula over an AlignInput: retry_at, planned_at and now are times; timeout is a length (0: none), as are 5m or
+// 1h30m outside of quotes. It returns the time of the next attempt. It has no loops, no clock and no side effects.
 type Aligner struct{ formula }
 
-// AlignInput is a failure whose retry is to be joined with the schedule.
+// AlignInput is a failure whose retry is to be aligned with the schedule.
 type AlignInput struct {
 	RetryAt   time.Time     `expr:"retry_at"`   // when the retry alone would start
 	PlannedAt time.Time     `expr:"planned_at"` // the next planned refresh
@@ -128,7 +128,7 @@ func parseAligner(fields map[string]any) (*Aligner, error) {
 }
 
 var (
-	// expressionWord matches what may hold digits: texts, comments, names, and numbers with what stands right behind them.
+	// expressionWord matches texts, comments, names, and numbers with their units.
 	expressionWord = regexp.MustCompile("(?s)\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|//[^\\n]*|/\\*.*?\\*/|[A-Za-z_$][\\w$]*|\\d[\\w.]*")
 	lengthLiteral  = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$`)
 )

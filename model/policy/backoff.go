@@ -106,7 +106,7 @@ func parseBackoff(fields map[string]any) (b Backoff, err error) {
 	return b, doc.Err()
 }
 
-// Annotation begins the short form where it stands above a function in Go.
+// Annotation begins the short form above a function in Go.
 const Annotation = "//ftl:retry "
 
 // parseShortForm reads "[<count>] <min> [<max>]": fixed without max, doubling with it, unlimited without count.

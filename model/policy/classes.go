@@ -18,12 +18,12 @@ type Classes struct {
 	Delays map[string]time.Duration
 }
 
-// permanentTypes are the error types that no retry mends. In a policy the word `permanent` stands for them.
+// permanentTypes are the error types that are never retried: `permanent` in a policy.
 var permanentTypes = []string{"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
 
 const permanentErrors = "permanent"
 
-// Failure is what is known of a failed attempt.
+// Failure describes a failed attempt.
 type Failure struct {
 	Reason             string
 	ErrorType          string
@@ -33,18 +33,18 @@ type Failure struct {
 	ByServer           bool          // RetryAfter was read from a header of a server
 	Asked              time.Duration // what the server has asked for, if that is more than its policy allows; 0: it is not
 
-	Ours bool // no worker said so: a deadline, or too many deferrals
+	Ours bool // decided here, not by a worker: a deadline, or too many deferrals
 }
 
-// ReasonTimeout is the reason, and the error type, of an attempt whose deadline passed.
+// ReasonTimeout is reason and error type of a missed deadline.
 const ReasonTimeout = "timeout"
 
-// TimedOut is the failure of an attempt whose deadline passed.
+// TimedOut is the failure of a missed deadline.
 func TimedOut() Failure {
 	return Failure{Reason: ReasonTimeout, ErrorType: ReasonTimeout, Ours: true}
 }
 
-// errorSilent is the error type of an attempt whose worker gave no sign of life for too long.
+// errorSilent is the error type of an attempt whose worker was silent for too long.
 const errorSilent = "silent"
 
 // Silent is the failure of an attempt without a sign of life for so long.
@@ -52,8 +52,8 @@ func Silent(length time.Duration) Failure {
 	return Failure{Reason: "silent for " + document.FormatDuration(length), ErrorType: errorSilent, Ours: true}
 }
 
-// Verdict reports whether a failure is retried; if not, why. What failed by our own doing (a timeout, too many deferrals) is not
-// asked to be on an opt-in list: no worker could have named its class.
+// Verdict reports whether a failure is retried; if not, why. Our own failures (a timeout, too many deferrals) need not be on an opt-in list: no
+// worker could name their class.
 func (c *Classes) Verdict(failure Failure) (retry bool, why string) {
 	class := document.Shorten(failure.ErrorType, document.MaxFound)
 	switch {

@@ -75,8 +75,8 @@ func (p *Policy) readTimes(doc *document.Reader) {
 			*read.length = doc.LengthWithin(read.field, read.least, document.MaxDuration)
 		}
 	}
-	_, said := doc.Fields["timeout"]
-	doc.Require(!said || p.Timeout > 0 || saysNone(doc, "timeout"), "timeout", `a duration above zero, such as "10m", or none`)
+	_, given := doc.Fields["timeout"]
+	doc.Require(!given || p.Timeout > 0 || saysNone(doc, "timeout"), "timeout", `a duration above zero, such as "10m", or none`)
 }
 
 func saysNone(doc *document.Reader, field string) bool {

@@ -9,14 +9,14 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Draft is a policy as somebody wrote it: what it does not name is that of the policy `default` at the time it is saved.
+// Draft is a policy as it was written. What it leaves out comes from the policy `default` when it is saved.
 type Draft struct {
-	said  Policy
+	given Policy
 	named map[string]bool // fields
 }
 
-// Read reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, aliases of its fields included.
-// Unknown fields are errors that name the field; a field that is null counts as not named. Every refusal is a *document.Error.
+// Read reads a policy from decoded JSON or YAML, in any spelling. Unknown fields are errors that name the field; null means absent. Every refusal
+// is a *document.Error.
 func Read(value any) (Draft, error) {
 	resolved := resolveNames(value, fieldAliases)
 	fields, _ := resolved.(map[string]any)
@@ -31,7 +31,7 @@ func Read(value any) (Draft, error) {
 	for field, value := range doc.Fields {
 		d.named[field] = value != nil
 	}
-	p := &d.said
+	p := &d.given
 	for _, read := range []func(*document.Reader){
 		p.readTexts, p.readSchedule, p.readTimes, p.readRetries, p.readAlignment, p.Classes.read, p.Misfire.read, p.readLimits, p.readCircuit,
 		p.readGuard, p.readNotify,
@@ -66,7 +66,7 @@ func ParseStored(value any) (Policy, error) {
 	}
 	// Texts that were written by hand name less. A policy without retries would disable a recurring model on its first failure.
 	end := GiveUp
-	if d.said.MaxRetries() == 0 {
+	if d.given.MaxRetries() == 0 {
 		end = NextPlanned
 	}
 	p := d.with(Policy{Timeout: DefaultTimeout, Alignment: AlignPlanned, OnExhausted: end})
@@ -74,18 +74,18 @@ func ParseStored(value any) (Policy, error) {
 }
 
 // Name is that under which the draft is to be stored; empty: it names none.
-func (d Draft) Name() string { return d.said.Name }
+func (d Draft) Name() string { return d.given.Name }
 
 // Rename gives the draft a name to be stored under.
 func (d Draft) Rename(name string) Draft {
-	d.said.Name = name
+	d.given.Name = name
 	return d
 }
 
-// Complete takes what the draft does not name from another policy. The policy `default` is completed with the built-in one, whatever
-// the other. The error is a *document.Error: the canonical JSON has at most 16 KiB, and warn_within is shorter than fresh_within, silent_after than timeout.
+// Complete fills in a draft from another policy; the policy `default` is filled in from the built-in one. The error is a *document.Error: for more
+// than 16 KiB of JSON, or warn_within above fresh_within, or silent_after above timeout.
 func (d Draft) Complete(usual Policy) (Policy, error) {
-	if d.said.Name == DefaultName {
+	if d.given.Name == DefaultName {
 		usual = Default()
 	}
 	p := d.with(usual)
@@ -95,8 +95,7 @@ func (d Draft) Complete(usual Policy) (Policy, error) {
 	return p, p.CheckSize()
 }
 
-// CompleteInline is Complete of a policy that a definition brings along. name is that under which it is stored, its ContentName, and text its
-// canonical JSON.
+// CompleteInline is Complete of an inline policy, with its ContentName and its canonical JSON.
 func (d Draft) CompleteInline(usual Policy) (p Policy, name, text string, err error) {
 	p = d.with(usual)
 	if err = p.checkPairs(); err == nil {
@@ -109,7 +108,7 @@ func (d Draft) CompleteInline(usual Policy) (p Policy, name, text string, err er
 func (d Draft) takes(f field) bool { return f.take != nil && !d.named[f.name] && !d.named[f.with] }
 
 func (d Draft) with(usual Policy) Policy {
-	p := d.said
+	p := d.given
 	for _, f := range fields {
 		if d.takes(f) {
 			f.take(&p, &usual)

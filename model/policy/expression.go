@@ -17,8 +17,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Expression is a strategy written as a formula over a RetryInput: k, reason, error_type, queue_depth and seconds_since_success. It returns a
-// duration as text ("10m"), or seconds as a number, or false for no retry. It has no loops, no clock and no side effects.
+// Expression is a formula over a RetryInput. It returns a duration as text ("10m"), seconds as a number, or false for no retry. It has no loops, no
+// clock and no side effects.
 type Expression struct{ formula }
 
 type formula struct {
@@ -27,8 +27,8 @@ type formula struct {
 	patterns int // instructions of the patterns of matches
 }
 
-// CompiledSize is about how much memory the compiled form of a policy takes, in bytes, beyond that of its text: measured of expressions,
-// 160 for a byte of the text and 48 for an instruction of a pattern.
+// CompiledSize estimates the memory of the compiled policy in bytes, beyond its text: 160 for a byte of an expression and 48 for an instruction of
+// a pattern, as measured.
 func (p *Policy) CompiledSize() (size int) {
 	if expression, ok := p.Retries.(*Expression); ok {
 		size = 160*len(expression.Text) + 48*expression.patterns

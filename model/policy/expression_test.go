@@ -128,7 +128,7 @@ var nasty = []string{
 	`reason matches "(((.*){9}){9}){9}x"`, `reason matches "(a+)+b" ? 1 : 2`, `reason matches "(((a{30}){30}){30})"`,
 	strings.Repeat("upper(", 90) + "reason" + strings.Repeat(")", 90),
 	strings.Repeat("(", 400) + "k" + strings.Repeat(")", 400), strings.Repeat("-", 900) + "k", strings.Repeat("[", 400) + strings.Repeat("]", 400),
-	strings.Repeat("k**", 60) + "k", strings.Repeat("let a = k; ", 60) + "a", "[" + strings.TrimSuffix(strings.Repeat("1..999999,", 60), ",") + "]",
+	strings.Repeat("k**", 60) + "k", strings.Repeat("let a = k; ", 60) + "a", "[" + strings.TrimSuffix(strings.Repeat("1..9,", 60), ",") + "]",
 	`int("99999999999999999999")`, `9223372036854775807 * k`, `-9223372036854775807 - k`, `"\u0000"`, "k //", "k /* ", `reason[1:100000]`, "\xff", "k;;k", `$env["no"]`,
 }
 

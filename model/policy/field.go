@@ -18,7 +18,7 @@ type field struct {
 	name string
 	// value is what it says; nil: nothing. The canonical form leaves it out where that is usual, whatever the policy `default` says.
 	value func(p *Policy) (value any, usual bool)
-	// take takes it from the policy `default`; nil: it is never taken, as is a schedule, which would run what is refreshed by hand alone.
+	// take copies it from the policy `default`; nil: it is never taken over, such as a schedule.
 	take func(p, usual *Policy)
 	// with says the same, so that nothing is taken where it is named.
 	with string
@@ -26,10 +26,10 @@ type field struct {
 
 // fields are those of a policy, in the order of the canonical form.
 var fields = []field{
-	{name: "name", value: func(p *Policy) (any, bool) { return saidOr(p.Name, p.Name != "", nil) }},
-	{name: "rrule", value: func(p *Policy) (any, bool) { return saidOr(p.Rule, p.Rule != "", nil) }},
-	{name: "timezone", value: func(p *Policy) (any, bool) { return saidOr(p.Timezone, p.Timezone != "", nil) }},
-	{name: "dtstart", value: func(p *Policy) (any, bool) { return saidOr(p.Dtstart, p.Dtstart != "", nil) }},
+	{name: "name", value: func(p *Policy) (any, bool) { return givenOr(p.Name, p.Name != "", nil) }},
+	{name: "rrule", value: func(p *Policy) (any, bool) { return givenOr(p.Rule, p.Rule != "", nil) }},
+	{name: "timezone", value: func(p *Policy) (any, bool) { return givenOr(p.Timezone, p.Timezone != "", nil) }},
+	{name: "dtstart", value: func(p *Policy) (any, bool) { return givenOr(p.Dtstart, p.Dtstart != "", nil) }},
 	{"timeout", func(p *Policy) (any, bool) { length, _ := lengthOr(p.Timeout); return length, false },
 		func(p, usual *Policy) { p.Timeout = usual.Timeout }, ""},
 	{"queue_timeout", func(p *Policy) (any, bool) { return lengthOr(p.QueueTimeout) }, func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }, ""},
@@ -53,18 +53,18 @@ var fields = []field{
 	}, func(p, usual *Policy) { p.Alignment, p.AlignBy = usual.Alignment, usual.AlignBy }, ""},
 	{"on_exhausted", func(p *Policy) (any, bool) { return p.OnExhausted, false }, func(p, usual *Policy) { p.OnExhausted = usual.OnExhausted }, ""},
 	{"give_up_after", func(p *Policy) (any, bool) { return lengthOr(p.GiveUpAfter) }, func(p, usual *Policy) { p.GiveUpAfter = usual.GiveUpAfter }, ""},
-	{name: "retry_on", value: func(p *Policy) (any, bool) { return saidOr(p.Classes.RetryOn, p.Classes.RetryOn != nil, nil) }},
+	{name: "retry_on", value: func(p *Policy) (any, bool) { return givenOr(p.Classes.RetryOn, p.Classes.RetryOn != nil, nil) }},
 	{"never_retry", func(p *Policy) (any, bool) {
 		if p.Classes.RetryOn != nil {
-			return saidOr(p.Classes.Never, len(p.Classes.Never) > 0, nil)
+			return givenOr(p.Classes.Never, len(p.Classes.Never) > 0, nil)
 		}
-		return saidOr(p.Classes.Never, len(p.Classes.Never) > 0, []string{})
+		return givenOr(p.Classes.Never, len(p.Classes.Never) > 0, []string{})
 	}, func(p, usual *Policy) {
 		p.Classes.Never, p.Classes.RetryOn = usual.Classes.Never, usual.Classes.RetryOn
 	}, "retry_on"},
 	{"delays_by_error", func(p *Policy) (any, bool) { return p.Classes.delaysDocument(), len(p.Classes.Delays) == 0 },
 		func(p, usual *Policy) { p.Classes.Delays = usual.Classes.Delays }, ""},
-	{"retry_window", func(p *Policy) (any, bool) { return saidOr(p.RetryWindow, p.RetryWindow != "", none) }, func(p, usual *Policy) {
+	{"retry_window", func(p *Policy) (any, bool) { return givenOr(p.RetryWindow, p.RetryWindow != "", none) }, func(p, usual *Policy) {
 		if p.RetryWindow = usual.RetryWindow; p.RetryWindow != "" && p.Rule == "" { // its zone too, unless the policy has a clock of its own
 			p.Timezone = cmp.Or(p.Timezone, usual.Timezone)
 		}
@@ -79,16 +79,16 @@ var fields = []field{
 		return p.Circuit.document(), false
 	}, func(p, usual *Policy) { p.Circuit = usual.Circuit }, ""},
 	{"retry_after_scope", func(p *Policy) (any, bool) {
-		return saidOr(string(p.RetryAfterScope), p.RetryAfterScope != ScopeAuto, scopeAuto)
+		return givenOr(string(p.RetryAfterScope), p.RetryAfterScope != ScopeAuto, scopeAuto)
 	},
 		func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }, ""},
 	{"max_retry_after", func(p *Policy) (any, bool) { return document.FormatDuration(p.serversMost()), p.MaxRetryAfter == 0 },
 		func(p, usual *Policy) { p.MaxRetryAfter = usual.MaxRetryAfter }, ""},
-	{"closed", func(p *Policy) (any, bool) { return saidOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
+	{"closed", func(p *Policy) (any, bool) { return givenOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
 	{"fresh_within", func(p *Policy) (any, bool) { return lengthOr(p.FreshWithin) }, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }, ""},
 	{"warn_within", func(p *Policy) (any, bool) { return lengthOr(p.WarnWithin) }, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }, "fresh_within"},
 	{"guard", func(p *Policy) (any, bool) { return p.guardDocument(), len(p.Guard) == 0 }, func(p, usual *Policy) { p.Guard = usual.Guard }, ""},
-	{"on_suspect", func(p *Policy) (any, bool) { return saidOr(p.OnSuspect, p.OnSuspect != "", SuspectTell) },
+	{"on_suspect", func(p *Policy) (any, bool) { return givenOr(p.OnSuspect, p.OnSuspect != "", SuspectTell) },
 		func(p, usual *Policy) { p.OnSuspect = usual.OnSuspect }, ""},
 	{"notify", func(p *Policy) (any, bool) {
 		return slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Notifies(n) }), len(p.Muted) == 0
@@ -104,18 +104,18 @@ var fields = []field{
 		func(p, usual *Policy) { p.DisabledReason = usual.DisabledReason }, ""},
 }
 
-func saidOr[T any](said T, is bool, otherwise any) (value any, usual bool) {
+func givenOr[T any](given T, is bool, otherwise any) (value any, usual bool) {
 	if !is {
 		return otherwise, true
 	}
-	return said, false
+	return given, false
 }
 
-func lengthOr(said time.Duration) (value any, usual bool) {
-	if said == 0 {
+func lengthOr(given time.Duration) (value any, usual bool) {
+	if given == 0 {
 		return none, true
 	}
-	return document.FormatDuration(said), false
+	return document.FormatDuration(given), false
 }
 
 var fieldNames = func() (names []string) {
@@ -161,6 +161,5 @@ func (w written) MarshalJSON() ([]byte, error) {
 // MarshalJSON renders the canonical form, as it is stored. ParseStored reads it back to an equal policy.
 func (p Policy) MarshalJSON() ([]byte, error) { return json.Marshal(written{Policy: &p}) }
 
-// Explicit is the canonical form for people, as a value that marshals to JSON: it also says what the policy has not. Read makes of it an
-// equal policy, whatever that is completed with.
+// Explicit is the canonical form for people, with all that the policy leaves out. Read turns it into an equal policy.
 func (p Policy) Explicit() any { return written{&p, true} }

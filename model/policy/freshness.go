@@ -30,8 +30,8 @@ func (p *Policy) checkPairs() error {
 	}
 }
 
-// Misfire is what becomes of a planned refresh whose time passed while nothing ran. Retries, one-shots and runs by hand are not
-// planned: they always run. The zero value runs every missed refresh, once however many were missed.
+// Misfire decides about a planned refresh that was missed. The zero value runs it, once however many were missed. Retries, one-shots and runs by
+// hand always run.
 type Misfire struct {
 	Limited bool          // a refresh that is late by more than Younger is skipped, if another one is planned
 	Younger time.Duration // 0 and above

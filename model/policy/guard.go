@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Guard is one rule by which a success is doubted: a bound of one of the numbers that it reports.
+// Guard is a bound for a number that a success reports.
 type Guard struct {
 	Metric string
 	Rule   GuardRule
@@ -50,7 +50,7 @@ const MaxMetric = 1e300
 // UsualHistory is how many attempts a history keeps, unless a daemon says otherwise.
 const UsualHistory = 10
 
-// Relative reports whether the guard compares with what is usual.
+// Relative reports whether the guard compares with the usual value.
 func (g Guard) Relative() bool { return g.Rule == GuardDrop || g.Rule == guardRise }
 
 // Allows reports whether a number is what the guard expects. usual is the median of the last good results; only a relative guard asks for it.
@@ -89,7 +89,7 @@ func FormatMetric(n float64) string {
 // OnSuspect is what becomes of a doubted success.
 type OnSuspect string
 
-// The choices. A policy that names none tells.
+// The choices. The default only notifies.
 const (
 	SuspectTell OnSuspect = "tell" // it counts, and somebody is told
 	SuspectFail OnSuspect = "fail" // it is a failure of type ReasonSuspect
@@ -157,7 +157,7 @@ func (p *Policy) readGuard(doc *document.Reader) {
 	}
 }
 
-// parseGuards reads what is expected of one number: each bound of it is a guard.
+// parseGuards reads the bounds of one number, each of which is a guard.
 func parseGuards(metric string, value any) (guards []Guard, err error) {
 	doc := document.Read(value, string(GuardMin), string(GuardMax), string(GuardDrop), string(guardRise), "of")
 	of := doc.Int("of", minGuardOf, maxGuardOf)

@@ -13,8 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Key is what a limit or a circuit is counted by: a template with one placeholder, which gives each model its own key. It is
-// comparable; ParseKey makes it.
+// Key is the template for the keys of a limit or circuit. Each model gets its key by the one placeholder. It is comparable; ParseKey makes it.
 type Key struct {
 	Kind  KeyKind
 	Field string // of the payload, or the label; empty for KeyPolicy
@@ -46,8 +45,7 @@ var keyPattern = regexp.MustCompile(`^\{ *(?:host\( *` + fieldPattern + ` *\)|la
 
 const wantKey = "one of {host(FIELD)}, {label.NAME}, {FIELD} and {policy}, with a FIELD of the payload"
 
-// ParseKey reads the template of a key: {host(input_url)}, {label.tenant}, {input_format} or {policy}. A refusal is a
-// *document.Error without a field.
+// ParseKey reads a template: {host(input_url)}, {label.tenant}, {input_format} or {policy}. A refusal is a *document.Error without a field.
 func ParseKey(text string) (Key, error) {
 	if key, ok := parseKey(text); ok {
 		return key, nil
@@ -97,7 +95,7 @@ func (k Key) String() string {
 	}
 }
 
-// Name is what stands before the value in a key: `host`, `policy`, the name of a label, or a field of the payload.
+// Name is the part before the value: `host`, `policy`, the name of a label, or a field of the payload.
 func (k Key) Name() string {
 	switch k.Kind {
 	case KeyHost:
@@ -109,8 +107,8 @@ func (k Key) Name() string {
 	}
 }
 
-// Of is the key of one model, such as `host=example.com`; empty: the model has no such value, and is not counted. payload is a JSON object in
-// canonical form, policy the name of the model's policy. The key has at most 165 characters, all of them letters, digits and _.:/@+-=~.
+// Of returns the key of a model, such as `host=example.com`; empty: the model has no value for it, and is not counted. payload is canonical JSON,
+// policy a name. The key has at most 165 letters, digits and _.:/@+-=~.
 func (k Key) Of(payload string, labels map[string]string, policy string) string {
 	value := ""
 	switch k.Kind {
@@ -136,8 +134,7 @@ const (
 	maxKeyBegins = 40  // bytes of the beginning of any other
 )
 
-// keyValue makes a value fit for a Redis key. Any other value is its allowed beginning, `~` and 12 hex digits of its SHA-256; no plain value
-// has a `~`.
+// keyValue makes a value fit for a Redis key: an unfit one becomes its allowed beginning, `~` and 12 hex digits of its SHA-256.
 func keyValue(value string) string {
 	allowed := len(value) - len(strings.TrimLeft(value, keyCharacters))
 	if allowed == len(value) && len(value) <= maxKeyValue {

@@ -96,7 +96,7 @@ func readKey(doc *document.Reader) Key {
 
 const maxClosed = 8
 
-// RetryAfterScope is what is held back until the time that a worker asks for with retry_after.
+// RetryAfterScope says what waits for the retry_after of a worker.
 type RetryAfterScope string
 
 const (
@@ -112,8 +112,7 @@ const scopeAuto = "auto"
 
 const tooManyRequests = statusPrefix + "429"
 
-// RetryAfterClosesKeys reports whether a failure of an error type, whose worker asks for a retry_after, closes the keys of the
-// policy's limits until then.
+// RetryAfterClosesKeys reports whether a retry_after with this error type closes the keys of the policy's limits.
 func (p *Policy) RetryAfterClosesKeys(errorType string) bool {
 	if p.RetryAfterScope == ScopeAuto {
 		return len(p.Limits) > 0 && statusType(errorType) == tooManyRequests

@@ -27,8 +27,7 @@ type Subject struct {
 	Timezone string             // in force
 }
 
-// Lint looks for what is allowed and seldom meant. anchored says that the author named a dtstart. It usually costs less than a
-// millisecond, and for the worst rules that are admitted some tens.
+// Lint warns of settings that are allowed and seldom meant. anchored: the author named a dtstart. It usually takes less than a millisecond.
 func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 	l, p := linter{Subject: s, now: now}, s.Policy
 	if _, endless := p.Retries.(Backoff); endless && p.MaxRetries() == Unlimited && p.GiveUpAfter == 0 {
@@ -156,7 +155,7 @@ func (l *linter) gaps() {
 	}
 }
 
-// phase warns of a rule whose occurrences depend on the day that it is anchored to, when nobody has named one.
+// phase warns of a rule that depends on the day of its anchor, if nobody has named one.
 func (l *linter) phase(anchored bool) {
 	rule := l.Rule
 	if rule == "" {
@@ -169,8 +168,7 @@ func (l *linter) phase(anchored bool) {
 	if l.Rule != "" {
 		countsFrom = "midnight of the day on which the model is created"
 	}
-	// Days in different halves of each second day, week, month and year: an INTERVAL tells them apart, and so do the
-	// parts that a rule leaves open.
+	// Days in different halves of each second day, week, month and year: an INTERVAL falls on some of them only.
 	anchors := []time.Time{l.now, l.now.AddDate(0, 0, -1), l.now.AddDate(0, 0, -7), l.now.AddDate(0, 0, -l.now.Day()),
 		l.now.AddDate(-1, 0, 0)}
 	var first []time.Time

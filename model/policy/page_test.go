@@ -20,30 +20,30 @@ func TestThePageOfPoliciesHasEachFieldWithItsDefault(t *testing.T) {
 	_, table, _ := strings.Cut(string(page), "\n## Fields\n")
 	table, _, _ = strings.Cut(table, "\n#")
 	var names []string
-	said := map[string]any{}
+	given := map[string]any{}
 	for _, row := range fieldRow.FindAllStringSubmatch(table, -1) {
 		names = append(names, row[1])
 		if text := row[2]; text == "{}" {
-			said[row[1]] = map[string]any{}
+			given[row[1]] = map[string]any{}
 		} else if list, is := strings.CutPrefix(text, "["); is {
-			said[row[1]] = []any{}
+			given[row[1]] = []any{}
 			for _, item := range strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune("[], ", r) }) {
-				said[row[1]] = append(said[row[1]].([]any), item)
+				given[row[1]] = append(given[row[1]].([]any), item)
 			}
 		} else if text != "" {
-			said[row[1]] = text
+			given[row[1]] = text
 		}
 	}
 	if diff := cmp.Diff(fieldNames, names); diff != "" {
 		t.Errorf("rows of docs/policies.md: -want +got\n%s", diff)
 	}
 	usual := Default()
-	got, err := Parse(said)
+	got, err := Parse(given)
 	if err != nil || !got.Equal(usual) {
 		t.Errorf("defaults of docs/policies.md: want %s, got %s, %v", usual.canonical(), got.canonical(), err)
 	}
 	for _, f := range fields {
-		if value, _ := f.value(&usual); value != nil && value != "" && said[f.name] == nil {
+		if value, _ := f.value(&usual); value != nil && value != "" && given[f.name] == nil {
 			t.Errorf("docs/policies.md: %s: expected its default, found none", f.name)
 		}
 	}

@@ -17,13 +17,12 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Policy says how long an attempt may take and what happens when it fails. It is data: shared by many models, stored once
-// under a name. What is compiled of it stands behind pointers, so that copies are cheap.
+// Policy says how long an attempt may take and what follows a failure. Many models share it. Compiled parts are behind pointers, so that copies are
+// cheap.
 type Policy struct {
 	Name string // under which it is stored; empty for an inline policy
 
-	// The schedule of models that have none of their own: an RRULE set, its zone, and the wall clock that it counts from
-	// (schedule.DefaultDtstart if empty).
+	// The schedule for models without one: an RRULE set, its zone, and the wall clock of its anchor (schedule.DefaultDtstart if empty).
 	Rule, Timezone, Dtstart string
 
 	Timeout      time.Duration // from the start (or the worker's `started`) to the deadline, 1 ms to 10 years; 0: none
@@ -60,13 +59,13 @@ type Policy struct {
 	Guard     []Guard
 	OnSuspect OnSuspect // what becomes of a doubted success; empty: SuspectTell
 
-	// Muted lists what nobody is told of.
+	// Muted lists the notices that are not sent.
 	Muted []Notice
-	// FailingFrom is the failure in a row with which the owner is told that the model fails, 1 to 1000; 0: of none.
+	// FailingFrom is the failure in a row from which the owner gets a notice, 1 to 1000; 0: none.
 	FailingFrom int
 	// Email is who gets e-mail about a model, where that is sent to whom the policy says.
 	Email Recipient
-	// DisabledReason is what the owner of a disabled model reads when the worker said nothing fit for him; empty: a template.
+	// DisabledReason is what the owner of a disabled model reads when the worker has no text for him; empty: a template.
 	DisabledReason string
 }
 
@@ -109,7 +108,7 @@ func contentName(canonical string) string {
 
 const inlinePrefix = "inline-"
 
-// IsInline reports whether a name is that of an inline policy: one that was saved with a model, under its content.
+// IsInline reports whether a name belongs to a policy that was saved inside a model.
 func IsInline(name string) bool { return strings.HasPrefix(name, inlinePrefix) }
 
 // Equal reports whether both policies decide alike, whatever their names.
@@ -118,8 +117,7 @@ func (p Policy) Equal(other Policy) bool {
 	return p.canonical() == other.canonical()
 }
 
-// PlansAlike reports whether both policies plan the same refreshes, of models with a rule of their own too. A timezone that only a retry
-// window has plans none.
+// PlansAlike reports whether both policies plan the same refreshes, also for models with a rule of their own.
 func (p Policy) PlansAlike(other Policy) bool {
 	if p.Spread != other.Spread || p.Rule != other.Rule {
 		return false
@@ -146,10 +144,10 @@ func (p *Policy) MaxRetries() int {
 	return p.Retries.Count()
 }
 
-// Notice is what the owner of a model is told through the outbox.
+// Notice is a kind of notification for the owner of a model.
 type Notice string
 
-// The notices; NoticeNone tells nothing.
+// The notices; NoticeNone is no notice.
 const (
 	NoticeNone      Notice = ""
 	NoticeDisabled  Notice = "disabled"  // a final failure disabled the model
@@ -163,11 +161,10 @@ const (
 // Notices are what `notify` may list.
 var Notices = []Notice{NoticeDisabled, NoticeRecovered, NoticeStale, NoticeFresh, NoticeSuspect}
 
-// Notifies reports whether the owner is told of a notice.
+// Notifies reports whether the owner gets a notice.
 func (p *Policy) Notifies(notice Notice) bool { return !slices.Contains(p.Muted, notice) }
 
-// Recipient is who gets e-mail about a model: one of an address, a field of its payload that holds one, and a label that does. It is
-// comparable; the zero value is nobody.
+// Recipient names where e-mail about a model goes: an address, a field of its payload, or a label. It is comparable; zero is nobody.
 type Recipient struct {
 	Address, Payload, Label string
 }

@@ -15,7 +15,7 @@ type Retries interface {
 	Delay(o RetryInput) (delay time.Duration, retry bool, err error)
 	// Count is the most retries that one cycle can have, or Unlimited.
 	Count() int
-	// document is the strategy as it stands in a canonical policy.
+	// document is the strategy in a canonical policy.
 	document() any
 }
 
@@ -154,8 +154,8 @@ func parseDelay(field string, value any) (time.Duration, error) {
 	return document.DurationAt(field, text)
 }
 
-// Vary moves a delay by up to share of itself, up or down: derived from the uid of the attempt, so that every decision can be
-// computed again and explained. A zero delay stays zero. The result is whole milliseconds.
+// Vary moves a delay by up to a share of itself. The uid of the attempt decides, so that each decision can be computed again. The result is whole
+// milliseconds; zero stays zero.
 func Vary(delay time.Duration, share float64, attemptUID string) time.Duration {
 	if delay <= 0 || share == 0 {
 		return delay
@@ -164,8 +164,7 @@ func Vary(delay time.Duration, share float64, attemptUID string) time.Duration {
 	return (delay + time.Duration(by*float64(delay))).Truncate(time.Millisecond)
 }
 
-// Fraction maps a text to a number from 0 up to but not including 1, evenly and always the same. The purpose keeps numbers for
-// different uses of one text apart.
+// Fraction maps a text evenly to a number from 0 up to 1, always the same. Each use has its purpose, so that their numbers are independent.
 func Fraction(purpose, text string) float64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(purpose)) // a hash takes everything
@@ -178,8 +177,7 @@ func Fraction(purpose, text string) float64 {
 	return float64((h^h>>33)>>11) / (1 << 53)
 }
 
-// AgeTable makes retries rarer as a model goes longer without a success. It is a step
-// function: the first row whose bound holds. Beyond the last row there is no retry.
+// AgeTable makes retries rarer the longer a model is without a success: the first row whose bound holds. Beyond the last row there is no retry.
 type AgeTable []AgeRow
 
 // AgeRow is one step of an AgeTable.

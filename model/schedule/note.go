@@ -75,13 +75,13 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 
 // ClockChanges tells what becomes of the first time that each change of the clocks within some days moves or doubles: "2026-10-25: 01:30 occurs
 // twice, runs at the first". It leaves out the changes that move nothing.
-func (s *Schedule) ClockChanges(after time.Time, days int) (told []string) {
+func (s *Schedule) ClockChanges(after time.Time, days int) (changes []string) {
 	for change := range zones.Changes(s.zone.loc, after, after.AddDate(0, 0, days)) {
 		if _, moved := s.fates(change); moved != "" {
-			told = append(told, dateText(min(s.zone.shownAt(change)))+": "+moved)
+			changes = append(changes, dateText(min(s.zone.shownAt(change)))+": "+moved)
 		}
 	}
-	return told
+	return changes
 }
 
 // NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25 from 02:00 to 01:00; the hour is free,

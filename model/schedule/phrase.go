@@ -16,14 +16,14 @@ import (
 type phrase struct {
 	phraseReader // words are those still to be taken; reason is that of a refusal: nothing counts behind it
 
-	every    bool // also by "twice per"
-	said     bool // "every" has been taken before a day or a longer unit
-	unit     string
-	interval int
-	pace     string // hour, minute or second
-	step     int    // of pace
-	count    int    // "twice", 0 when nothing is said
-	counted  string // the word for it
+	every     bool // also by "twice per"
+	everyUnit bool // "every" has been taken before a day or a longer unit
+	unit      string
+	interval  int
+	pace      string // hour, minute or second
+	step      int    // of pace
+	count     int    // "twice", 0 when nothing is said
+	counted   string // the word for it
 
 	ordinals []int // "1st and last"
 	numbered bool  // they are "1st" and not "first"
@@ -177,10 +177,10 @@ func (p *phrase) takeEvery(run []phraseWord) (rest []phraseWord) {
 				p.refuse(reasons[fromWord])
 			}
 		case everyWord:
-			if p.said {
+			if p.everyUnit {
 				p.refuse(`"every" stands there twice`)
 			}
-			p.every, p.said = true, true
+			p.every, p.everyUnit = true, true
 		case intervalWord:
 			p.interval = p.intervalOf(word)
 		default:

@@ -33,7 +33,7 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 	if (p.nights || p.falls) && !p.anyDay() {
 		p.refuse("the night of a day may be the one before it or behind it; write Sunday at 23:00 or Monday at 2:00")
 	}
-	if p.count > 0 && p.unit+p.pace == "" && !p.said { // "once at 9:00"
+	if p.count > 0 && p.unit+p.pace == "" && !p.everyUnit { // "once at 9:00"
 		p.refuse(document.Found(p.counted) + " is per day, week or month")
 	}
 	days := p.days()
@@ -183,7 +183,7 @@ func (p *phrase) unitOfDays() string {
 		return "month"
 	case len(p.weekdays) > 0:
 		return "week"
-	case p.pace == "" && (p.said || len(p.clocks) == 0 || len(p.exceptDays)+len(p.exceptMonths) > 0):
+	case p.pace == "" && (p.everyUnit || len(p.clocks) == 0 || len(p.exceptDays)+len(p.exceptMonths) > 0):
 		p.refuse("how often is not said")
 	}
 	return "day"
@@ -198,7 +198,7 @@ func (p *phrase) days() (days []rrule.ROption) {
 		return p.datesOfYear()
 	case unit == "quarter":
 		o = p.choice(rrule.YEARLY, p.ordinals, p.quarter())
-	case unit == "year", unit == "month" && len(p.months) > 0 && (p.interval > 1 || p.said && len(p.months) == 1):
+	case unit == "year", unit == "month" && len(p.months) > 0 && (p.interval > 1 || p.everyUnit && len(p.months) == 1):
 		p.refuse("the months leave it open how often")
 	case unit == "month":
 		o = p.choice(rrule.MONTHLY, p.ordinals, p.months)

@@ -32,7 +32,7 @@ const maxSpokenClocks = 24
 
 // speak is wrong or empty for lines that do not end together.
 func speak(lines []*ruleLine) string {
-	var said []string
+	var parts []string
 	times := map[string][]int{} // by their days
 	for _, line := range lines {
 		if max(1, len(line.Byhour))*len(line.Byminute) > maxSpokenClocks {
@@ -40,7 +40,7 @@ func speak(lines []*ruleLine) string {
 		}
 		days := speakDays(&line.ROption)
 		if times[days] == nil {
-			said = append(said, days)
+			parts = append(parts, days)
 		}
 		for _, hour := range orDefault(line.Byhour, 0) {
 			for _, minute := range line.Byminute {
@@ -48,7 +48,7 @@ func speak(lines []*ruleLine) string {
 			}
 		}
 	}
-	for i, days := range said {
+	for i, days := range parts {
 		slices.Sort(times[days])
 		var clocks []string
 		for _, clock := range times[days] {
@@ -58,9 +58,9 @@ func speak(lines []*ruleLine) string {
 			}
 			clocks = append(clocks, text)
 		}
-		said[i] = strings.TrimSuffix(days+" at "+words.List(clocks), " at ")
+		parts[i] = strings.TrimSuffix(days+" at "+words.List(clocks), " at ")
 	}
-	text := strings.Join(said, " and ")
+	text := strings.Join(parts, " and ")
 	if lines[0].hasUntil {
 		text += " until " + time.Unix(lines[0].until, 0).UTC().Format("2 January 2006")
 	}
@@ -177,11 +177,11 @@ func spokenChoice(o *rrule.ROption) string {
 	}
 	var list []string
 	for _, n := range o.Bymonthday {
-		said := spokenOrdinal(n) + " day"
+		text := spokenOrdinal(n) + " day"
 		if n > 0 {
-			said = words.ShortOrdinal(n)
+			text = words.ShortOrdinal(n)
 		}
-		list = append(list, said)
+		list = append(list, text)
 	}
 	return words.List(list)
 }
@@ -233,8 +233,8 @@ func ReadAs(rule, timezone, dtstart string, after time.Time) (u ParsedAs, err er
 	if err != nil {
 		return u, err
 	}
-	said := cmp.Or(Sentence(rule), "by the rule "+strings.Join(strings.Fields(rule), " ")) + starting
-	u = ParsedAs{Sentence: said, Timezone: compiled.zone.loc.String()}
+	text := cmp.Or(Sentence(rule), "by the rule "+strings.Join(strings.Fields(rule), " ")) + starting
+	u = ParsedAs{Sentence: text, Timezone: compiled.zone.loc.String()}
 	for len(u.Next) < shownNext {
 		next, ok, err := compiled.Evaluate(after)
 		if err != nil || !ok {

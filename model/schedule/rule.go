@@ -34,7 +34,7 @@ func (r *ruleLine) refuse(part, want, found string) error {
 	return &document.Error{Field: strings.TrimSpace(r.field + " " + part), Want: want, Found: found}
 }
 
-// read is stricter than the library, which accepts what makes it panic, loop for ever or mean something else.
+// read is stricter than the library: some of what that accepts panics, loops or means something else when it is evaluated.
 func (r *ruleLine) read(part string) error {
 	name, value, ok := strings.Cut(part, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
@@ -164,7 +164,7 @@ func readDay(text string) (day rrule.Weekday, ok bool) {
 	return weekdays[at].Nth(n), err == nil && n != 0
 }
 
-// check refuses contradictions, and combinations in which the library panics, never ends or drops a part.
+// check refuses contradictions, and combinations that the library cannot evaluate or reads against RFC 5545.
 func (r *ruleLine) check() error {
 	if !slices.Contains(r.seen, "FREQ") {
 		return r.refuse("FREQ", "a frequency such as FREQ=DAILY", "none")

@@ -13,7 +13,7 @@ import (
 
 // dialect is a schedule as another program would read it. It says what to write instead of a text that is refused, and never what that means here.
 type dialect struct {
-	told           string    // how it differs from other readings; empty: in nothing
+	differs        string    // how it differs from other readings; empty: in nothing
 	fields         [5]string // those of cron, in capital letters
 	seconds, years string    // empty: 0, and all
 	sunday         int       // its number
@@ -66,8 +66,8 @@ func advise(text string) string {
 		if d.spread > 0 {
 			offer += " in a policy with spread: " + document.FormatDuration(d.spread)
 		}
-		if d.told != "" {
-			offer += " (" + strings.TrimPrefix(d.told, ", ") + ")"
+		if d.differs != "" {
+			offer += " (" + strings.TrimPrefix(d.differs, ", ") + ")"
 		}
 		rules, offers = append(rules, rule), append(offers, offer)
 	}
@@ -108,8 +108,8 @@ func peel(fields []string) (rest []string, zone, note string) {
 
 // readings are those of nicknames, of five, six and seven fields, and of systemd. aws: nobody else writes so.
 func readings(fields []string, aws bool) (all []dialect) {
-	take := func(told, seconds, years string, sunday int, five []string) {
-		all = append(all, dialect{told: told, fields: [5]string(five), seconds: seconds, years: years, sunday: sunday}.variants()...)
+	take := func(differs, seconds, years string, sunday int, five []string) {
+		all = append(all, dialect{differs: differs, fields: [5]string(five), seconds: seconds, years: years, sunday: sunday}.variants()...)
 	}
 	switch f := strings.Fields(strings.ToUpper(strings.Join(fields, " "))); len(f) {
 	case 1:
@@ -146,7 +146,7 @@ func (d dialect) variants() []dialect {
 		for i := range all {
 			second := all[i]
 			change(&second)
-			all[i].told, second.told = all[i].told+", "+one, second.told+", "+other
+			all[i].differs, second.differs = all[i].differs+", "+one, second.differs+", "+other
 			all = append(all, second)
 		}
 	}

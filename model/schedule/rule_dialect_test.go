@@ -16,7 +16,7 @@ import (
 // dialectLine is a line of testdata/dialects.tsv: a text, whose it is, its first times after 2026-11-28T00:00Z there, in UTC, and what we say.
 //
 //	same     it has these times here
-//	told     it has others here, and what is told beside them proposes a rule with these
+//	told     it has others here, and what we say beside them proposes a rule with these
 //	hint     it is refused, and one of the rules that are proposed has these
 //	other    it has others here
 //	quirk    it is refused, and the rules that are proposed mean what others read

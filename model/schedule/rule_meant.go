@@ -20,16 +20,16 @@ func linesOf(rule string) []*ruleLine {
 }
 
 // Remarks tell what of a rule is read in one of several ways that people mean, and what to write for another. A rule that is refused has none.
-func Remarks(rule string) (told []string) {
+func Remarks(rule string) (remarks []string) {
 	for _, line := range linesOf(rule) {
 		if len(line.Byweekno) > 0 && len(line.Byweekday)+len(line.Bymonthday)+len(line.Byyearday) == 0 {
-			told = append(told, "BYWEEKNO without a day is all seven days of its weeks; BYDAY=MO is one of them")
+			remarks = append(remarks, "BYWEEKNO without a day is all seven days of its weeks; BYDAY=MO is one of them")
 		}
 		if line.untilDate != "" {
-			told = append(told, "UNTIL="+line.untilDate+" includes that day: it is "+line.untilDate+"T235959 in the zone of the rule")
+			remarks = append(remarks, "UNTIL="+line.untilDate+" includes that day: it is "+line.untilDate+"T235959 in the zone of the rule")
 		}
 	}
-	return told
+	return remarks
 }
 
 // Sentence says how a rule was read, in English if there are words for it. Empty: there are none. Of a cron expression that names days of the month

@@ -42,7 +42,7 @@ func (d *dialect) offer() (rule string, ok bool) {
 		return "DTSTART:" + years[1] + "0101T000000\nRRULE:" + strings.TrimPrefix(rule, "RRULE:"), true
 	}
 	five := strings.ReplaceAll(strings.Join(d.fields[:], " "), "?", "*")
-	named := d.told == "" || !strings.ContainsAny(d.fields[4], "01234567")
+	named := d.differs == "" || !strings.ContainsAny(d.fields[4], "01234567")
 	if _, err := exactCron(five); err == nil && named && !d.both && slices.Equal(lines[0].Bysecond, midnight) {
 		return five, true
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// identityOf is the address by which a feed is known again: without parameters that are new each time, such as signatures.
+// identityOf is the address of a feed without parameters that are new each time, such as signatures.
 func identityOf(source *url.URL, ignore []string) *url.URL {
 	kept := *source
 	kept.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(source.RawQuery, "&"), func(parameter string) bool {

@@ -75,11 +75,11 @@ func (d *download) copyTo(file io.Writer) error {
 	return err
 }
 
-// publish tells what has arrived and replaces the file, unless a guard doubts the numbers or a later attempt has. A sidecar must never vouch for another
-// file than its own.
+// publish reports the feed and replaces the file, unless a guard doubts the numbers or a later attempt was here. A sidecar must never vouch for
+// another file.
 func (d *download) publish(written string) error {
 	meta := d.meta()
-	meta.tell(d.attempt)
+	meta.report(d.attempt)
 	if meta.SHA256 == d.known.SHA256 {
 		d.attempt.Unchanged()
 	} else if d.attempt.Guarded() {
@@ -117,7 +117,7 @@ func (d *download) meta() sidecar {
 	return meta
 }
 
-// Read hands on the body as it comes and tells how far it is.
+// Read passes on the body and reports the progress.
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.response.Body.Read(p)
 	d.wire += int64(n)

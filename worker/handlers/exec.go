@@ -19,8 +19,7 @@ import (
 
 // ExecOptions tunes Exec. The zero value is usable.
 type ExecOptions struct {
-	// Queue is the name of the queue, which the program finds in REFRESHD_QUEUE: several may call their models alike. Defaults to empty: it
-	// is not told.
+	// Queue is the name of the queue, in REFRESHD_QUEUE for the program. Defaults to empty: absent.
 	Queue string
 	// Dir is where the program runs. Defaults to the directory of this process.
 	Dir string
@@ -30,10 +29,9 @@ type ExecOptions struct {
 	Env []string
 	// Secrets are the names of further variables that Env leaves out by default. Defaults to none.
 	Secrets []string
-	// Stdout and Stderr get what the program writes, beside the part of stderr that is read for the reason. They must
-	// be safe for concurrent use. Default to nothing.
+	// Stdout and Stderr get the output of the program. They must be safe for concurrent use. Default to nothing.
 	Stdout, Stderr io.Writer
-	// MaxOutput is how much of either is passed on for one attempt, in bytes; what is more is dropped. Defaults to 1 MiB.
+	// MaxOutput bounds the passed output of an attempt in each of them, in bytes. Defaults to 1 MiB.
 	MaxOutput int64
 	// Log sends the end of both with the result: it is kept for a while, see worker.Attempt.Log. Defaults to false.
 	Log bool
@@ -126,12 +124,12 @@ func scalar(raw json.RawMessage) (string, bool) {
 	}
 }
 
-// readMetrics takes the numbers of what a program or a service has said, an object such as {"metrics":{"rows":51}}; what is no number is left out.
-func readMetrics(attempt *worker.Attempt, said []byte) {
+// readMetrics reads the numbers in the output of a program or service, an object such as {"metrics":{"rows":51}}.
+func readMetrics(attempt *worker.Attempt, output []byte) {
 	var reply struct {
 		Metrics map[string]any `json:"metrics"`
 	}
-	_ = json.Unmarshal(said, &reply)
+	_ = json.Unmarshal(output, &reply)
 	for name, value := range reply.Metrics {
 		if n, is := value.(float64); is {
 			attempt.Metric(name, n)
@@ -139,8 +137,7 @@ func readMetrics(attempt *worker.Attempt, said []byte) {
 	}
 }
 
-// lastLine keeps the last line that is not blank of all that is written to it, and passes everything on. It holds no more
-// than a message does, whatever the length of a line. One goroutine only.
+// lastLine passes on what is written to it, and keeps the last line that is not blank, no longer than a message. One goroutine only.
 type lastLine struct {
 	next io.Writer
 	line []byte // the line being written
@@ -173,7 +170,7 @@ func (l *lastLine) text() string {
 	return l.last
 }
 
-// tail takes what is written to it for a sign of life, and may keep the end of it: at least as much as a log has.
+// tail takes output for a sign of life, and may keep the end of it: at least as much as a log has.
 type tail struct {
 	attempt *worker.Attempt
 	keeps   bool

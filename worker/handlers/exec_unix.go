@@ -54,12 +54,12 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 			return err
 		}
 		cmd.WaitDelay = options.KillAfter // after this the leader is killed
-		said := &tail{attempt: attempt, keeps: options.Log}
-		if said.keeps {
-			defer func() { attempt.Log(said.String()) }()
+		output := &tail{attempt: attempt, keeps: options.Log}
+		if output.keeps {
+			defer func() { attempt.Log(output.String()) }()
 		}
-		stdout := &lastLine{next: io.MultiWriter(said, &capped{options.Stdout, options.MaxOutput})}
-		stderr := &lastLine{next: io.MultiWriter(said, &capped{options.Stderr, options.MaxOutput})}
+		stdout := &lastLine{next: io.MultiWriter(output, &capped{options.Stdout, options.MaxOutput})}
+		stderr := &lastLine{next: io.MultiWriter(output, &capped{options.Stderr, options.MaxOutput})}
 		var pipes pipes
 		err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
 		if err != nil {
@@ -78,8 +78,7 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 	}, nil
 }
 
-// pipes carry the input and the output of a program. Those of os/exec would make its Wait last until everybody has closed
-// them, not only until the program has ended.
+// pipes carry the input and the output of a program. With those of os/exec, Wait would last until children of the program have closed them too.
 type pipes struct {
 	outputs []*os.File // our ends
 	copying sync.WaitGroup

@@ -138,7 +138,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	switch {
 	case response.StatusCode == http.StatusNotModified && conditional:
 		attempt.Unchanged()
-		known.tell(attempt)
+		known.report(attempt)
 		attempt.Status("Not changed", 100)
 		return publish(ctx, path, attempt.Fence, func() error { return nil })
 	case statusOf(response.StatusCode).file != succeeds:
@@ -147,7 +147,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	return f.save(&download{ctx: ctx, attempt: attempt, source: identity, response: response, path: path, most: f.MaxBytes, known: known})
 }
 
-// fetchError is the failure of a request. What the guard refuses only the owner can mend; the texts around it tell addresses.
+// fetchError is the failure of a request. If the guard refuses the address, only the owner can help; texts must not reveal inner addresses.
 func fetchError(ctx context.Context, err error) error {
 	if refused, is := errors.AsType[refusal](err); is {
 		return ownersFault(fmt.Errorf("input_url: %w", refused), "forbidden_address", "The address of the feed is not allowed.")
@@ -155,7 +155,7 @@ func fetchError(ctx context.Context, err error) error {
 	return requestError(ctx, err)
 }
 
-// save replaces the file and its sidecar, and tells what has arrived.
+// save replaces the file and its sidecar, and reports them.
 func (f *fetcher) save(d *download) error {
 	if d.response.ContentLength > d.most && d.response.Header.Get("Content-Encoding") == "" {
 		return d.failure(errTooLarge)
@@ -186,7 +186,7 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 	return parsed, nil
 }
 
-// refused tells the owner of a feed what its server said, where the owner can do something about it.
+// refused shows the owner of a feed the answer of its server, if the owner can do something about it.
 func (f *fetcher) refused(response *http.Response, source *url.URL) error {
 	code := response.StatusCode
 	if len(f.Header) > 0 && (code == http.StatusUnauthorized || code == http.StatusForbidden) { // what was refused may be the operator's own login

@@ -19,9 +19,8 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// fileName derives the name of a file from the uid of a model: every character other than letters, digits and _-. becomes
-// %XX, as does a dot at the begin. Long names are cut and made unique again by a hash. Different uids have different names,
-// and none leaves the directory, is hidden or is that of a sidecar.
+// fileName derives a file name from the uid of a model: all but letters, digits and _-. becomes %XX, as does a first dot. Long names are cut and
+// get a hash. Different uids have different names; none leaves the directory, is hidden or belongs to a sidecar.
 func fileName(uid string) string {
 	var name strings.Builder
 	for i, b := range []byte(uid) {
@@ -35,7 +34,7 @@ func fileName(uid string) string {
 	if name.Len() <= 150 {
 		return name.String()
 	}
-	// A ~ stands in no other name.
+	// No other name has a ~.
 	return name.String()[:120] + "~" + digest(uid)[:24]
 }
 
@@ -44,8 +43,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sidecar is what is remembered of a file that was fetched: a hidden JSON file beside it. It holds no URL, because there may
-// be a password in it.
+// sidecar is a hidden JSON file beside a fetched file. It holds no URL, because there may be a password in it.
 type sidecar struct {
 	URL string `json:"url_sha256"`
 	validators
@@ -64,8 +62,8 @@ func (s *sidecar) believed(fence int64, age time.Duration) validators {
 	return s.validators
 }
 
-// tell gives an attempt the numbers of the file.
-func (s *sidecar) tell(attempt *worker.Attempt) {
+// report gives an attempt the numbers of the file.
+func (s *sidecar) report(attempt *worker.Attempt) {
 	attempt.Metric("bytes", float64(s.Bytes))
 	if s.Rows != nil {
 		attempt.Metric("rows", float64(*s.Rows))
@@ -84,7 +82,7 @@ func sidecarPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".meta")
 }
 
-// readSidecar returns what is remembered of a file as long as it is true: it must still be there, with the same size. Else it is empty.
+// readSidecar returns the sidecar of a file that is still there with the same size; else it is empty.
 func readSidecar(path, url string) (meta sidecar) {
 	text, _ := os.ReadFile(sidecarPath(path)) // none cannot be read
 	info, err := os.Stat(path)
@@ -133,8 +131,8 @@ func writeSidecar(path string, meta sidecar) error {
 // errOvertaken: an attempt with a higher fence has published its file.
 var errOvertaken = worker.ErrorType(errors.New("a later attempt has published its file"), "overtaken")
 
-// publish calls write unless an attempt with this fence or a higher one has published this file: a worker that was frozen replaces nothing newer. The
-// lock ends with the process. Without a fence it only calls.
+// publish calls write unless a later attempt has published this file: a frozen worker replaces nothing newer. The lock ends with the process.
+// Without a fence it only calls.
 func publish(ctx context.Context, path string, fence int64, write func() error) error {
 	if fence == 0 {
 		return write()

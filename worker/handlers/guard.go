@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// guard decides where a URL that a user gave may lead: it keeps users from reaching through this machine what only this machine can
-// reach, such as databases without a password or the metadata of a cloud (server-side request forgery).
+// guard decides where a URL of a user may lead: not to what only this machine can reach, such as databases without a password or the metadata of a
+// cloud (server-side request forgery).
 type guard struct {
 	hosts   []string // allowed host names, in small letters; none: every one
 	private bool     // addresses that are not public are allowed too
@@ -41,8 +41,7 @@ func newGuard(hosts []string, private bool) (*guard, error) {
 	return g, nil
 }
 
-// client returns a client that keeps to the guard, also where it is redirected. A given one keeps its way of connecting, so the guard then
-// checks the URLs only.
+// client returns a client with the guard, also for redirections. A given client keeps its transport; then the guard checks the URLs only.
 func (g *guard) client(given *http.Client) *http.Client {
 	client := http.Client{}
 	if given != nil {
@@ -66,8 +65,7 @@ func (g *guard) client(given *http.Client) *http.Client {
 	return &client
 }
 
-// transport connects only to allowed addresses. A proxy would connect in our place, to wherever it likes, so there is one only where
-// everything is allowed.
+// transport connects only to allowed addresses. A proxy would connect anywhere in our place, so it is used only if everything is allowed.
 func (g *guard) transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -85,8 +83,8 @@ func (g *guard) transport() *http.Transport {
 	return transport
 }
 
-// errInside means that a name leads to an address that is not public. Users must not tell it from a name that does not exist, or
-// they could ask for the names inside.
+// errInside means that a name leads to an address that is not public. Users must see no difference to a missing name, or they could probe for inner
+// names.
 var errInside = errors.New("the name leads to an address of this machine or of a private network")
 
 // control checks an address that is about to be connected to: the name has been resolved, and will not be again.
@@ -112,8 +110,7 @@ func (g *guard) check(target *url.URL) error {
 	return nil
 }
 
-// isPublic reports whether an address belongs to the open internet. Of IPv6 only 2000::/3 is given out, and networks without IPv4
-// reach that through 64:ff9b::/96.
+// isPublic reports whether an address belongs to the open internet. In IPv6 that is 2000::/3, and 64:ff9b::/96 in networks without IPv4.
 func isPublic(address netip.Addr) bool {
 	address = address.Unmap()
 	if translated.Contains(address) {
@@ -129,7 +126,7 @@ func isPublic(address netip.Addr) bool {
 	return !slices.ContainsFunc(reserved, func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(address) })
 }
 
-// translated are addresses that stand for one of IPv4, their last four bytes.
+// translated are IPv6 prefixes whose last four bytes are an IPv4 address.
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 // reserved are the blocks that net/netip does not know to be special, of the registries of special-purpose addresses of the IANA.

@@ -14,22 +14,21 @@ import (
 var (
 	// tabular finds CSV, JSON lines and TSV, in this order, in the type of a body, the name of its file, a path or a parameter.
 	tabular = regexp.MustCompile(`(?im)(?:\b|_|%3a)(?:(csv|comma-separated-values)|(ndjson|jsonl(?:ines)?)|tsv|tab(?:-separated-values)?)(?:\.gz)?["'/ ]*([;,&]|$)`)
-	// vague are types of which the body may be anything: text/html is what PHP says when it is not told.
+	// vague types say nothing about the body: PHP says text/html by default.
 	vague   = regexp.MustCompile(`(?i)^(?:$|text/plain|text/html|[^;,]*(?:octet-stream|download|excel|gzip))(?:$|[;, ])`)
 	page    = regexp.MustCompile(`(?i)^\x{feff}?\s*<(!doctype\s+)?html\b`)
 	later   = regexp.MustCompile(`(?is)^\x{feff}?\s*<(.*<html|meta|link|form|center|noscript)\b`) // behind what XML has before, or without
 	errPage = errors.New("expected data as before, found a web page")
 )
 
-// counterOf returns what counts the rows of a response, or nil. What is not said by its type is said by its name, the path after redirections
-// and before, or a parameter such as format=csv.
+// counterOf returns the row counter for a response, or nil. If the type is vague, the name decides: a path, or a parameter such as format=csv.
 func counterOf(response *http.Response, source *url.URL) *counter {
 	kind := response.Header.Get("Content-Type")
-	said := []string{kind}
+	texts := []string{kind}
 	if asked := response.Request.URL; vague.MatchString(kind) {
-		said = append(said, response.Header.Get("Content-Disposition"), asked.Path, source.Path, asked.RawQuery, source.RawQuery)
+		texts = append(texts, response.Header.Get("Content-Disposition"), asked.Path, source.Path, asked.RawQuery, source.RawQuery)
 	}
-	found := tabular.FindStringSubmatch(strings.Join(said, "\n"))
+	found := tabular.FindStringSubmatch(strings.Join(texts, "\n"))
 	if found == nil {
 		return nil
 	}
@@ -42,8 +41,8 @@ func counterOf(response *http.Response, source *url.URL) *counter {
 
 // isHTML judges a body by its type and first bytes. What other formats may begin with, such as <a>, <!-- and <?xml, needs the type of a page.
 func isHTML(contentType string, head []byte) bool {
-	said := strings.Contains(strings.ToLower(contentType), "html")
-	return page.Match(head) || said && (later.Match(head) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
+	declared := strings.Contains(strings.ToLower(contentType), "html")
+	return page.Match(head) || declared && (later.Match(head) || strings.HasPrefix(http.DetectContentType(head), "text/html"))
 }
 
 // checkPage refuses a page in place of data. A feed that is a page remains one, and a payload may say "expect":"html".

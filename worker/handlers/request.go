@@ -11,8 +11,8 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// ask requests a feed. A cache may ask the origin whether it has changed, but must not guess. It is passed where somebody runs the model by hand, and where
-// the whole is wanted: squid, for one, asks the origin by a date of its own that says nothing within its second.
+// ask requests a feed. A cache must ask the origin whether the feed has changed; it is bypassed for runs by hand and whole downloads. (squid asks
+// the origin by a date of its own that says nothing within its second.)
 func (f *fetcher) ask(ctx context.Context, attempt *worker.Attempt, source *url.URL, known validators) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
 	if err != nil {
@@ -52,8 +52,8 @@ func (f *fetcher) request(ctx context.Context, attempt *worker.Attempt, source *
 	return response, conditional, err
 }
 
-// keepHeader returns a client that sends a header to the host that it was given for, and to no other that a redirection names. None hears where the
-// redirection stood: there may be a password in that address.
+// keepHeader returns a client that sends a header only to the host of the first address. No host gets a Referer: there may be a password in the
+// address.
 func keepHeader(client *http.Client, header http.Header) *http.Client {
 	kept := *client
 	kept.CheckRedirect = func(next *http.Request, via []*http.Request) error {

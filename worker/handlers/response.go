@@ -13,8 +13,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// statusError is the failure that a status means. Retry-After is respected, and leaves to the policy what would be final: the server expects to
-// answer otherwise then, as GitHub does that limits by 403.
+// statusError is the failure that a status means. With a Retry-After, a final failure is left to the policy: GitHub, for one, limits by 403.
 func statusError(response *http.Response, meant outcome) error {
 	code := response.StatusCode
 	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
@@ -34,13 +33,12 @@ func statusError(response *http.Response, meant outcome) error {
 	}
 }
 
-// ownersFault is a failure that no retry mends, told to the owner in plain words.
+// ownersFault is a failure without retry, in plain words for the owner.
 func ownersFault(err error, kind, text string) error {
 	return worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, text), kind))
 }
 
-// requestError is the failure of a request that got no response, or only half of one. The texts of net/http repeat the whole
-// URL, with what is secret in it.
+// requestError is the failure of a request with no response or half of one. The texts of net/http have the whole URL, with its secrets.
 func requestError(ctx context.Context, err error) error {
 	if detailed, is := errors.AsType[*url.Error](err); is {
 		err = detailed.Err
@@ -53,8 +51,7 @@ func requestError(ctx context.Context, err error) error {
 
 const errUnreachable = "the host of the address cannot be reached"
 
-// unaddressed is what owners are told of an error of the network: neither an address of this machine nor that of its resolver, nor
-// whether a name that leads nowhere exists inside.
+// unaddressed is an error of the network for owners: without addresses, and silent about names that exist only inside.
 func unaddressed(err error) string {
 	if _, missing := errors.AsType[*net.DNSError](err); missing || errors.Is(err, errInside) {
 		return errUnreachable

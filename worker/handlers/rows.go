@@ -26,7 +26,7 @@ type counter struct {
 	last       byte
 }
 
-// sepLine is how a CSV tells spreadsheets what separates its fields.
+// sepLine is how a CSV names its separator for spreadsheets.
 var sepLine = regexp.MustCompile(`^(?i:sep=)[ -~\t][\r\n]`)
 
 // rows counts those of a body in constant memory, also if it is a gzip file or in UTF-16. -1: it is no text, or larger than that unpacked.
@@ -64,7 +64,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// quoted tells whether a byte is a quote or stands inside of two.
+// quoted reports whether a byte is a quote or within quotes.
 func (c *counter) quoted(b byte) bool {
 	closed, ends := c.closed, c.ends
 	c.closed, c.ends = false, false

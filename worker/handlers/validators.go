@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// validators are by what a server tells versions of a feed apart (RFC 9110, section 8.8). Empty: it does not.
+// validators identify the version of a feed (RFC 9110, section 8.8). Empty: none.
 type validators struct {
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
@@ -15,9 +15,8 @@ type validators struct {
 	From string `json:"from_sha256,omitempty"`
 }
 
-// validatorsOf are those of a response that its server changes with each change of the feed. Within a second of Last-Modified the feed may change once
-// more under the same date (section 8.8.2.2), and under an ETag that is made of that time and of the size. One more second is for file systems: they read a clock
-// that lags by some milliseconds.
+// validatorsOf are the reliable ones of a response. Within a second of Last-Modified the feed may change again under the same date (section
+// 8.8.2.2), or under an ETag that is made of time and size. One more second is for file systems, whose clock lags by some milliseconds.
 func validatorsOf(response *http.Response) validators {
 	v := validatorsIn(response)
 	modified, err := http.ParseTime(v.LastModified)
@@ -57,8 +56,8 @@ func opaque(etag string) string {
 	return strings.TrimSuffix(strings.Trim(strings.TrimPrefix(etag, "W/"), `"`), "-gzip")
 }
 
-// tellsTime reports whether an ETag is made of a time: in seconds or parts of them, hexadecimal as of nginx, Apache and busybox, decimal, or to the base
-// of 36 as of caddy.
+// tellsTime reports whether an ETag is made of a time: in seconds or parts of them, hexadecimal (nginx, Apache, busybox), decimal, or to the base
+// of 36 (caddy).
 func tellsTime(etag string, at time.Time) bool {
 	if strings.Contains(etag, strconv.FormatInt(at.Unix(), 36)) {
 		return true

@@ -12,8 +12,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// watchdog ends the context of a download that stalls: when no response comes within one period, or too little of its body in any
-// later one. It is the body, whose bytes count.
+// watchdog ends the context of a download that stalls: no response within a period, or too few bytes of the body in a later one.
 type watchdog struct {
 	io.ReadCloser // guarded by mu; nil: the response has not come
 

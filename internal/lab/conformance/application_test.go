@@ -120,7 +120,9 @@ func startDaemons(t *testing.T, users *fixture.Users) {
 // awaitSuccess saves a model with the Go client, as an application too, and waits until it has been refreshed.
 func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	app := check.Got(client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{}))(t)
+	url := users.URL(t, acl.Application)
+	app := check.Got(client.Open(t.Context(), url, fixture.Open(t, url, store.Config{}).Name, client.Config{}))(t)
+	defer app.Close()
 	must(t, check.Only(app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}})))
 	viewer := users.Store(t, acl.Viewer)
 	for after := report.TailStart; ; {

@@ -13,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/report"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -189,7 +188,8 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 			d := check.Got(dispatcher.New(dispatcher.RoomsOf(q.Store), dispatcher.Config{Tick: 50 * time.Millisecond}))(t)
 			p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 			check.Run(t, d.Run, p.Run)
-			app := check.Got(client.New(fixture.Open(t, s.URL, store.Config{Queue: q.Store.Keys.Queue}), client.Config{}))(t)
+			app := check.Got(client.Open(t.Context(), s.URL, q.Store.Keys.Queue, client.Config{}))(t)
+			defer app.Close()
 			startHandler(t, language, publishers[language], s.URL, "REFRESHD_QUEUE="+q.Store.Keys.Queue, "REFRESHD_LOG=1")
 			for uid, rows := range map[string]int{"good": 51, "empty": 0} {
 				must(t, check.Only(app.Put(t.Context(), client.Definition{

@@ -196,8 +196,12 @@ func playShutdown(ctx context.Context, s *stage) {
 // playFlood has many short attempts.
 func playFlood(ctx context.Context, s *stage) {
 	n := s.config.Flood
-	quiet, err := client.New(s.queue, client.Config{Timeout: -1})
-	s.fail(err)
+	quiet, err := client.Open(ctx, s.config.Redis, s.queue.Name, client.Config{Timeout: -1})
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	defer func() { _ = quiet.Close() }()
 	for i := range n {
 		if s.err == nil {
 			_, s.err = quiet.Put(ctx, client.Definition{UID: fmt.Sprintf("m%d", i), Payload: succeed})

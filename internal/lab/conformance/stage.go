@@ -67,6 +67,7 @@ func play(ctx context.Context, config *Config, clients *redis.Clients, address r
 	if err := s.open(ctx, scenario); err != nil {
 		return s, err
 	}
+	defer func() { _ = s.app.Close() }()
 	defer func() { // no key is left
 		ctx := context.WithoutCancel(ctx)
 		keys, failed := store.NewKeys(s.queue.Name)
@@ -105,7 +106,7 @@ func (s *stage) open(ctx context.Context, scenario scenario) (err error) {
 	if s.queue, err = store.Open(ctx, s.clients, config); err != nil {
 		return err
 	}
-	s.app, err = client.New(s.queue, client.Config{By: "conformance", Timeout: startup}) // it waits for our own poller, not for the worker
+	s.app, err = client.Open(ctx, s.config.Redis, config.Queue, client.Config{By: "conformance", Timeout: startup}) // it waits for our own poller, not for the worker
 	return err
 }
 

@@ -9,8 +9,8 @@ import (
 // read takes one sentence into account, or several that commas and words join.
 func (d *draft) read(s *sentence) {
 	d.now = s
-	ofError := d.errorLine == s.line && thatFails.MatchString(s.said) // "on timeouts, retry after 5 minutes; if that fails, give up"
-	if ofError || !d.readClauses(s.said) {
+	ofError := d.errorLine == s.line && thatFails.MatchString(s.written) // "on timeouts, retry after 5 minutes; if that fails, give up"
+	if ofError || !d.readClauses(s.written) {
 		d.fail(errNotKnown)
 	}
 	never, _ := d.doc["never_retry"].([]any)

@@ -74,7 +74,7 @@ func readAll(text string) *draft {
 	for i := 0; i < len(sentences) && d.err == nil; i++ {
 		d.read(&sentences[i])
 	}
-	if _, said := d.doc["spread"]; d.spread != "" && d.spread != "0s" && !said { // of "twice a day", unless a sentence sets another one
+	if _, given := d.doc["spread"]; d.spread != "" && d.spread != "0s" && !given { // of "twice a day", unless a sentence sets another one
 		d.doc["spread"], d.lines["spread"] = d.spread, d.lines["rrule"]
 	}
 	if d.err == nil {
@@ -91,7 +91,7 @@ func (s *sentence) explain() error {
 		return refused
 	}
 	known := words.Cut(nearest)
-	for _, word := range words.Cut(s.said) {
+	for _, word := range words.Cut(s.written) {
 		_, notUnit := words.ParseDuration("1 " + word)
 		if !slices.Contains(known, word) && !strings.ContainsAny(word, `0123456789"`) && notUnit != nil {
 			refused.FieldError.Found += " (" + document.Found(word) + " is not understood there)"
@@ -193,7 +193,7 @@ func (d *draft) exhausted(what string) {
 
 func (d *draft) notify(notice policy.Notice) {
 	d.mail()
-	if only := onlyWord.MatchString(d.now.said); d.lines["notify"] > 0 && d.lines["notify"] != d.now.line && (only || d.onlyNotify) {
+	if only := onlyWord.MatchString(d.now.written); d.lines["notify"] > 0 && d.lines["notify"] != d.now.line && (only || d.onlyNotify) {
 		d.twice("notify", d.now.line, d.now.original())
 	} else {
 		d.onlyNotify = only
@@ -217,7 +217,7 @@ var onlyWord = regexp.MustCompile(`(?i)\bonly\b`)
 
 var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
 
-func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.said) }
+func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.written) }
 
 func (d *draft) refuse(want, found string) { d.fail(refuse(d.now.line, want, found)) }
 
@@ -265,7 +265,7 @@ func (e *Error) Error() string {
 // Unwrap returns the *document.Error.
 func (e *Error) Unwrap() error { return e.FieldError }
 
-// Source knows which line of a text said which field of its policy.
+// Source knows the line of each field of a policy.
 type Source struct {
 	lines map[string]int
 	mails bool
@@ -274,7 +274,7 @@ type Source struct {
 // SaysMail reports whether a sentence says that somebody gets e-mail.
 func (s *Source) SaysMail() bool { return s.mails }
 
-// Line returns the line (1 is the first) that said a field such as "timeout", "retries[2]" or "delays_by_error.Gone". A
+// Line returns the line (1 is the first) that sets a field such as "timeout", "retries[2]" or "delays_by_error.Gone". A
 // field that no sentence names belongs to the line of the nearest field around it; 0 when there is none.
 func (s *Source) Line(field string) int {
 	for field != "" {

@@ -13,10 +13,10 @@ import (
 )
 
 type outcome struct {
-	line  int      // of the first of them
-	field string   // that the delay belongs to
-	said  string   // that one
-	then  []string // what follows, in the words of follow
+	line    int      // of the first of them
+	field   string   // that the delay belongs to
+	written string   // that one
+	then    []string // what follows, in the words of follow
 }
 
 // resolve returns the delay that follows failure k, or else what follows if it is the last.
@@ -66,11 +66,11 @@ func (d *draft) listFailures() {
 		o := d.failures[k]
 		delay, final, err := o.resolve(k)
 		d.fail(err)
-		d.now = &sentence{line: o.line, said: o.said}
+		d.now = &sentence{line: o.line, written: o.written}
 		next := before + i + 1
 		switch {
 		case line > 0 && final == "":
-			d.twice("retries", o.line, o.said)
+			d.twice("retries", o.line, o.written)
 		case line > 0 && !counted:
 			d.refuse("no number of a failure, because line "+number(line)+" does not say how many retries there are", d.found())
 		case k != next:
@@ -219,6 +219,6 @@ func (d *draft) atFailure(k int) {
 	if d.ended > 0 {
 		d.refuse("no failure after line "+number(d.ended)+", which says what follows the last one", d.found())
 	}
-	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
+	d.at = &outcome{line: d.now.line, field: element("retries", k-1), written: d.now.original()}
 	d.failures[k] = d.at
 }

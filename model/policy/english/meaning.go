@@ -149,9 +149,9 @@ func (d *draft) schedule(text string) {
 	}
 	read, err := schedule.Read(d.now.restore(text, asItIs))
 	d.fail(d.place(err, "rrule"))
-	for _, said := range [][2]string{{"timezone", read.Timezone}, {"dtstart", read.Dtstart}} {
-		if said[1] != "" {
-			d.set(said[0], said[1])
+	for _, given := range [][2]string{{"timezone", read.Timezone}, {"dtstart", read.Dtstart}} {
+		if given[1] != "" {
+			d.set(given[0], given[1])
 		}
 	}
 	d.spread = document.FormatDuration(read.Spread)

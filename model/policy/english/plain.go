@@ -81,7 +81,7 @@ func plain(text string) string {
 	return activeVoice(text)
 }
 
-// participles are what may be said in the passive voice: "A refresh without rows is doubted".
+// participles may stand in the passive voice: "A refresh without rows is doubted".
 var participles = map[string]string{"retried": "retry", "doubted": "doubt", "cancelled": "cancel", "stopped": "cancel", "ended": "cancel", "limited": "limit", "skipped": "skip",
 	"ignored": "skip", "dropped": "skip", "spread": "spread", "held": "hold", "notified": "notify", "told": "notify", "informed": "notify", "warned": "notify"}
 
@@ -98,8 +98,8 @@ func activeVoice(text string) string {
 		return text
 	}
 	condition, subject, verb, rest := found[1], " "+found[3], participles[strings.ToLower(found[5])], found[6]
-	said := strings.ToLower(found[2] + found[4])
-	never, only := strings.Count(said, "never"), strings.Count(said, "only")
+	verbs := strings.ToLower(found[2] + found[4])
+	never, only := strings.Count(verbs, "never"), strings.Count(verbs, "only")
 	switch {
 	case never+only > 1:
 		return text

@@ -25,7 +25,7 @@ func Print(p policy.Policy) string {
 		print(&p)
 	}
 	if len(out.usual) > 0 {
-		out.say("%s", strings.Join(out.usual, ". "))
+		out.line("%s", strings.Join(out.usual, ". "))
 	}
 	return out.String()
 }
@@ -35,18 +35,18 @@ type printer struct {
 	usual []string // sentences that say only what most policies have not
 }
 
-func (out *printer) say(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
+func (out *printer) line(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
 
-// sayIf says what a policy has, or else that it has it not; the latter may be empty.
-func (out *printer) sayIf(has bool, format, what, without string) {
+// lineIf says what a policy has, or else that it has it not; the latter may be empty.
+func (out *printer) lineIf(has bool, format, what, without string) {
 	if has {
-		out.say(format, what)
+		out.line(format, what)
 	} else {
-		out.sayUsual(without)
+		out.usualLine(without)
 	}
 }
 
-func (out *printer) sayUsual(sentence string) {
+func (out *printer) usualLine(sentence string) {
 	if sentence != "" {
 		out.usual = append(out.usual, sentence)
 	}
@@ -55,38 +55,38 @@ func (out *printer) sayUsual(sentence string) {
 var inWords = document.FormatDurationInWords
 
 func (out *printer) schedule(p *policy.Policy) {
-	out.sayIf(p.Name != "", "This policy is called %s", strconv.Quote(p.Name), "")
+	out.lineIf(p.Name != "", "This policy is called %s", strconv.Quote(p.Name), "")
 	zone := ""
 	if p.Timezone != "" {
 		zone = " in the time zone " + bareZone(p.Timezone)
 	}
 	// In plain words if they mean exactly the same, else by its rule.
 	if phrase, ok := schedule.RuleEnglish(p.Rule); ok {
-		out.say("Refresh the model %s%s", phrase, zone)
+		out.line("Refresh the model %s%s", phrase, zone)
 	} else if lines := strings.Split(p.Rule, "\n"); p.Rule != "" {
-		out.say("Refresh the model by the rule %s%s", bareRule(lines[0]), zone)
+		out.line("Refresh the model by the rule %s%s", bareRule(lines[0]), zone)
 		for _, line := range lines[1:] {
-			out.say("Refresh also by the rule %s", bareRule(line))
+			out.line("Refresh also by the rule %s", bareRule(line))
 		}
 	} else {
-		out.sayIf(zone != "", "Use the time zone %s", bareZone(p.Timezone), "")
+		out.lineIf(zone != "", "Use the time zone %s", bareZone(p.Timezone), "")
 	}
-	out.sayIf(p.Dtstart != "", "Start the schedule at %s", bareRule(p.Dtstart), "")
+	out.lineIf(p.Dtstart != "", "Start the schedule at %s", bareRule(p.Dtstart), "")
 	allowed := "any time"
 	if p.Timeout > 0 {
 		allowed = inWords(p.Timeout)
 	}
-	out.say("Allow %s to complete", allowed)
-	out.sayIf(p.QueueTimeout > 0, "Allow %s in the queue", inWords(p.QueueTimeout), "Allow any time in the queue")
-	out.sayIf(p.SilentAfter > 0, "Take a worker for lost when it is silent for %s", inWords(p.SilentAfter), "Take no worker for lost")
-	out.sayIf(p.Spread > 0, "Spread the refreshes over %s", inWords(p.Spread), "Do not spread the refreshes")
+	out.line("Allow %s to complete", allowed)
+	out.lineIf(p.QueueTimeout > 0, "Allow %s in the queue", inWords(p.QueueTimeout), "Allow any time in the queue")
+	out.lineIf(p.SilentAfter > 0, "Take a worker for lost when it is silent for %s", inWords(p.SilentAfter), "Take no worker for lost")
+	out.lineIf(p.Spread > 0, "Spread the refreshes over %s", inWords(p.Spread), "Do not spread the refreshes")
 	switch {
 	case !p.Misfire.Limited:
-		out.sayUsual("Run a missed refresh once")
+		out.usualLine("Run a missed refresh once")
 	case p.Misfire.Skips():
-		out.say("Skip missed refreshes")
+		out.line("Skip missed refreshes")
 	default:
-		out.say("Run a missed refresh once if it is younger than %s", inWords(p.Misfire.Younger))
+		out.line("Run a missed refresh once if it is younger than %s", inWords(p.Misfire.Younger))
 	}
 }
 
@@ -105,16 +105,16 @@ func (out *printer) retries(p *policy.Policy) {
 		for i, delay := range retries {
 			shared = append(shared, "On the "+words.FormatOrdinal(i+1)+" failure, "+action(delay))
 			if i < len(words.Firsts) || len(shared) == sharedLine || i == len(retries)-1 {
-				out.say("%s", strings.Join(shared, ". "))
+				out.line("%s", strings.Join(shared, ". "))
 				shared = nil
 			}
 		}
 	case policy.AgeTable:
 		for _, row := range retries {
-			out.say("Up to an age of %s, %s", inWords(row.UpTo), action(row.Delay))
+			out.line("Up to an age of %s, %s", inWords(row.UpTo), action(row.Delay))
 		}
 	case *policy.Expression:
-		out.say("Retry by the expression %s", strconv.Quote(retries.Text))
+		out.line("Retry by the expression %s", strconv.Quote(retries.Text))
 	case policy.Backoff:
 		sentence := "Retry"
 		if retries.Retries == 1 {
@@ -129,7 +129,7 @@ func (out *printer) retries(p *policy.Policy) {
 		if retries.Cap > 0 {
 			sentence += ", at most " + inWords(retries.Cap)
 		}
-		out.say("%s", sentence)
+		out.line("%s", sentence)
 	}
 	if p.Jitter != p.DefaultJitter() {
 		// The point of the decimal moves two places to the right, without rounding.
@@ -139,14 +139,14 @@ func (out *printer) retries(p *policy.Policy) {
 		if fraction[2:] != "" {
 			percent += "." + fraction[2:]
 		}
-		out.say("Vary the delays by %s percent", percent)
+		out.line("Vary the delays by %s percent", percent)
 	}
 	if p.AlignBy != nil {
-		out.say("Align retries by the expression %s", strconv.Quote(p.AlignBy.Text))
+		out.line("Align retries by the expression %s", strconv.Quote(p.AlignBy.Text))
 	} else {
-		out.say("%s", alignments[p.Alignment])
+		out.line("%s", alignments[p.Alignment])
 	}
-	out.sayIf(p.RetryWindow != "", "Let retries wait for the window %s", bareRule(p.RetryWindow), "Retry at any time")
+	out.lineIf(p.RetryWindow != "", "Let retries wait for the window %s", bareRule(p.RetryWindow), "Retry at any time")
 }
 
 const sharedLine = 10
@@ -165,17 +165,17 @@ func action(delay time.Duration) string {
 }
 
 func (out *printer) errors(p *policy.Policy) {
-	out.sayIf(p.Classes.RetryOn != nil, "Retry only on %s", names(p.Classes.RetryOn, bareName), "")
+	out.lineIf(p.Classes.RetryOn != nil, "Retry only on %s", names(p.Classes.RetryOn, bareName), "")
 	if len(p.Classes.Never) > 0 {
-		out.say("Never retry on %s", names(p.Classes.Never, bareName))
+		out.line("Never retry on %s", names(p.Classes.Never, bareName))
 	} else if p.Classes.RetryOn == nil {
-		out.sayUsual("Retry on every error")
+		out.usualLine("Retry on every error")
 	}
 	if len(p.Classes.Delays) == 0 {
-		out.sayUsual("Use the same delays after every error")
+		out.usualLine("Use the same delays after every error")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Classes.Delays)) {
-		out.say("On %s errors, %s", bareName(name), action(p.Classes.Delays[name]))
+		out.line("On %s errors, %s", bareName(name), action(p.Classes.Delays[name]))
 	}
 }
 
@@ -194,41 +194,41 @@ func (out *printer) end(p *policy.Policy) {
 	const orElse = "wait until the next scheduled refresh, or give up if there is none"
 	switch none := p.MaxRetries() == 0; {
 	case none && p.OnExhausted == policy.GiveUp:
-		out.say("On the first failure, give up")
+		out.line("On the first failure, give up")
 	case none:
-		out.say("On the first failure, reset attempt_no and %s", orElse)
+		out.line("On the first failure, reset attempt_no and %s", orElse)
 	case p.OnExhausted == policy.GiveUp:
-		out.say("Give up after the final unsuccessful retry")
+		out.line("Give up after the final unsuccessful retry")
 	default:
-		out.say("After the final unsuccessful retry, %s", orElse)
+		out.line("After the final unsuccessful retry, %s", orElse)
 	}
-	out.sayIf(p.GiveUpAfter > 0, "Give up after %s of unsuccessful attempts", inWords(p.GiveUpAfter), "Never give up for lack of a success")
-	out.sayIf(p.DisabledReason != "", "Give the reason %s", strconv.Quote(p.DisabledReason), "Give the usual reason")
-	var told []string
+	out.lineIf(p.GiveUpAfter > 0, "Give up after %s of unsuccessful attempts", inWords(p.GiveUpAfter), "Never give up for lack of a success")
+	out.lineIf(p.DisabledReason != "", "Give the reason %s", strconv.Quote(p.DisabledReason), "Give the usual reason")
+	var notified []string
 	for _, notice := range policy.Notices {
 		if p.Notifies(notice) {
-			told = append(told, noticeWords[notice])
+			notified = append(notified, noticeWords[notice])
 		}
 	}
 	switch {
-	case len(told) == len(policy.Notices):
-		out.sayUsual("Notify the owner of everything")
-	case len(told) == 0:
-		out.say("Notify nobody")
+	case len(notified) == len(policy.Notices):
+		out.usualLine("Notify the owner of everything")
+	case len(notified) == 0:
+		out.line("Notify nobody")
 	default:
-		out.say("Notify the owner when refresh %s", strings.Replace(words.List(told), " and ", " or ", 1))
+		out.line("Notify the owner when refresh %s", strings.Replace(words.List(notified), " and ", " or ", 1))
 	}
 	switch to := p.Email; {
 	case to.Payload != "":
-		out.say("Email the owner at %s of the payload", to.Payload)
+		out.line("Email the owner at %s of the payload", to.Payload)
 	case to.Label != "":
-		out.say("Email the owner at the label %s", to.Label)
+		out.line("Email the owner at the label %s", to.Label)
 	case to.Address != "":
-		out.say("Email the owner at %q", to.Address)
+		out.line("Email the owner at %q", to.Address)
 	default:
-		out.sayUsual("Send no e-mail")
+		out.usualLine("Send no e-mail")
 	}
-	out.sayIf(p.FailingFrom > 0, "Notify the owner of the %s failure in a cycle", words.FormatOrdinal(p.FailingFrom), "Notify the owner of no failure")
+	out.lineIf(p.FailingFrom > 0, "Notify the owner of the %s failure in a cycle", words.FormatOrdinal(p.FailingFrom), "Notify the owner of no failure")
 }
 
 var noticeWords = map[policy.Notice]string{
@@ -262,46 +262,46 @@ func bare(text string, safe bool) string {
 
 func (out *printer) limits(p *policy.Policy) {
 	if len(p.Limits) == 0 {
-		out.sayUsual("Set no limits")
+		out.usualLine("Set no limits")
 	}
 	for _, limit := range p.Limits {
 		running := fmt.Sprintf("un at most %d at a time", limit.Running)
 		rate := fmt.Sprintf("tart at most %d in %s", limit.Rate.Count, inWords(limit.Rate.Per))
 		switch {
 		case limit.Rate.Count == 0:
-			out.say("R%s for each %s", running, limit.Key)
+			out.line("R%s for each %s", running, limit.Key)
 		case limit.Running == 0:
-			out.say("S%s for each %s", rate, limit.Key)
+			out.line("S%s for each %s", rate, limit.Key)
 		default:
-			out.say("R%s and s%s for each %s", running, rate, limit.Key)
+			out.line("R%s and s%s for each %s", running, rate, limit.Key)
 		}
 	}
 	switch p.RetryAfterScope {
 	case policy.ScopeModel:
-		out.say("Let a retry_after close no keys")
+		out.line("Let a retry_after close no keys")
 	case policy.ScopeKey:
-		out.say("Let a retry_after close keys")
+		out.line("Let a retry_after close keys")
 	default:
-		out.sayUsual("Let a retry_after close keys only after http_429")
+		out.usualLine("Let a retry_after close keys only after http_429")
 	}
 	most := "Let a server ask to wait for at most " + inWords(cmp.Or(p.MaxRetryAfter, policy.DefaultMaxRetryAfter))
-	out.sayIf(p.MaxRetryAfter > 0, "%s", most, most)
+	out.lineIf(p.MaxRetryAfter > 0, "%s", most, most)
 	if c := p.Circuit; c == nil {
-		out.sayUsual("Open no circuit")
+		out.usualLine("Open no circuit")
 	} else {
-		out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
+		out.line("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
 		counted := names(c.On, func(text string) string { return bare(text, statusClass.MatchString(text) || isBare(text)) })
-		out.sayIf(c.On != nil, "Count only %s for the circuit", counted, "")
-		out.say("Probe an open circuit after %s", inWords(c.Probe))
+		out.lineIf(c.On != nil, "Count only %s for the circuit", counted, "")
+		out.line("Probe an open circuit after %s", inWords(c.Probe))
 	}
-	out.sayIf(len(p.Closed) > 0, "Stay closed on %s", names(p.Closed, func(text string) string { return bare(text, isCalendar(text)) }), "Stay closed on no calendar")
-	out.sayIf(p.FreshWithin > 0, "Keep the model fresh within %s", inWords(p.FreshWithin), "Promise no freshness")
-	out.sayIf(p.WarnWithin > 0, "Warn after %s without a success", inWords(p.WarnWithin), "")
+	out.lineIf(len(p.Closed) > 0, "Stay closed on %s", names(p.Closed, func(text string) string { return bare(text, isCalendar(text)) }), "Stay closed on no calendar")
+	out.lineIf(p.FreshWithin > 0, "Keep the model fresh within %s", inWords(p.FreshWithin), "Promise no freshness")
+	out.lineIf(p.WarnWithin > 0, "Warn after %s without a success", inWords(p.WarnWithin), "")
 }
 
 func (out *printer) guards(p *policy.Policy) {
 	if len(p.Guard) == 0 {
-		out.sayUsual("Doubt no refresh")
+		out.usualLine("Doubt no refresh")
 	}
 	for _, g := range p.Guard {
 		metric, bound, last := bare(g.Metric, isMetric(g.Metric)), decimal(g.Bound), ""
@@ -313,27 +313,27 @@ func (out *printer) guards(p *policy.Policy) {
 		}
 		switch {
 		case g.Rule == policy.GuardMin && g.Bound == 1:
-			out.say("Doubt a refresh without %s", metric)
+			out.line("Doubt a refresh without %s", metric)
 		case g.Rule == policy.GuardMin:
-			out.say("Doubt a refresh with fewer than %s %s", bound, metric)
+			out.line("Doubt a refresh with fewer than %s %s", bound, metric)
 		case g.Rule == policy.GuardMax:
-			out.say("Doubt a refresh with more than %s %s", bound, metric)
+			out.line("Doubt a refresh with more than %s %s", bound, metric)
 		case g.Rule == policy.GuardDrop && g.Bound == 50:
-			out.say("Doubt a refresh with less than half of the usual %s%s", metric, last)
+			out.line("Doubt a refresh with less than half of the usual %s%s", metric, last)
 		case g.Rule == policy.GuardDrop:
-			out.say("Doubt a refresh with more than %s percent fewer %s than usual%s", bound, metric, last)
+			out.line("Doubt a refresh with more than %s percent fewer %s than usual%s", bound, metric, last)
 		case g.Bound == 100:
-			out.say("Doubt a refresh with more than twice the usual %s%s", metric, last)
+			out.line("Doubt a refresh with more than twice the usual %s%s", metric, last)
 		default:
-			out.say("Doubt a refresh with more than %s percent more %s than usual%s", bound, metric, last)
+			out.line("Doubt a refresh with more than %s percent more %s than usual%s", bound, metric, last)
 		}
 	}
 	switch p.OnSuspect {
 	case policy.SuspectFail:
-		out.say("Fail a doubted refresh")
+		out.line("Fail a doubted refresh")
 	case policy.SuspectHold:
-		out.say("Hold a doubted refresh")
+		out.line("Hold a doubted refresh")
 	default:
-		out.sayUsual("Tell of a doubted refresh")
+		out.usualLine("Tell of a doubted refresh")
 	}
 }

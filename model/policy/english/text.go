@@ -22,13 +22,13 @@ const (
 )
 
 type sentence struct {
-	line   int
-	level  level
-	text   string   // each quoted part replaced by its index in quotes, in quotes: `mark the banner with "0"`
-	said   string   // text as it was written
-	ticked []string // words that stood in backticks
-	quotes []string // what stood in quotes
-	opens  bool     // it ended with a colon
+	line    int
+	level   level
+	text    string   // each quoted part replaced by its index in quotes, in quotes: `mark the banner with "0"`
+	written string   // text as it was written
+	ticked  []string // words that stood in backticks
+	quotes  []string // what stood in quotes
+	opens   bool     // it ended with a colon
 }
 
 type level struct {
@@ -81,15 +81,15 @@ func readLine(number int, line string) (all []sentence, err error) {
 	}
 	for text := range strings.SplitSeq(content, "\n") {
 		s := first
-		s.said = strings.TrimRight(text, ":")
-		s.opens = s.said != text
-		if lower := strings.ToLower(s.said); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") { // their full stop belongs to the hour
-			s.said = strings.TrimRight(s.said, " .,;!")
+		s.written = strings.TrimRight(text, ":")
+		s.opens = s.written != text
+		if lower := strings.ToLower(s.written); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") { // their full stop belongs to the hour
+			s.written = strings.TrimRight(s.written, " .,;!")
 		}
-		if len(s.said) > maxSentence {
-			return nil, refuse(number, fmt.Sprintf("a sentence of at most %d bytes", maxSentence), strconv.Itoa(len(s.said)))
+		if len(s.written) > maxSentence {
+			return nil, refuse(number, fmt.Sprintf("a sentence of at most %d bytes", maxSentence), strconv.Itoa(len(s.written)))
 		}
-		if s.text = s.said; s.text != "" {
+		if s.text = s.written; s.text != "" {
 			all = append(all, s)
 		}
 	}
@@ -136,7 +136,7 @@ func (s *sentence) value(captured string) string {
 	return captured
 }
 
-func (s *sentence) original() string { return s.restore(s.said, strconv.Quote) }
+func (s *sentence) original() string { return s.restore(s.written, strconv.Quote) }
 
 // restore puts what stood in quotes in its place.
 func (s *sentence) restore(captured string, quote func(string) string) string {
