@@ -284,7 +284,7 @@ func (s *scope) restore(p *place) {
 		}
 	}
 	lists := map[string][]string{k.Input: r.input, k.Output: r.output, k.Control: r.control}
-	for owner, entries := range r.claimed {
+	for owner, entries := range r.numbered {
 		lists[k.Claimed(owner)] = entries
 	}
 	if r.holder != "" {
@@ -318,7 +318,7 @@ func (o *oracle) clone() *oracle {
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis
-	_, _ = fmt.Fprint(h, g.oracle.lanes, g.oracle.unheard, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.claimed, r.holder, r.heard)
+	_, _ = fmt.Fprint(h, g.oracle.lanes, g.oracle.unheard, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.numbered, r.holder, r.heard)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
 	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
 		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])

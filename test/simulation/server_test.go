@@ -213,6 +213,7 @@ type snapshot struct {
 	input, output, control []string
 	front                  []string
 	claimed                map[string][]string // by poller, and the command queue by its name
+	numbered               map[string][]string // claimed, with the numbers of commands
 	heard                  map[string]string   // what pollers and dispatchers note of it
 	changes                string              // how many there were of what operators set
 	ordered                map[string]string   // with the numbers of the last commands about the queue
@@ -237,7 +238,7 @@ type snapshot struct {
 func (r *server) look(uids, owners, pools []string) *snapshot {
 	k := r.store.Keys
 	s := &snapshot{
-		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
+		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, numbered: map[string][]string{}, histories: map[string][]string{},
 		due: r.scores(k.Due), urgent: r.scores(k.Urgent), running: r.scores(k.Running), pollers: r.scores(k.Pollers),
 		front: r.list(k.Front), heard: r.hash(k.Heard),
 		input: r.list(k.Input), output: r.list(k.Output), control: r.list(k.Control),
@@ -261,7 +262,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	s.holder, _ = r.mini.Get(k.Leader)
 	for _, owner := range append(slices.Clip(owners), store.CommandOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
-			s.claimed[owner] = unnumbered(entries)
+			s.numbered[owner], s.claimed[owner] = entries, unnumbered(slices.Clone(entries))
 		}
 	}
 	for _, pool := range pools {

@@ -10,9 +10,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/internal/dispatcher"
-	"github.com/refreshd/refreshd/internal/poller"
+	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/refreshdtest"
 	"github.com/refreshd/refreshd/worker"
 	"github.com/refreshd/refreshd/worker/handlers"
