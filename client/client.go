@@ -48,7 +48,7 @@ func (c Config) Validate() error {
 type Client struct {
 	queue   *store.Queue
 	config  Config
-	clients *redis.Clients // that Open has connected; nil: those of somebody else
+	clients *redis.Clients // opened by Open; nil: the caller owns the clients
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and makes a client of a queue. Close ends the

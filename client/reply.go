@@ -17,7 +17,7 @@ const (
 	Applied   Outcome = "applied"
 	Unchanged Outcome = "unchanged" // there was nothing to change
 	Duplicate Outcome = "duplicate" // the same command was handled before
-	Refused   Outcome = "refused"   // a RefusedError tells why
+	Refused   Outcome = "refused"   // see RefusedError
 )
 
 // Reply is the answer to a command. Applied to a run, it means that the model is due, not that it was refreshed.

@@ -35,7 +35,7 @@ type Bulk struct {
 	Reason   string       // disable: for the owners
 	By       string       // who wants it; empty: nobody says
 	Since    time.Time    // when it was wished for
-	Zones    *zones.Notes // zones: by which data it was planned before
+	Zones    *zones.Notes // zones: the data it was planned by before
 	Ticket   int          // of the attempt that was started last before: those that are larger were drawn since
 }
 
@@ -76,7 +76,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 	default:
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
 		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong
-		if b.Action == BulkRun {                                          // a thousand of them do not stand before the run of one
+		if b.Action == BulkRun {                                          // a thousand of them do not precede the run of one model
 			decision.Next.Trigger = TriggerHand
 		}
 	}

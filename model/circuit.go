@@ -71,7 +71,7 @@ func (c QueueCircuit) Validate() error {
 	}
 }
 
-// heldDelay is the least delay of a retry, and that of a held failure, while the circuit of the queue is open.
+// heldDelay is the least delay of a retry or of a held failure while the circuit of the queue is open.
 const heldDelay = 5 * time.Minute
 
 const heldSpread = 0.5

@@ -64,7 +64,7 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the circuit of the queue holds it back.
 	Held bool
-	// Fingerprint is the one of a failure, by which the model is failing from now on; empty: no failure.
+	// Fingerprint identifies the failure that the model has from now on; empty: no failure.
 	Fingerprint fingerprint.Text
 	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
@@ -257,7 +257,7 @@ const (
 	counterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
 
 	CounterRetries       = "total_retries"      // retries that have ended
-	CounterRetriesHelped = "successful_retries" // those of them that succeeded
+	CounterRetriesHelped = "successful_retries" // retries that succeeded
 	CounterRetriedCycles = "retried_cycles"     // cycles that needed a retry
 )
 

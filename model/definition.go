@@ -32,7 +32,7 @@ type Definition struct {
 	Payload  string // canonical JSON object
 	Rule     string // empty: one-shot
 	Timezone string
-	Dtstart  string // canonical wall clock; empty: keep what is stored, or midnight of today in that zone
+	Dtstart  string // canonical wall clock; empty: keep the stored one, or midnight of today in that zone
 	Refresh  Refresh
 	// PolicyName is a stored policy's name, or the content name of Inline; empty: the default policy.
 	PolicyName string
@@ -147,7 +147,7 @@ func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Ti
 			return Decision{}, Unchanged, nil
 		}
 		if !m.Held() {
-			m.unpark(&decision.Next, now) // what is refreshed stays the same, but a hold may pick it no more, and a key be another
+			m.unpark(&decision.Next, now) // the target stays the same, but a hold may no longer select it, and its key may change
 		}
 		return decision, Applied, nil
 	}

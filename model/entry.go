@@ -22,10 +22,10 @@ import (
 type Entry struct {
 	UID        string    // the model
 	AttemptUID string    // the fence
-	AttemptNo  int       // 1 is the first run since the last success; 0: not told
-	DeadlineAt time.Time // zero: not told
+	AttemptNo  int       // 1 is the first run since the last success; 0: unknown
+	DeadlineAt time.Time // zero: unknown
 	PlannedAt  time.Time // the next planned refresh; zero: none
-	DueAt      time.Time // the time that the attempt is for; zero: not told, like Purpose and Fence
+	DueAt      time.Time // the time that the attempt is for; zero: unknown, like Purpose and Fence
 	Purpose    Purpose
 	Fence      int64 // grows with each attempt of the model
 	Deaths     int   // so many workers have died over it
@@ -162,7 +162,7 @@ const (
 )
 
 func (m *Model) purpose(s *State) Purpose {
-	oneShot := m.Rule == "" && s.EntryPlannedAt.IsZero() // not m.OneShot: the rule of a policy may change while the entry stands in the list
+	oneShot := m.Rule == "" && s.EntryPlannedAt.IsZero() // not m.OneShot: the rule of a policy may change while the entry is in the list
 	switch {
 	case s.Trigger == TriggerHand, s.Trigger == TriggerRun:
 		return ForRun

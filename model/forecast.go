@@ -10,7 +10,7 @@ import (
 type Forecast struct {
 	// StartAt is when the next attempt starts; zero: one runs already, or none will start.
 	StartAt time.Time
-	// Jitter is the share by which a delay may still vary: it follows from the uid of the next attempt.
+	// Jitter is the share of a delay that may still vary: it follows from the uid of the next attempt.
 	Jitter float64
 	// By is what delays the next attempt last, beyond its time; empty: nothing does.
 	By Blocker

@@ -38,7 +38,7 @@ func (m *Message) readMetrics(doc *document.Reader) {
 		}
 		m.Metrics[name] = n + 0 // a negative zero is zero
 	}
-	if most := maxMetrics + 1; len(m.Ignored) > most { // a thousand bad names need not be told
+	if most := maxMetrics + 1; len(m.Ignored) > most { // no need to report a thousand bad names
 		m.Ignored = m.Ignored[:most]
 	}
 }
@@ -146,7 +146,7 @@ func Usually(guards []policy.Guard, past []Attempt, usually string) string {
 		if n, carried := past[0].Metrics[guard.Metric]; past[0].Accepted {
 			usual, is = n, carried
 		}
-		if _, found := known[guard.Metric]; is && (guard.Relative() || !found) { // what is compared goes before what is only expected
+		if _, found := known[guard.Metric]; is && (guard.Relative() || !found) { // a comparison precedes a mere expectation
 			known[guard.Metric] = usual
 		}
 	}

@@ -21,7 +21,7 @@ type Attempt struct {
 	EndedAt      time.Time     `json:"ended_at"`
 	Duration     time.Duration // from StartedAt to EndedAt
 	Outcome      Event         `json:"outcome"`
-	// Times is the number of attempts in a row that were postponed, interrupted or not begun: one record stands for all of them. 0: one, or none.
+	// Times is the number of attempts in a row that were postponed, interrupted or not begun: one record covers them all. 0: one, or none.
 	Times      int
 	Final      bool      `json:"final"`
 	Changed    *bool     `json:"changed"`
@@ -32,7 +32,7 @@ type Attempt struct {
 	DeadlineAt time.Time `json:"deadline_at"`
 	Ignored    []string  `json:"ignored"`   // fields of the worker's last message that could not be used
 	LogBytes   int       `json:"log_bytes"` // of its log, as long as that is kept; 0: it has said nothing
-	LogURL     string    `json:"log_url"`   // where its worker says that a log stands
+	LogURL     string    `json:"log_url"`   // the address of a log, by its worker
 	// Late is how long after it had timed out a success came, which did not count; 0: none came.
 	Late time.Duration
 

@@ -46,7 +46,7 @@ type inlines struct {
 	bytes            int                // of recent, about; guarded by mu
 }
 
-// remembered is shared by whoever reads definitions.
+// remembered is shared by all readers of definitions.
 var remembered inlines
 
 // maxGeneration bounds each of the two maps, in bytes: some hundred policies at least, and some thousand of the usual size.

@@ -10,7 +10,7 @@ import (
 
 // Two events that no model takes part in.
 const (
-	// EventOrphan ends a uid that stood in the due or running set without a model.
+	// EventOrphan ends a uid in the due or running set that has no model.
 	EventOrphan Event = "orphan"
 	// EventMend writes the due and running sets anew from a model: neither journaled nor counted.
 	EventMend Event = "mend"
@@ -27,7 +27,7 @@ type JournalEntry struct {
 	AttemptUID     string // of the attempt that was started, ended or withdrawn
 	AttemptNo      int
 	EndedNo        int    // AttemptNo of an attempt that has ended
-	EndedUID       string // AttemptUID of one that was superseded: no field of the model tells it
+	EndedUID       string // AttemptUID of a superseded one: no field of the model has it
 	RefreshAt      time.Time
 	DeadlineAt     time.Time
 	Why            string
@@ -101,7 +101,7 @@ type Notification struct {
 	Reason    string // of a disabled model, or of the last failure of a failing one
 	ErrorType string // of a failing one
 	Why       string // of both
-	// LastSuccessAt is that of a stale model; zero: it never succeeded.
+	// LastSuccessAt is the last success of a stale model; zero: it never succeeded.
 	LastSuccessAt time.Time
 }
 

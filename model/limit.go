@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Limit bounds the models of one key, such as host=example.com. One that is set at run time goes before those of policies and of the queue.
+// Limit bounds the models of one key, such as host=example.com. One set at run time precedes those of policies and of the queue.
 type Limit struct {
 	Name    string // the key, or of a limit of the queue the template of its keys
 	Running int    // attempts at a time; 0: any number
@@ -122,7 +122,7 @@ type LimiterState struct {
 type Limiters struct {
 	Keys     map[string]*LimiterState
 	Circuits map[string]*CircuitState
-	Limits   map[string][]Limit // of models, by their uids, as Needs has told; of others they are found anew
+	Limits   map[string][]Limit // of models, by their uids, as Needs returned them; others are computed
 }
 
 // Learn adds the state of keys that are not known yet.
@@ -222,7 +222,7 @@ func (l *Limiters) acquire(acquires []Acquire) {
 	}
 }
 
-// CountedBy are the keys of a kind by which an attempt is counted, as State.Counted tells.
+// CountedBy returns the keys of a kind that count an attempt, from State.Counted.
 func CountedBy(all, kind string) (keys []string) {
 	for _, counted := range strings.Fields(all) {
 		if of, name := Blocker(counted).Split(); of == kind {

@@ -48,7 +48,7 @@ type Message struct {
 	// Traceparent is the part of the trace of the attempt in which the work was done; empty: the worker does not say.
 	Traceparent string
 	Log         string // of a message that ends the attempt: what was said, with its secrets: KeptLog masks them
-	LogURL      string // where that stands instead
+	LogURL      string // the address of the rest
 	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
 	Ignored []string
 }
@@ -263,7 +263,7 @@ func (m *Message) readSignsEvery(doc *document.Reader) {
 	})
 }
 
-// instantLayouts are RFC 3339 and those of Retry-After (RFC 9110).
+// instantLayouts are RFC 3339 and the forms of Retry-After (RFC 9110).
 var instantLayouts = []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
 
 const maxRetryAfter = 365 * 24 * time.Hour
@@ -274,8 +274,8 @@ type Outcome string
 // The outcomes. Applied is the only one that comes with a decision to write.
 const (
 	Applied      Outcome = ""
-	Stale        Outcome = "stale"         // the uid is not that of the running attempt
-	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last and was not superseded, or `started` was said before; unless EventLate
+	Stale        Outcome = "stale"         // the uid is not the one of the running attempt
+	Duplicate    Outcome = "duplicate"     // the uid is of the last ended attempt, not superseded, or `started` was said before; unless EventLate
 	UnknownModel Outcome = "unknown_model" // no such model
 	Unchanged    Outcome = "unchanged"     // a save that changes nothing
 	Busy         Outcome = "busy"          // run-now while an attempt is queued or running

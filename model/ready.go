@@ -13,7 +13,7 @@ type Verdict string
 
 // The verdicts. Only after the first one a worker publishes.
 const (
-	VerdictPublish Verdict = "publish" // nobody doubts them, or the policy only tells of it
+	VerdictPublish Verdict = "publish" // nobody doubts them, or the policy only notifies
 	VerdictHold    Verdict = "hold"    // somebody will have to accept them
 	VerdictFail    Verdict = "fail"    // they are a failure
 	VerdictStale   Verdict = "stale"   // the attempt does not count any more

@@ -124,7 +124,7 @@ func (m *Model) deadline(s *State, now time.Time) time.Time {
 	return deadline
 }
 
-// The conditions of what is expected while an attempt runs.
+// The conditions of the expected end while an attempt runs.
 const (
 	onTimeout  = "on timeout: "
 	ifNotBegun = "if not begun: "

@@ -20,7 +20,7 @@ type why struct {
 
 	// These are set only after a delay. plannedAt is set by retryWhenPlanned too.
 	delay, jitter      time.Duration // of the policy, or of the worker if it asked for more; what jitter added or took
-	asked              bool          // the delay is that of the worker
+	asked              bool          // the worker has set the delay
 	serverAsked        time.Duration // what a server has asked for, if that is more than its policy allows
 	inWindow           bool          // the retry waits for the retry window
 	policyError        bool
@@ -53,7 +53,7 @@ const (
 	WhySkipped   = "skipped, late by "            // a missed planned refresh was skipped; how late it was follows
 	WhyDisabled  = "disabled"                     // by a failure or by hand; why follows
 	WhyWithdrawn = "withdrawn: no worker took it" // until its deadline: it goes back in line
-	// WhyServerAsked stands within: its server has asked for more than its policy allows; for how much follows.
+	// WhyServerAsked is part of a sentence: its server has asked for more than its policy allows; for how much follows.
 	WhyServerAsked = ", a server asked for "
 )
 

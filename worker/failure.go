@@ -91,7 +91,7 @@ func ErrorType(err error, kind string) error { return mark(err, errorType(kind))
 // UserFriendly adds what the owner of the model may read, such as "The feed is empty".
 func UserFriendly(err error, text string) error { return mark(err, ownerText(text)) }
 
-// Reason replaces the text of err, which then stands only in the log: the owner of a model may read reasons.
+// Reason replaces the text of err, which then is only in the log: the owner of a model may read reasons.
 func Reason(err error, text string) error { return mark(err, toldReason(text)) }
 
 func seconds(d time.Duration) json.Number {

@@ -82,8 +82,8 @@ type takenList struct {
 	mu      sync.Mutex
 	owner   string         // guarded by mu
 	known   bool           // guarded by mu: Redis has heard of owner
-	doubt   bool           // guarded by mu: a reply was lost, so more may stand in the list
-	entries map[string]int // guarded by mu: how often each stands in the list
+	doubt   bool           // guarded by mu: a reply was lost, so the list may have more
+	entries map[string]int // guarded by mu: how often each is in the list
 	count   int            // guarded by mu: entries in all
 	gone    map[string]int // guarded by mu: entries released since the last ask, which its reply may still list
 }

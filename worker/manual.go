@@ -24,7 +24,7 @@ func NewManualPool(ctx context.Context, queue Queue, handler Handler, config Con
 		return nil, err
 	}
 	r := &ManualPool{}
-	slots := newSlots(&pool.config, func() { r.stopped = ErrStopped }) // whoever holds it stops it
+	slots := newSlots(&pool.config, func() { r.stopped = ErrStopped }) // its holder stops it
 	r.session = newSession(context.WithoutCancel(ctx), pool, queue, store.NewOwner(pool.config.Clock), slots)
 	return r, nil
 }

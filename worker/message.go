@@ -30,7 +30,7 @@ type message struct {
 	Log                string             `json:"log,omitempty"`
 
 	owner string // whose message it is
-	entry string // what stands in the taken list of owner
+	entry string // in the taken list of owner
 	ends  bool   // entry is removed with this message
 }
 

@@ -44,7 +44,7 @@ type Pool struct {
 	handler Handler
 	config  Config
 
-	clients *redis.Clients // that Open has connected; nil: those of somebody else
+	clients *redis.Clients // opened by Open; nil: the caller owns the clients
 
 	statsMu sync.Mutex
 	stats   Stats // guarded by statsMu
@@ -96,9 +96,9 @@ func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, err
 
 // Run works until ctx ends, or an operator stops the pool (refreshd worker stop), and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
 // then, or as soon as Hurry is closed, it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when
-// all of that has been told to Redis. Errors of Redis are logged and waited out, for ever.
+// Redis has all of that. Errors of Redis are logged and waited out, for ever.
 //
-// What is taken stands in a list of the pool in Redis until it is answered, and the pool gives a heartbeat every Heartbeat. When a
+// An attempt is in a list of the pool in Redis until it is answered, and the pool gives a heartbeat every Heartbeat. When a
 // pool dies, a dispatcher returns what it had taken to the head of the input list, under the same attempt uids and not
 // counted again, about a Lease later. Two things remain possible. An attempt may run twice, one after the other, so a
 // handler must bear to begin anew. And a pool that is cut off from Redis while others are not works on until it reaches Redis again
@@ -218,7 +218,7 @@ type Stats struct {
 	Failed      int64
 	Postponed   int64
 	Interrupted int64 // handed back: at a stop, or because the deadline passed in line
-	Cancelled   int64 // deadline passed or fence lost during the work: nothing was told
+	Cancelled   int64 // deadline passed or fence lost during the work: nothing was sent
 }
 
 // Stats returns the counters at one instant.

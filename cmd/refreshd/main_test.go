@@ -81,7 +81,7 @@ func (c *console) put(models string) {
 	c.do("model", "put", "-")
 }
 
-// policy stores policies, and returns what is told of them.
+// policy stores policies, and returns the output.
 func (c *console) policy(text string, flags ...string) string {
 	c.t.Helper()
 	c.in = text

@@ -208,7 +208,7 @@ func (d *daemons) run(ctx context.Context) error {
 	return errors.Join(err, <-notified)
 }
 
-// drainTime bounds the last messages that up applies at its end, also those of other workers.
+// drainTime bounds how long up applies the last messages at its end, including messages of other workers.
 const drainTime = 5 * time.Second
 
 // drain applies what arrived while the pollers stopped, in all parts side by side. The rest stays in Redis.

@@ -120,7 +120,7 @@ func (a *app) offerValues(command *cobra.Command) {
 // finder finds names that begin with a text.
 type finder func(ctx context.Context, o operate.Operator, begun string) ([]string, error)
 
-// offer completes from what is stored. It reports no errors: the line of the shell is no place for them.
+// offer completes from the store. It reports no errors: they would spoil the line of the shell.
 func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(command *cobra.Command, given []string, begun string) (found []string, _ cobra.ShellCompDirective) {
 		if a.settle(command) != nil {

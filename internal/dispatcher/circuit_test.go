@@ -41,7 +41,7 @@ func (b *bundle) probed(d *dispatcher.Dispatcher, waiting int) {
 	b.settle(d)
 }
 
-// events are what a stream tells under these names.
+// events are the entries of a stream under these names.
 func (b *bundle) events(stream string, names ...string) (found []string) {
 	b.t.Helper()
 	entries, err := b.Redis.XRange(b.t.Context(), stream, "-", "+").Result()

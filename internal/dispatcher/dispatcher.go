@@ -1,7 +1,7 @@
-// Package dispatcher does everything that time triggers: it starts what is due and ends attempts whose deadline has passed.
+// Package dispatcher does everything that time triggers: it starts due models and ends attempts whose deadline has passed.
 //
-// A dispatcher keeps no state; any number may run side by side. Each round reads what is due, lets package model decide, and
-// commits the decisions part by part, in a script that refuses what another dispatcher has done meanwhile.
+// A dispatcher keeps no state; any number may run side by side. Each round reads the due models, lets package model decide, and
+// commits the decisions part by part, in a script that refuses those that another dispatcher has made meanwhile.
 package dispatcher
 
 import (
@@ -61,7 +61,7 @@ type Rooms struct {
 	Outbox Outbox
 }
 
-// RoomsOf are those of a part of a queue.
+// RoomsOf returns the rooms of a part of a queue.
 func RoomsOf(part *store.Store) Rooms {
 	return Rooms{part, flow.Of(part), report.Of(part), outbox.Of(part)}
 }

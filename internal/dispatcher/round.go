@@ -112,8 +112,8 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 	if w.count() == 0 {
 		return nil
 	}
-	// An attempt that was to be withdrawn, and whose entry does not stand in the input list, has timed out after all. Unless it stands
-	// there as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
+	// An attempt to be withdrawn whose entry is not in the input list has timed out after all. Or the entry is there
+	// as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
 	missing, err := d.pass(ctx, w, nil, round)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -179,7 +179,7 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, list *inputList, round *
 	uids := w.uids()
 	for p := range d.read(read, uids, w) {
 		if err = cmp.Or(err, p.err); err != nil {
-			stop() // what is read already is taken out of the channel
+			stop() // drain the channel
 			continue
 		}
 		batch := d.decide(p, w, list)
@@ -203,7 +203,7 @@ type part struct {
 	err      error          // nothing could be read, and there is no further part
 }
 
-// read reads models part by part, one ahead of what is decided: a read must not wait in Redis behind the commit of the part before it.
+// read reads models part by part, one ahead of the decisions: a read must not wait in Redis behind the commit of the part before it.
 // The channel is closed behind the last, or when ctx has ended.
 func (d *Dispatcher) read(ctx context.Context, uids []string, w *work) <-chan part {
 	parts := make(chan part, 1)

@@ -2,7 +2,7 @@
 //
 // A poller claims a batch of messages into a list of its own, lets package model decide, and commits the decisions in one script
 // that removes each message with what it changes. Meanwhile the next batch is claimed, and read unless the first may change its
-// models. A crash anywhere replays: what is still claimed is decided again, by the poller itself or by another that adopts the list.
+// models. A crash anywhere replays: claimed messages are decided again, by the poller itself or by another that adopts the list.
 package poller
 
 import (
@@ -50,7 +50,7 @@ type Rooms struct {
 	Flow  Flow
 }
 
-// RoomsOf are those of a part of a queue.
+// RoomsOf returns the rooms of a part of a queue.
 func RoomsOf(part *store.Store) Rooms { return Rooms{part, flow.Of(part)} }
 
 // Poller applies the messages of one queue.

@@ -22,7 +22,7 @@ type Round struct {
 	Settled  int // messages that changed nothing: counted, and kept in rejected if unusable
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
-	Waiting  int // of Left: commands for another part of the queue, or for all of them, of which one does not answer; and what needs a key of another type
+	Waiting  int // of Left: commands for another part, or for all parts while one does not answer; and those that need a key of another type
 	// Leads says that this poller applies the commands.
 	Leads bool
 	// Bulks says that another step of a bulk can be taken at once.
@@ -63,7 +63,7 @@ func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, keepGoing f
 	round, err := p.finish(ctx, b)
 	wait()
 	all.add(round)
-	if p.left = err != nil || round.Applied+round.Settled < round.Claimed; p.left { // what is left comes before the next
+	if p.left = err != nil || round.Applied+round.Settled < round.Claimed; p.left { // the rest precedes the next
 		next = nil
 	}
 	return next, cmp.Or(err, failed)
@@ -320,7 +320,7 @@ type message struct {
 	counter string
 	reason  error
 
-	replies string // the name of the list on which its sender is told; empty: on none
+	replies string // the name of the list for the answer; empty: none
 	wire    model.Wire
 }
 

@@ -43,7 +43,7 @@ var (
 var kept bool
 
 var (
-	ends  []func() // what AtEnd was told; guarded by endMu
+	ends  []func() // from AtEnd; guarded by endMu
 	endMu sync.Mutex
 )
 

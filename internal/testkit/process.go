@@ -133,7 +133,7 @@ func (p *Process) Busy() time.Duration {
 // Signal sends the process a signal.
 func (p *Process) Signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
 
-// File is the path of what the system tells about a running process under a name, on Linux.
+// File is the path of a file of /proc about a running process, on Linux.
 func (p *Process) File(name string) string {
 	return fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, name)
 }

@@ -18,14 +18,14 @@ func Decode(text []byte, raw ...string) (value any, valid bool) {
 	return d.value(raw), true
 }
 
-// Twice is a field that an object has twice, of which a decoder takes the last.
+// Twice is a field that an object repeats. A decoder takes the last one.
 type Twice struct {
 	Field string // its path, as in an Error
-	At    int    // where it stands again, in bytes from the beginning of the text
+	At    int    // where it is repeated, in bytes from the beginning of the text
 }
 
-// DecodeOnce decodes as Decode does, and also tells the first field that stands twice, also in what stays as it is written; nil: none does. It is for
-// what people write: a program reads back what it wrote.
+// DecodeOnce decodes as Decode does, and also returns the first repeated field, also within raw values; nil: none.
+// It is for text that people write: a program reads back its own output.
 func DecodeOnce(text []byte, raw ...string) (value any, twice *Twice, valid bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
 		return nil, nil, false

@@ -52,15 +52,15 @@ func ScalarText(value any) (string, bool) {
 	}
 }
 
-// Error is the refusal of one input value. It says where the value stood, what was expected there and what was
+// Error is the refusal of one input value. It says where the value was, which value was expected and which was
 // found, so that the author of a document can mend it without reading code.
 type Error struct {
 	Field string // path inside the document, e.g. "policy.retries[2]"; empty for the document as a whole
-	Want  string // what is expected there, e.g. `a duration such as "5m"`
+	Want  string // the expected value, e.g. `a duration such as "5m"`
 	Found string // what was found, already quoted and shortened by Found
 }
 
-// Refuse returns the refusal of the value at a field: what is expected there, and what was found (see Found).
+// Refuse returns the refusal of the value at a field: the expected value, and the one found (see Found).
 func Refuse(field, want, found string) *Error { return &Error{field, want, found} }
 
 func (e *Error) Error() string {

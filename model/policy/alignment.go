@@ -30,7 +30,7 @@ const (
 	BetweenPlanned Alignment = "between_planned"
 )
 
-// Overlap compares the time of a retry with that of the planned refresh.
+// Overlap compares the time of a retry with the planned refresh.
 type Overlap string
 
 // The overlaps of a retry [start, start+timeout) with a planned refresh of the same length.

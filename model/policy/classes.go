@@ -104,7 +104,7 @@ func (c *Classes) read(doc *document.Reader) {
 		}
 		doc.Fail(err)
 		for _, one := range typesOf(name) {
-			if _, named := fields[one]; !named || one == name { // its own delay goes before that of all permanent ones
+			if _, named := fields[one]; !named || one == name { // its own delay precedes the delay of all permanent ones
 				c.Delays[one] = delay
 			}
 		}

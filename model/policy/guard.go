@@ -91,7 +91,7 @@ type OnSuspect string
 
 // The choices. The default only notifies.
 const (
-	SuspectTell OnSuspect = "tell" // it counts, and somebody is told
+	SuspectTell OnSuspect = "tell" // it counts, and somebody is notified
 	SuspectFail OnSuspect = "fail" // it is a failure of type ReasonSuspect
 	SuspectHold OnSuspect = "hold" // the model waits until somebody accepts or rejects it
 )
@@ -157,7 +157,7 @@ func (p *Policy) readGuard(doc *document.Reader) {
 	}
 }
 
-// parseGuards reads the bounds of one number, each of which is a guard.
+// parseGuards reads the bounds of one number; each is a guard.
 func parseGuards(metric string, value any) (guards []Guard, err error) {
 	doc := document.Read(value, string(GuardMin), string(GuardMax), string(GuardDrop), string(guardRise), "of")
 	of := doc.Int("of", minGuardOf, maxGuardOf)

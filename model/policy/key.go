@@ -130,7 +130,7 @@ func (k Key) Of(payload string, labels map[string]string, policy string) string 
 const keyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/@+-"
 
 const (
-	maxKeyValue  = 100 // bytes of a value that stands in a key as it is
+	maxKeyValue  = 100 // bytes of a value that a key contains unchanged
 	maxKeyBegins = 40  // bytes of the beginning of any other
 )
 

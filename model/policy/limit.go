@@ -123,7 +123,7 @@ func (p *Policy) RetryAfterClosesKeys(errorType string) bool {
 // DefaultMaxRetryAfter is the most that a server may ask for where a policy does not say.
 const DefaultMaxRetryAfter = 24 * time.Hour
 
-// maxClosing bounds for how long one answer closes a key, whoever asks: it stops many models.
+// maxClosing bounds for how long one answer closes a key, for any model: it stops many models.
 const maxClosing = time.Hour
 
 func (p *Policy) serversMost() time.Duration { return cmp.Or(p.MaxRetryAfter, DefaultMaxRetryAfter) }

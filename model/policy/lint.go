@@ -23,7 +23,7 @@ func (w Warning) String() string { return w.Field + ": " + w.Text }
 type Subject struct {
 	Policy   *Policy
 	Schedule *schedule.Schedule // nil: none
-	Rule     string             // of the model itself; empty: that of the policy
+	Rule     string             // of the model itself; empty: the rule of the policy
 	Timezone string             // in force
 }
 

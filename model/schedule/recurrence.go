@@ -196,7 +196,7 @@ func (c *recurrence) search(after, last int64, b *budget) int64 {
 	if now != before {
 		change := c.zone.changed(from-longestChange, from)
 		seen = max(seen, change+before-1)                   // all wall times of an overlap ran the first time round
-		if resumed := change + now; from+before < resumed { // those of a gap run behind it
+		if resumed := change + now; from+before < resumed { // times of a gap run behind it
 			if wall, ok := c.wallAfter(from+before, last, &c.clock, b); ok && wall < resumed {
 				best = wall - before
 			}
@@ -252,7 +252,7 @@ func (c *recurrence) form() any {
 	return []any{clock, days, c.chosen, c.free}
 }
 
-// names tells whether a wall time is among those that the rule names, of which a free hour has none.
+// names reports whether the rule names a wall time. A free hour has none.
 func (c *recurrence) names(wall int64, b *budget) bool {
 	if c.free {
 		return false

@@ -222,7 +222,7 @@ func (d *dialect) monthDays() (parts []rrule.ROption) {
 	return parts
 }
 
-// workdayNear is the day that W stands for. It does not leave the month.
+// workdayNear is the day that W names. It does not leave the month.
 func workdayNear(day int) []rrule.ROption {
 	before, after := []int{day - 1}, []int{day + 1}
 	switch day {

@@ -205,7 +205,7 @@ func Read(text string) (ParsedRule, error) {
 	if err := checkRuleText(text); err != nil {
 		return ParsedRule{}, err
 	}
-	// A cron expression, right or wrong, is told from English: "5 4 * * *", but not "3 times per day".
+	// A cron expression, right or wrong, differs from English: "5 4 * * *", but not "3 times per day".
 	var r ParsedRule
 	var err error
 	fields := strings.Fields(strings.ToUpper(text))
@@ -230,7 +230,7 @@ func RuleText(text string) (string, error) {
 	return r.Rule, err
 }
 
-// LooksLikeRule recognizes RRULE lines, also where it is wrong, so that its own reader can say what is wrong with it.
+// LooksLikeRule recognizes RRULE lines, also wrong ones, so that their own reader can explain the error.
 func LooksLikeRule(text string) bool {
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	first, _, _ := strings.Cut(upper, " ")

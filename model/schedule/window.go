@@ -55,7 +55,7 @@ const windowField = "retry_window"
 const allHours = ";BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"
 
 // Open returns the first instant from at on that lies in the window; at itself when the window will not open again, because a
-// retry is not lost for that. With an error, which is that of Schedule.Evaluate, it is at itself too.
+// retry is not lost for that. With an error, which comes from Schedule.Evaluate, it is at itself too.
 func (w *Window) Open(at time.Time) (time.Time, error) {
 	if w == nil {
 		return at, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/zones"
 )
 
-// A wall clock is kept as "floating" seconds: what the clock shows, read as if it stood in UTC, in seconds since 1970. An
+// A wall clock is kept as "floating" seconds: its display, read as if it were UTC, in seconds since 1970. An
 // instant is real seconds since 1970. Both are int64 and differ by the zone's offset.
 const (
 	hourSeconds = 3600

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is compared, so that a hostile sentence costs little.
+// Bounds of the comparison, so that a hostile sentence costs little.
 const (
 	maxWords     = 25
 	maxWordRunes = 25
@@ -93,7 +93,7 @@ func Cut(sentence string) []string {
 	return strings.Fields(strings.TrimRight(marks.Replace(strings.ToLower(sentence)), " .!\t\r\n"))
 }
 
-// comparableWords cuts a sentence into words without the marks around them, and without those that tell no sentence from another.
+// comparableWords cuts a sentence into words without the marks around them, and without words that every sentence may have.
 func comparableWords(text string) (words []string) {
 	for _, word := range Cut(text[:min(len(text), maxWords*maxWordRunes)]) {
 		if word != "and" && word != "am" && word != "pm" && len(words) < maxWords {

@@ -125,7 +125,7 @@ func List(items []string) string {
 	return strings.Join(items[:last], ", ") + " and " + items[last]
 }
 
-// Distance tells a person how far an instant is from now.
+// Distance says how far an instant is from now.
 func Distance(at, now time.Time) string {
 	away := at.Sub(now)
 	switch {
@@ -138,7 +138,7 @@ func Distance(at, now time.Time) string {
 	}
 }
 
-// Roughly renders a length of time without what is little beside the rest.
+// Roughly renders a length of time without its small parts.
 func Roughly(length time.Duration) string {
 	switch {
 	case length >= 24*time.Hour:

@@ -29,7 +29,7 @@ type download struct {
 
 	wire  int64 // bytes of the body as it comes
 	end   error // of the connection
-	body  error // what is wrong with the body, and not with the file
+	body  error // the error of the body, and not of the file
 	bytes int64 // of the file
 	hash  hash.Hash
 	rows  int64 // -1: it has none
@@ -43,7 +43,7 @@ func (d *download) receive(file io.Writer) error {
 	d.hash = sha256.New()
 	copied := bufio.NewWriterSize(io.MultiWriter(file, d.hash), 32<<10) // it repeats its first error
 	err := d.copyTo(copied)
-	_ = d.response.Body.Close() // what follows does not wait for the server; what is packed may end before its end was read
+	_ = d.response.Body.Close() // the next steps do not wait for the server; an archive may end before its end was read
 	if err := copied.Flush(); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type Pass struct {
 	Took       time.Duration // from the first start to the last applied result
 	Redis      time.Duration // CPU time
 	RedisKnown bool
-	Daemons    time.Duration // CPU time, with that of their start
+	Daemons    time.Duration // CPU time, including their start
 }
 
 // Drain starts the daemons and workers, waits until every model was refreshed once, and stops them.

@@ -36,7 +36,7 @@ type Config struct {
 	Flood int
 	// Patience is how long each thing may take that is waited for. 1 s to 10 min. Defaults to 10 s.
 	Patience time.Duration
-	// Clock tells how long the worker pauses. Required.
+	// Clock measures how long the worker pauses. Required.
 	Clock func() time.Time
 	// Stderr gets what the worker prints, line by line behind the name of the scenario. Defaults to nothing.
 	Stderr io.Writer
@@ -144,7 +144,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	for i, name := range config.Scenarios {
 		playing.Go(func() error { stages[i], errs[i] = play(ctx, &config, clients, address, name); return nil })
 	}
-	_ = playing.Wait() // all errors are told
+	_ = playing.Wait() // all errors are reported
 	if err := errors.Join(append(errs, clients.Close(), ctx.Err())...); err != nil {
 		return report, err
 	}

@@ -96,18 +96,18 @@ var scenarios = []scenario{
 	{name: "flood", concurrency: 8, play: playFlood},
 }
 
-// Names are those of all scenarios.
+// Names returns the names of all scenarios.
 func Names() []string { return redis.Map(scenarios, func(s scenario) string { return s.name }) }
 
 const (
 	silence = "nothing within the time"
-	// forever outlasts every patience: the work ends when it is told to.
+	// forever outlasts every patience: the work ends on a request.
 	forever = 3_600_000
 )
 
 var succeed = work{"do": "succeed"}
 
-// playPayload looks whether payloads arrive as they are: letters of the world, and the largest one.
+// playPayload checks whether payloads arrive unchanged: letters of the world, and the largest one.
 func playPayload(ctx context.Context, s *stage) {
 	for uid, text := range map[string]string{"unicode": "Grüße, 世界 \U0001F600 \"\\\n\t\u2028", "large": strings.Repeat("größer ", 7_000)} {
 		s.put(ctx, uid, work{"do": "digest", "text": text, "unknown": map[string]any{"deep": []any{1, nil, true}}})

@@ -170,7 +170,7 @@ func (p *progress) readStatuses(ctx context.Context) error {
 	return nil
 }
 
-// conclude prints a summary, and returns what is missing if there was a time limit.
+// conclude prints a summary, and returns the missing events if there was a time limit.
 func (p *progress) conclude(ctx context.Context, life time.Duration) error {
 	stats, err := report.Of(p.store).Stats(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Office takes letters, unless it is told to refuse.
+// Office takes letters, unless a test has it refuse them.
 type Office struct {
 	*smtp.Server
 	Address string

@@ -104,7 +104,7 @@ func (d *draft) countOfRetries() (int, bool) {
 	}
 }
 
-// knownErrors are the error types of refreshd and its workers. Others look like identifiers or stand in quotes.
+// knownErrors are the error types of refreshd and its workers. Others look like identifiers or are in quotes.
 var knownErrors = strings.Fields("permanent timeout silent network truncated stalled too_slow too_large disk input_url forbidden_address exec_start suspect")
 
 var (
@@ -178,7 +178,7 @@ func (d *draft) delay(field, action string) string {
 	return delay
 }
 
-// onFailure reads "second", "first and second", "first three" and "2" before what is done.
+// onFailure reads "second", "first and second", "first three" or "2", followed by an action.
 func (d *draft) onFailure(slots []string) {
 	for _, k := range d.ordinals(slots[0]) {
 		d.atFailure(k)

@@ -64,7 +64,7 @@ var sentences = []form{
 		}},
 	{`never give up for (?:lack|want) of a success / never give up,? (?:however long|no matter how long) <it> (?:fails|keeps failing|has been failing)`, "Never give up for lack of a success", set("give_up_after", "none")},
 	{`<exhausted> => <rest>`, "After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none", func(d *draft, slots []string) {
-		ended := d.ended // the sentence says itself that it is about the last retry, so that it may stand before the first
+		ended := d.ended // the sentence itself mentions the last retry, so it may precede the first
 		d.afterThat(slots)
 		d.ended = ended
 	}},

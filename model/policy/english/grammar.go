@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// form is a pattern of sentences in plain words, and its meaning. No pattern accepts any word: each is known or stands in a slot that is read on.
+// form is a pattern of sentences in plain words, and its meaning. No pattern accepts any word: each is known or is in a slot that is read on.
 type form struct {
 	patterns string // one fits, between slashes; with slots such as <duration>. Of "A => B", B may come first
 	example  string // what an error suggests
@@ -82,7 +82,7 @@ type compiled struct {
 	turned int // so many slots at the end are the first ones: "B, A" of "A => B"
 }
 
-// take returns the slots of a text that fits, and what is left behind it.
+// take returns the slots of a text that fits, and the rest.
 func (c compiled) take(text string) (slots []string, rest string, fits bool) {
 	if !c.Fits(text) {
 		return nil, text, false

@@ -73,7 +73,7 @@ func (d *draft) factor(slots []string) {
 	d.part("factor", n)
 }
 
-// aRate matches what is no number of all retries, but one in a time, or of those at once.
+// aRate matches numbers that do not count all retries, but those in a time or at once.
 var aRate = regexp.MustCompile(`(?i)(?:times?|once|twice) (?:an?|each|every|for each) (?:second|minute|hour|day|week)\b|(?:times|twice) (?:immediately|at once)\b`)
 
 // inAll matches a time for all retries: "up to 5 times in 10 minutes".
