@@ -81,7 +81,7 @@ type State struct {
 	// FingerprintID identifies the last failure while the model is failing: its id, or fingerprint.Other, as commit.lua decides.
 	FingerprintID  string
 	FinalFailureAt time.Time `json:"final_failure_at"` // last final failure since the last success: its end is a recovery
-	LastAttemptUID string    `json:"last_attempt_uid"` // uid of the attempt that ended last, not superseded: a duplicate has it, a stale result has not
+	LastAttemptUID string    `json:"last_attempt_uid"` // of the attempt that ended last, not superseded: a duplicate has it, a stale result has not
 	Deferrals      int       `json:"deferrals"`        // postponed, interrupted or not begun attempts in a row
 	Deaths         int       `json:"deaths"`           // workers that died over the model since one has said how an attempt ended
 	// TryingSince is from when the give-up window counts while that is not the last success: the first start of a model that

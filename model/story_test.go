@@ -64,7 +64,7 @@ func clockText(at time.Time) string {
 	return text
 }
 
-// story is what happens to one model, told in steps such as "06:10 failure", and checked for the invariants after each. The steps:
+// story is the life of one model, in steps such as "06:10 failure", and checked for the invariants after each. The steps:
 //
 //	wake               what the dispatcher does to a due model: a start, the end of a give-up window, or a missed refresh
 //	start              the same, but it must be a start
@@ -133,7 +133,7 @@ func (s *story) do(now time.Time, verb, extra string) {
 	s.check(now)
 }
 
-// dispatch refuses what the dispatcher would not do, so that no table can tell an impossible story.
+// dispatch refuses steps that the dispatcher would not do, so that no table has an impossible story.
 func (s *story) dispatch(now time.Time, verb string) {
 	s.t.Helper()
 	s.outcome = Applied
@@ -212,7 +212,7 @@ func (s *story) level(now time.Time, phase string) {
 	s.decision, s.outcome = s.m.Level(by, now)
 }
 
-// anyPolicy stands for a store in which every policy that a command names is the default one.
+// anyPolicy is a store in which every policy that a command names is the default one.
 func anyPolicy(c *Command) Policies {
 	return Policies{ByName: map[string]policy.Policy{c.Definition.PolicyName: policy.Default()}}
 }
@@ -233,7 +233,7 @@ func (s *story) apply() {
 	s.m.State, s.exists = s.decision.Next, true
 }
 
-// String tells the state in one line: "#1 a1 until 07:00, next 07:00: on timeout: retry 1 of 6 at once".
+// String renders the state in one line: "#1 a1 until 07:00, next 07:00: on timeout: retry 1 of 6 at once".
 func (s *story) String() string {
 	text := fmt.Sprintf("#%d", s.m.AttemptNo)
 	if s.m.Running() {

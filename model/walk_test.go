@@ -148,7 +148,7 @@ func (n noTB) Errorf(format string, args ...any) { n.r.Errorf(format, args...) }
 func (n noTB) Fatalf(format string, args ...any) { n.r.Fatalf(format, args...) }
 func (n noTB) Fatal(args ...any)                 { n.r.Fatal(args...) }
 
-// drawPolicy writes a policy in which each field may stand or not.
+// drawPolicy writes a policy with any of the fields.
 func drawPolicy(r *rapid.T) string {
 	var fields []string
 	may := func(name string, values ...string) {

@@ -12,7 +12,7 @@ var (
 	numbered = regexp.MustCompile(`^ *\d+\) `)
 )
 
-// inOrder sorts the fields of a hash, which Redis tells in any order.
+// inOrder sorts the fields of a hash, which Redis returns in any order.
 func inOrder(command string, output []string) []string {
 	if !strings.Contains(command, "HGETALL") {
 		return output

@@ -166,7 +166,7 @@ func anchors(t testing.TB, page string) map[string]bool {
 	return found
 }
 
-// inBlocks are the lines that stand in blocks, from 1.
+// inBlocks are the lines in blocks, from 1.
 func inBlocks(blocks []*block) map[int]bool {
 	within := map[int]bool{}
 	for _, b := range blocks {

@@ -116,7 +116,7 @@ func modelNumber(uid string) (n int) {
 	return n
 }
 
-// follow tells which model has ended an attempt.
+// follow returns which model has ended an attempt.
 func (f *fenced) follow(ctx context.Context) error {
 	client, from := f.Server.Client(f.t), "0"
 	for ctx.Err() == nil {
@@ -202,7 +202,7 @@ func (f *fenced) read(model int, a attempt) *frozenWorker {
 	return &frozenWorker{a, model, f.source.Add(1)}
 }
 
-// write publishes what a worker has read, and tells the versions that both tables have then.
+// write publishes the data that a worker has read, and returns the versions that both tables have then.
 func (f *fenced) write(w *frozenWorker) (fenced, plain int64) {
 	s := <-f.sessions
 	defer func() { f.sessions <- s }()

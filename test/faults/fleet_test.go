@@ -145,7 +145,7 @@ func (f *fleet) check() (again int) {
 	f.t.Helper()
 	events := f.AwaitEvent(model.EventSuccess, models)
 	f.stop()
-	// The journal tells nothing of so many models that are created at once.
+	// The journal says nothing about so many models that are created at once.
 	equal(f.t, map[string]int{"start": models, "success": models}, events)
 	want, stats := map[string]int{"create": models, "start": models, "success": models}, f.Stats()
 	again = stats["duplicate"] + stats["stale"]

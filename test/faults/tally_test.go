@@ -19,7 +19,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// tally is what is left of a drill when everything has settled.
+// tally is the state of a drill when everything has settled.
 type tally struct {
 	events   map[model.Event]int // of the journal
 	errors   map[string]int      // failures by the type of their error
@@ -149,7 +149,7 @@ func (d *drill) checkAttempts(y *tally) {
 	}
 }
 
-// checkCounters checks that each event is counted as often as it is told, but for what is told of a signature, which has no counter.
+// checkCounters checks that each event is counted as often as it is reported, except events of a fingerprint, which have no counter.
 func (d *drill) checkCounters(y *tally) {
 	d.t.Helper()
 	for event, count := range y.events {
@@ -187,7 +187,7 @@ func (d *drill) checkMessages(y *tally) (lost int) {
 	return lost
 }
 
-// workerRecord is what the workers of a drill know for themselves, to be compared with what Redis tells at the end.
+// workerRecord is the workers' own knowledge of a drill, to be compared with Redis at the end.
 type workerRecord struct {
 	mu      sync.Mutex
 	runs    map[string]int // guarded by mu: how often the work of each attempt was done
@@ -309,7 +309,7 @@ func push(ctx context.Context, client goredis.UniversalClient, output string, ev
 	}
 }
 
-// foreignWorker succeeds with whatever it takes, after it has waited for what it is told to.
+// foreignWorker succeeds with every attempt, after the given wait.
 func (d *drill) foreignWorker(wait func(entry)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		clients, store := d.connect(d.address)

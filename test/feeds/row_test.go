@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-// row is what is seen of a server.
+// row is the observation of a server.
 type row struct {
 	place     [2]int // in the table
 	server    string

@@ -207,7 +207,7 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 					q.work()
 					q.idle()
 				}
-				put("11m") // what is no cure moves nothing forward
+				put("11m") // a change that is no cure moves nothing forward
 				q.is("feed", map[string]string{"not_before": model.FormatTime(until)})
 				q.Clock.Set(until.Add(-time.Millisecond))
 				q.work()

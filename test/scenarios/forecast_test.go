@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// forecastOf is what is forecast of a queue for some time, where each attempt succeeds in the same minute.
+// forecastOf forecasts a queue for some time, where each attempt succeeds in the same minute.
 func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.Counts {
 	q.t.Helper()
 	now := q.Clock.Now()
@@ -25,7 +25,7 @@ func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.C
 	return counts
 }
 
-// answer lets workers end all that stands in the input list, and counts it.
+// answer lets workers end all attempts in the input list, and counts them.
 func (q *policyQueue) answer() (ended int) {
 	for {
 		entry, found := q.Take()

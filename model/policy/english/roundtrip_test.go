@@ -249,7 +249,7 @@ func someReason() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom(odd), rapid.StringMatching(`[!-~]([ -~]{0,200}[!-~])?`))
 }
 
-// someRule draws schedules with words of their own, those without, and those of several lines, in odd spellings.
+// someRule draws schedules with words of their own, without any, and with several lines, in odd spellings.
 func someRule() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{
 		"every 2 hours", "twice per day at 6 AM and 4 PM", "0 6,16 * * *", "*/15 * 1 * 1", "@every 90m", "on the last Friday of the month at 18:00",
