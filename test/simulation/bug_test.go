@@ -18,8 +18,8 @@ import (
 type bug struct {
 	name  string
 	mark  string                    // of the line of a script or an include, which ends with it: --@ mark
-	file  string                    // of the script, where the mark does not tell
-	line  string                    // what stands there instead
+	file  string                    // of the script, if the mark is not enough
+	line  string                    // the replacement
 	lie   liar                      // what the store says else, or
 	store func(fixture.Part) queue  // another store
 	over  func(*ahead) poller.Store // or one that pollers have whose rounds overlap
@@ -27,7 +27,7 @@ type bug struct {
 
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
-	// Where it shows: it is looked for in such worlds only, of which each run has its share.
+	// Where it shows: only such worlds are searched, and each run has its share of them.
 	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away bool
 	keyed                                                                                                         string // the policy that most models have there; empty: any
 	deeds                                                                                                         deeds  // what operators mostly do there; empty: anything
@@ -218,7 +218,7 @@ func TestEveryPlantedBugIsFound(t *testing.T) {
 	}
 }
 
-// steeredBugs are those of gates, keys, indexes and bulks.
+// steeredBugs are bugs of blockers, keys, indexes and bulks.
 var steeredBugs = []bug{
 	{name: "an end does not free its key", steers: true, mark: "step", line: without(does("ZREM", ":limit:"))},
 	{name: "a slot is leaked by a kill", steers: true, mark: "step", line: "if " + takes + " then args[3] = '+inf' end " + runs},
@@ -281,7 +281,7 @@ var steeredBugs = []bug{
 	{name: "a bulk is never over", steers: true, file: "move-bulk.lua", mark: "end"},
 }
 
-// fleetBugs are those of freshness, of causes of failures, of what a hold takes back, and of what is moved.
+// fleetBugs are bugs of freshness, of fingerprints, of attempts that a hold takes back, and of moved models.
 var fleetBugs = []bug{
 	{name: "stale is told twice", ages: true, store: func(s fixture.Part) queue {
 		return repeating{liar{Part: s, record: func(r *store.Record) {

@@ -18,7 +18,7 @@ const patience = 400
 // for a lease in which the clock runs evenly, and a heartbeat of another may lie as much as a lease ahead.
 const handedOver = 3 * lease
 
-// turnOf is how long dispatchers leave what is due to one before them.
+// turnOf is how long dispatchers leave due models to one before them.
 const turnOf = 25 * time.Millisecond
 
 // settle ends all faults and lets everybody work until there is nothing left to do.
@@ -193,7 +193,7 @@ func (w *world) next() (at time.Time, waiting bool) {
 	return at, waiting || len(s.input) > 0
 }
 
-// scenes are what is played when all is quiet: what chance brings about too seldom. Daemons and workers play as ever; all comes to rest after each.
+// scenes are played when all is quiet: chance brings them about too seldom. Daemons and workers play as ever; all comes to rest after each.
 func (w *world) scenes() (all []func()) {
 	if w.temper.moves {
 		all = append(all, w.moveHouse)

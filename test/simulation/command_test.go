@@ -74,7 +74,7 @@ func (c *named) repeats() (n int) {
 	return n
 }
 
-// checkReplies checks that the sender of each command was told once, and the truth, and that its id is noted.
+// checkReplies checks that the sender of each command was answered once, and correctly, and that its id is noted.
 func (p *replay) checkReplies() {
 	told := map[string]map[string]int{}
 	for _, text := range p.after.replies {
@@ -155,7 +155,7 @@ func (l lanes) pop(handled []string) (ordered []string) {
 	return ordered
 }
 
-// typesOfBatch is how a batch of items says of which types its keys are.
+// typesOfBatch matches how a batch of items names the types of its keys.
 var typesOfBatch = regexp.MustCompile(`^(!?[a-z]+ )+$`)
 
 // read notes what a script is to do with the circuit of the queue, and with the heartbeats of pollers and worker pools.
@@ -273,14 +273,14 @@ func takenOver(k store.Keys, c *call) string {
 	}
 }
 
-// compared is what whoever changes what operators set has read of it.
+// compared are the settings of operators as their changer has read them.
 type compared struct {
 	seen, opened string // how many changes there were; of a circuit, since when it was open
 	turns        bool   // it turns the circuit of the queue
 	part, number string // of the command that asks for it; empty: none does
 }
 
-// outdated reports whether what is about to be changed has changed since it was read.
+// outdated reports whether the settings about to be changed have changed since they were read.
 func (p *replay) outdated() bool {
 	c := p.compared
 	return c != nil && (c.seen != p.before.changes || c.turns && c.opened != p.before.queueCircuit["opened_at"])

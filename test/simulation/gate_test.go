@@ -157,7 +157,7 @@ func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string) {
 	return counted
 }
 
-// takeSlot moves the slots of a key by a start: that of a slot that the model holds, or the next free one.
+// takeSlot moves the slots of a key by a start: the slot that the model holds, or the next free one.
 func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, at time.Time) {
 	slots, slot := p.slots[name], at
 	switch holds := slices.Contains(strings.Fields(m.Reserved), name); {

@@ -129,7 +129,7 @@ func (p *replay) expected(uid string) bool {
 	return known || len(good) >= historyCap
 }
 
-// learn notes what is usual behind a good result, or one that was accepted: that begins a new level.
+// learn notes the usual numbers behind a good result, or behind an accepted one: that begins a new level.
 func (p *replay) learn(m *model.Model, r ending, decision *model.Decision) {
 	if learns := r.good() && len(m.Policy.Guard) > 0; !learns {
 		return
@@ -205,7 +205,7 @@ func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at t
 	failIf(!ends && (next.RefreshAt.IsZero() || next.RefreshAt.After(planned)), "released, the model waits until %q, planned is %s", model.FormatTime(next.RefreshAt), planned)
 }
 
-// beUsual lets two models tell numbers that are usual or not: too few of them are no measure, and what was doubted is none, however often it comes.
+// beUsual lets two models report numbers that are usual or not: too few of them are no measure, nor are doubted ones, however often they come.
 func (w *world) beUsual() {
 	w.series = map[string][]int{"m1": {100, 100, 10}, "m2": {100, 100, 100, 10, 10, 10}}
 	for _, uid := range []string{"m1", "m2"} {
@@ -270,7 +270,7 @@ func (s partial) Commit(ctx context.Context, batch store.Batch) ([]store.Code, e
 	return s.Store.Commit(ctx, batch)
 }
 
-// guardBugs are those of guards. Of the last, what is decided and what it is compared with have it alike: nothing but what was promised tells it.
+// guardBugs are bugs of guards. The last one changes both the decision and its comparison: only the promise shows it.
 var guardBugs = []bug{
 	{name: "a guard looks at the doubted success itself", doubts: true, store: func(s fixture.Part) queue {
 		return partial{s, func(past []model.Attempt, itself model.Attempt) []model.Attempt {

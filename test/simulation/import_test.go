@@ -22,7 +22,7 @@ type mover interface {
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 }
 
-// luggage is a model that was exported: the line that was written, and what stood in Redis then.
+// luggage is an exported model: its line, and its state in Redis then.
 type luggage struct {
 	moved    model.Moved
 	hash     map[string]string
@@ -196,7 +196,7 @@ func (p *replay) imported(uid string, m *model.Model, event model.Event, at time
 var leftBehind = []string{
 	"attempt_uid", "attempt_no", "started_at", "deadline_at", "entry_deadline_at", "entry_times", "taken_at", "processing_at", "worker", "silent_after", "heard_at", "again", "outdated",
 	"traced", "guarded", "counted_by", "refresh_at", "refresh_why", "refresh_for", "planned_for", "last_attempt_uid", "parked_by", "parked_since", "reserved", "trying_since", "not_before",
-	"rev", "error", // another signature may stand for it here
+	"rev", "error", // another fingerprint may replace it here
 }
 
 // arrive checks that a model which was imported is as it was exported, and notes what follows.

@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// checkIndexes checks that what stands in the sets beside the models is what their hashes say.
+// checkIndexes checks that the sets beside the models match their hashes.
 func (s *snapshot) checkIndexes(steers bool) {
 	want := steered{
 		failing: map[string]float64{}, disabled: map[string]float64{}, parked: map[string]float64{},
@@ -107,7 +107,7 @@ func (s *snapshot) checkProbes() {
 	}
 }
 
-// Where few signatures are kept apart, a failure by another one is sorted under other: mostErrors is the mark of the line that says so.
+// Where few fingerprints are kept apart, a failure by another one is sorted under other: mostErrors is the mark of the line that says so.
 const (
 	mostErrors = "most errors"
 	fewErrors  = 1
@@ -121,7 +121,7 @@ func (d *deed) most() int {
 	return manyErrors
 }
 
-// sort completes a decision with the cause by which its model is failing from now on: what is new is told apart as long as there is room.
+// sort completes a decision with the fingerprint that its model is failing by from now on: new ones are kept apart as long as there is room.
 func (p *replay) sort(m *model.Model, decision *model.Decision) {
 	was, is := "", decision.Next.FingerprintID
 	if m != nil {
@@ -154,7 +154,7 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) {
 	}
 }
 
-// checkCause checks that a failure counts for the cause that its worker has named, and for none if the model is wanted again.
+// checkCause checks that a failure counts for the fingerprint that its worker has named, and for none if the model is wanted again.
 func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
 	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
 		return
@@ -177,7 +177,7 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
 		"the failure counts for %q, want %q", decision.Fingerprint, want)
 }
 
-// checkCauses checks that of each cause is known how many models began and ceased to fail by it, and how often.
+// checkCauses checks that it is known how many models began and ceased to fail by each fingerprint, and how often.
 func (p *replay) checkCauses() {
 	apart := len(p.after.errors)
 	failIf(apart > p.most()+1, "%d signatures are kept apart: %v", apart, p.after.errors)
@@ -282,7 +282,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 	}
 }
 
-// fenceOf is the fence that a hash tells: by its own field, or else by when the attempt started or the model succeeded last.
+// fenceOf is the fence in a hash: its own field, or else when the attempt started or the model succeeded last.
 func fenceOf(hash map[string]string) int64 {
 	return cmp.Or(int64(count(hash["fence"])), impliedFence(instant(hash["started_at"]), instant(hash["last_success_at"])))
 }

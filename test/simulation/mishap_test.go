@@ -35,7 +35,7 @@ type temper struct {
 	silent       bool              // workers announce signs of life, and policies count on them
 	doubts       bool              // guards doubt what succeeds
 	away         bool              // there is a grace behind outages, and all dispatchers or all pollers are away for a while
-	few          bool              // few signatures of failures are kept apart
+	few          bool              // few fingerprints are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
 
@@ -185,7 +185,7 @@ func (w *world) strike() {
 	}
 }
 
-// slay kills a worker pool that has something in hand, or lets it stand still for longer than its lease: best when it is about to answer.
+// slay kills a worker pool that has something in hand, or freezes it for longer than its lease: best when it is about to answer.
 func (w *world) slay() {
 	holds := func(a *actor) bool {
 		pool, ok := a.role.(*poolRole)
@@ -209,7 +209,7 @@ func (w *world) slay() {
 	w.bury(a)
 }
 
-// stall lets the poller that leads stand still in the middle of a round for longer than its lease.
+// stall freezes the poller that leads in the middle of a round for longer than its lease.
 func (w *world) stall() bool {
 	at := slices.IndexFunc(w.actors, func(a *actor) bool { return a.at != nil && ownerOf(a) != "" && ownerOf(a) == w.before.holder })
 	if at < 0 {

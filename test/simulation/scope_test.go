@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// ground is what all processes of the small scope share: what Redis holds, what is known of the past, and the clock.
+// ground is shared by all processes of the small scope: the content of Redis, the known past, and the clock.
 type ground struct {
 	redis   *snapshot
 	oracle  *oracle
@@ -26,7 +26,7 @@ type ground struct {
 	sum     [16]byte // two grounds with the same sum are the same
 }
 
-// place is one state of the small scope: the ground, and where each process stands.
+// place is one state of the small scope: the ground, and the state of each process.
 type place struct {
 	*ground
 	tapes   []tape   // by process; an empty one is between two rounds

@@ -33,11 +33,11 @@ type server struct {
 	grace [2]*store.Store // one that grants none after an outage, and one that does
 
 	steers bool // operators of its world steer
-	few    bool // few signatures of failures are kept apart in its world
+	few    bool // few fingerprints are kept apart in its world
 
 	sources map[string]string // script text by file name
-	planted map[string]string // text or sha of a script -> that of the one that is run instead
-	fewer   map[string]string // likewise, where few signatures are kept apart
+	planted map[string]string // text or sha of a script -> the same of its replacement
+	fewer   map[string]string // likewise, where few fingerprints are kept apart
 
 	scripts cache
 }
@@ -101,7 +101,7 @@ func (r *server) plant(t testing.TB, planted bug) {
 	}
 }
 
-// script finds the script with the bug, whichever include its mark stands in. Where several scripts have such a mark, txn.lua is meant.
+// script finds the script with the bug, whichever include has its mark. Where several scripts have such a mark, txn.lua is meant.
 func (b bug) script(t testing.TB, sources map[string]string) string {
 	t.Helper()
 	if b.file != "" {
@@ -347,7 +347,7 @@ func (s *snapshot) grown(since *snapshot, counter string) int {
 	return after - before
 }
 
-// entries lists every entry that waits for a worker or stands in the list of one.
+// entries lists every entry that waits for a worker or is in the list of one.
 func (s *snapshot) entries() []string {
 	all := slices.Clone(s.input)
 	for _, pool := range slices.Sorted(maps.Keys(s.taken)) {

@@ -35,12 +35,12 @@ var gateNames = func() (gates []model.Blocker) {
 	return append(gates, model.NewBlocker(model.BlockerCalendar, calendarName), model.BySuspect)
 }()
 
-// steered is what Redis holds of gates, keys, labels and bulks.
+// steered is the content of Redis about blockers, keys, labels and bulks.
 type steered struct {
 	failing, disabled        map[string]float64
 	ages, late, stale        map[string]float64
 	errors                   map[string]float64           // by the id of a fingerprint
-	causes                   map[string]map[string]string // likewise: what is known of it, of those that there are or were a moment ago
+	causes                   map[string]map[string]string // likewise: the facts about each, of the present ones and those of a moment ago
 	parked, gates            map[string]float64
 	parkedBy, keys           map[string]map[string]float64 // by gate, and by the name of a key
 	holds, limits, calendars map[string]string
@@ -49,7 +49,7 @@ type steered struct {
 	labels                   map[string][]string          // by term
 	openBulks                map[string]float64
 	bulks                    map[string]map[string]string
-	zones                    map[string]string // by which data the queue was planned
+	zones                    map[string]string // the data that planned the queue
 
 	read *model.Blockers // what holds, limits and calendars say; nil: nobody has asked
 }

@@ -62,7 +62,7 @@ type world struct {
 	over      func(*ahead) poller.Store
 
 	lines func(string) // the trace; nil: none
-	sum   uint64       // of all lines, and of all that stood in Redis after each command
+	sum   uint64       // of all lines, and of the content of Redis after each command
 }
 
 var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
