@@ -139,7 +139,7 @@ func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Tim
 	next.NotBefore = time.Time{}
 	next.FinalFailureAt, decision.Final = now, true
 	decision.addNotice(policy.NoticeDisabled, &m.Policy)
-	// The worker's own words precede those of the policy.
+	// The worker's own words precede the policy's.
 	workers := document.Shorten(failure.UserFriendlyReason, document.MaxText)
 	if next.DisabledReason = cmp.Or(workers, m.Policy.DisabledReason); next.DisabledReason != "" {
 		return

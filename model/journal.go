@@ -42,7 +42,7 @@ type JournalEntry struct {
 	// Of an ended attempt whose worker reported its begin: the wait until then, the length of the work, and the worker.
 	Wait, Work time.Duration
 	Who        string
-	About      string // of an entry without a model: the key of the circuit, or the signature of a new error
+	About      string // of an entry without a model: the key of the circuit, or the new fingerprint
 	// Freshness is what the model has become, PriorFreshness what it was before. Both empty: that is as it was.
 	Freshness, PriorFreshness Freshness
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Limit bounds the models of one key, such as host=example.com. One set at run time precedes those of policies and of the queue.
+// Limit bounds the models of one key, such as host=example.com. A limit set at run time precedes the limits of policies and of the queue.
 type Limit struct {
 	Name    string // the key, or of a limit of the queue the template of its keys
 	Running int    // attempts at a time; 0: any number

@@ -121,7 +121,7 @@ func (s Selector) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 // All reports whether the selector picks all models.
 func (s Selector) All() bool { return len(s.terms) == 0 }
 
-// Only returns the values under a name, one of which each picked model must have; the shortest of several lists. nil: any value.
+// Only returns the values under a name; each picked model must have one of them. The shortest of several lists. nil: any value.
 func (s Selector) Only(name string) (values []string) {
 	for _, t := range s.terms {
 		if t.name == name && !t.not && (values == nil || len(t.values) < len(values)) {

@@ -110,7 +110,7 @@ func (s *State) Waiting() bool { return !s.Disabled && s.AttemptUID == "" && !s.
 // Parked reports whether the model waits for a blocker instead of its time.
 func (s *State) Parked() bool { return s.Waiting() && s.ParkedBy != "" }
 
-// RunAhead is by how much the score of a run is below its refresh_at: negative until the year 2070, and so before whatever else is urgent.
+// RunAhead lowers the score of a run below its refresh_at: negative until the year 2070, and so before all other urgent models.
 const RunAhead = 100 * 365 * 24 * time.Hour
 
 // Scores are the times of a model in the sorted sets of its queue; zero: it is not a member.

@@ -292,8 +292,8 @@ func (s *story) broken(now time.Time) map[string]bool {
 }
 
 func fit(text string, limit int) bool {
-	unfit := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u202e' }
-	return len(text) <= limit && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, unfit)
+	invalid := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u202e' }
+	return len(text) <= limit && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, invalid)
 }
 
 // storyTest is one line of a table: a model, what happens to it, and the state after the last step.

@@ -148,12 +148,12 @@ func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testi
 		b.probed(d, 1)
 		probe := b.runs()["t1"]
 		_, told := b.Scores(b.Store.Keys.Blockers)["circuit:host=t1"]
-		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the gates, got %v, %t", probe, told)
+		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the blockers, got %v, %t", probe, told)
 		b.finish(probe...)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		gates := b.Scores(b.Store.Keys.Blockers)
-		failIf(t, len(gates) != 0, "want a closed circuit forgotten, got %v", gates)
+		blockers := b.Scores(b.Store.Keys.Blockers)
+		failIf(t, len(blockers) != 0, "want a closed circuit forgotten, got %v", blockers)
 	})
 }
 

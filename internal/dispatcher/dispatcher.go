@@ -24,7 +24,7 @@ type Store interface {
 	Load(ctx context.Context, uids []string) (map[string]*store.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
 	InputPart(ctx context.Context, from, n int64) ([]store.InputEntry, error)
-	SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
+	SampleHead(ctx context.Context, ticket int, since time.Time, spacing time.Duration) error
 	HeadSamples(ctx context.Context) (model.HeadSamples, error)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	NoteZones(ctx context.Context, daemon string) (time.Time, error)

@@ -157,7 +157,7 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 		fault.Arm(0)
 		stopIf(t, struck != (err != nil), "call %d: failed: %v, told: %v", n, struck, err)
 		ran := 1
-		for range 10 { // gates that a dispatcher has not looked at to the end are looked at some seconds later
+		for range 10 { // if a dispatcher has not rechecked all blockers, it goes on some seconds later
 			for b.settle(d); len(b.runs()) > 0; b.settle(d) {
 				for host, uids := range b.runs() {
 					stopIf(t, len(uids) > 1, "call %d: expected one attempt of %s at a time, found %v", n, host, uids)

@@ -27,7 +27,7 @@ const (
 	shortestToken = 10   // letters and digits of an id that somebody has drawn
 )
 
-// Other is the id of all fingerprints beyond those that a queue keeps apart.
+// Other is the id of all fingerprints beyond the limit of a queue.
 const Other = "other"
 
 // Of is the fingerprint of a failure of a model.

@@ -134,7 +134,7 @@ const (
 	maxKeyBegins = 40  // bytes of the beginning of any other
 )
 
-// keyValue makes a value fit for a Redis key: an unfit one becomes its allowed beginning, `~` and 12 hex digits of its SHA-256.
+// keyValue makes a value fit for a Redis key: an invalid one becomes its allowed beginning, `~` and 12 hex digits of its SHA-256.
 func keyValue(value string) string {
 	allowed := len(value) - len(strings.TrimLeft(value, keyCharacters))
 	if allowed == len(value) && len(value) <= maxKeyValue {

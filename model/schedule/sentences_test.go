@@ -45,7 +45,7 @@ func readMeaning(t *testing.T, text string) (m meaning) {
 	return m
 }
 
-// occurrences are those of some years: the first ones, and the ones in the nights in which the clocks of Berlin change.
+// occurrences are the first ones of some years, and the ones in the nights in which the clocks of Berlin change.
 func (m meaning) occurrences(t *testing.T) (all []string) {
 	t.Helper()
 	zone, start := m.zone, m.start

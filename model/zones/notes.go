@@ -17,7 +17,7 @@ type Notes struct {
 	Prior     map[string]Note   // what they were by the data before, of those that it has changed
 }
 
-// The fields beside those of zones.
+// The fields beside the fields of zones.
 const (
 	fieldPlannedBy = "planned_by"
 	fieldOlder     = "older"

@@ -299,7 +299,7 @@ func BenchmarkFourAHost(b *testing.B) {
 	b.Run("hosts=200,unlimited", func(b *testing.B) { crowded(b, 200, 100, 100_000) })
 }
 
-// exhaust refreshes all models; those of one host take four times as long.
+// exhaust refreshes all models; the models of one host take four times as long.
 func (c *crowd) exhaust(slow string) {
 	c.slow = slow
 	c.run(c.take)

@@ -142,7 +142,7 @@ func (l *link) open(client, server *net.TCPConn) {
 	}
 }
 
-// carry moves bytes one way. Reading and writing are apart, so that a delay does not narrow the way.
+// carry moves bytes one way. Reading and writing are separate, so that a delay does not narrow the way.
 func (n *line) carry(from, to *net.TCPConn) {
 	pieces := make(chan piece, 1000)
 	n.link.done.Go(func() { n.write(to, pieces) })

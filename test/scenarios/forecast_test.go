@@ -17,8 +17,8 @@ func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.C
 	q.t.Helper()
 	now := q.Clock.Now()
 	records := check.Got(q.Store.Load(q.t.Context(), uids))(q.t)
-	gates := check.Got(q.Store.Fleet().Blockers(q.t.Context()))(q.t)
-	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), gates)
+	blockers := check.Got(q.Store.Fleet().Blockers(q.t.Context()))(q.t)
+	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), blockers)
 	for _, uid := range uids {
 		walker.Starts(&records[uid].Model, 0, counts.Add)
 	}

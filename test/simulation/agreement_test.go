@@ -242,7 +242,8 @@ func (p *replay) checkWake() {
 	calls := p.after.wake - p.before.wake
 	urgent := p.wakes || p.frees
 	latest := slices.MaxFunc(append(p.clock[:len(p.clock):len(p.clock)], p.now), time.Time.Compare).Add(time.Second)
-	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.before.running, p.after.running} { // a mended model may be due
+	// A mended model may be due.
+	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.before.running, p.after.running} {
 		for _, at := range scores {
 			urgent = urgent || int64(at) < latest.UnixMilli()
 		}

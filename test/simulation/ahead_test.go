@@ -11,8 +11,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// ahead is the queue of a poller whose rounds overlap: the concurrent read is done at once, before the batch in front is decided. A model must be in one
-// batch at a time, and the batch in front must be committed first.
+// ahead is the queue of a poller whose rounds overlap: the concurrent read is done at once, before the batch in front is decided. A model must
+// be in one batch at a time, and the batch in front must be committed first.
 type ahead struct {
 	queue
 	fail func(format string, args ...any)

@@ -185,8 +185,8 @@ func (w *world) next() (at time.Time, waiting bool) {
 		}
 		soonest(float64(later(allowed, w.now.Add(time.Second)).UnixMilli()))
 	}
-	for gate := range s.parkedBy {
-		if look := max(s.gates[gate], float64(w.now.UnixMilli())); look < float64(model.Never.UnixMilli()) {
+	for blocker := range s.parkedBy {
+		if look := max(s.blockers[blocker], float64(w.now.UnixMilli())); look < float64(model.Never.UnixMilli()) {
 			soonest(look)
 		}
 	}
@@ -245,7 +245,7 @@ func (w *world) moveHouse() {
 	}
 }
 
-// fallIll lets the workers fail all models once, each by a cause of its own, and takes some away.
+// fallIll lets the workers fail all models once, each by its own fingerprint, and takes some away.
 func (w *world) fallIll() {
 	const put, remove = `{"type":"put","uid":%q,"policy":{"timeout":"1m","retries":["20m","next"]},"refresh":"now"}`, `{"type":"remove","uid":%q}`
 	w.ill = true

@@ -9,7 +9,7 @@
 //
 // In a third of the worlds operators steer the fleet: they begin and release holds, which may take back what runs, set limits, put calendars and
 // begin bulks, and models have labels, limits and circuits. The journal alone decides what keys, circuits and bulks must be; steer_test.go
-// has what operators do, gate_test.go and index_test.go what they may rely on, bug_test.go the bugs that must be found.
+// has what operators do, blocker_test.go and index_test.go what they may rely on, bug_test.go the bugs that must be found.
 //
 // In a quarter of the worlds each policies promise that models do not grow old (promise_test.go), few fingerprints are kept apart
 // (index_test.go), and operators export models and import them again (import_test.go). calm_test.go plays at the end what chance brings about too

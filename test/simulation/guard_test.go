@@ -44,7 +44,7 @@ var releases = []string{
 	`{"type":"disable","uid":%q}`, `{"type":"remove","uid":%q}`, `{"type":"accept","uid":%q}`, `{"type":"reject","uid":%q}`, `{"type":"enable","uid":%q}`,
 }
 
-// doubt are worlds with guards, drawn apart like those that are steered.
+// doubt are worlds with guards, drawn separately like the steered ones.
 func (t *temper) doubt(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.doubts
 	plain := !t.steers && !t.hands && !t.timed && !t.silent && !t.pools && !t.waits
@@ -285,7 +285,7 @@ var guardBugs = []bug{
 			return past
 		}}
 	}},
-	{name: "a held model still stands at its gate behind its release", doubts: true, mark: "step", line: without(does("ZREM", ":parked:"))},
+	{name: "a held model still stands at its blocker behind its release", doubts: true, mark: "step", line: without(does("ZREM", ":parked:"))},
 	{name: "a held model that its release forgets", first: 42, doubts: true, believed: func(m *model.Model) {
 		if m.Held() {
 			m.Schedule = nil

@@ -30,7 +30,7 @@ type push struct {
 // outage is a time in which no dispatcher looked.
 type outage struct{ from, to time.Time }
 
-// leave are worlds with such a grace, drawn apart like those that are steered.
+// leave are worlds with such a grace, drawn separately like the steered ones.
 func (t *temper) leave(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.away
 	plain := !t.steers && !t.hands && !t.timed && !t.silent && !t.pools && !t.waits && !t.doubts && !t.rules

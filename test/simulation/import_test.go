@@ -191,7 +191,7 @@ func (p *replay) imported(uid string, m *model.Model, event model.Event, at time
 	return decisions[chosen]
 }
 
-// leftBehind are the fields of a model that has an attempt, or waits for a gate or a slot: none of that can be moved. What follows from it is
+// leftBehind are the fields of a model that has an attempt, or waits for a blocker or a slot: none of that can be moved. What follows from it is
 // another time to start, and a give-up window that ends later.
 var leftBehind = []string{
 	"attempt_uid", "attempt_no", "started_at", "deadline_at", "entry_deadline_at", "entry_times", "taken_at", "processing_at", "worker", "silent_after", "heard_at", "again", "outdated",

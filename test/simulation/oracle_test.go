@@ -16,17 +16,17 @@ import (
 
 // oracle knows what must be true of a queue beyond its present state.
 type oracle struct {
-	attempts map[string]*attempt // every attempt that was ever started, by its uid
-	newest   map[string]string   // model -> uid of the attempt started last
-	stated   map[string]int      // model -> in which step its status changed last: that is no transition, and may come between a read and a commit
-	meddled  map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
-	lanes    lanes               // commands that are still to be handled
-	pushed   int                 // messages that reached Redis
-	handled  int                 // messages that are done with
-	ids      map[string]span     // of commands: when they were handled last
-	steers   bool                // operators steer: what they name is read
-	wishes   map[string]wish     // bulks, by their ids
-	unheard  map[string][]push   // messages of workers that are not handled yet, oldest first
+	attempts     map[string]*attempt // every attempt that was ever started, by its uid
+	newest       map[string]string   // model -> uid of the attempt started last
+	stated       map[string]int      // model -> in which step its status changed last: that is no transition, and may come between a read and a commit
+	meddled      map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
+	commandQueue commandQueue        // commands that are still to be handled
+	pushed       int                 // messages that reached Redis
+	handled      int                 // messages that are done with
+	ids          map[string]span     // of commands: when they were handled last
+	steers       bool                // operators steer: what they name is read
+	wishes       map[string]wish     // bulks, by their ids
+	unheard      map[string][]push   // messages of workers that are not handled yet, oldest first
 	known
 	waiting map[string]bool // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
@@ -52,7 +52,7 @@ func (k known) clone() known {
 
 func newOracle() *oracle {
 	return &oracle{
-		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{}, unheard: map[string][]push{},
+		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, commandQueue: commandQueue{}, ids: map[string]span{}, wishes: map[string]wish{}, unheard: map[string][]push{},
 		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}, map[string][]ending{}, map[string]bool{}, map[string]float64{}},
 	}
 }
@@ -63,8 +63,8 @@ func (o *oracle) account(d *deed) error {
 		consumed := d.consumed()
 		o.hear(d)
 		defer o.forget(consumed)
-		o.lanes.push(d.sent)
-		consumed = o.lanes.pop(consumed)
+		o.commandQueue.push(d.sent)
+		consumed = o.commandQueue.pop(consumed)
 		p := o.replay(d, consumed)
 		o.pushed, o.handled = o.pushed+len(d.sent), o.handled+len(consumed)
 		p.leave()
@@ -100,7 +100,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay) {
 
 func (o *oracle) checkStanding(s *snapshot) {
 	for owner := range s.claimed {
-		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // the command queue is everybody's who finds it without a holder
+		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // anybody may take a command queue without a leader
 			fail("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}

@@ -53,7 +53,7 @@ type replay struct {
 	failures     map[string]int      // likewise: the reported ones
 	luggage      *luggage            // what the last entry has imported
 	arrived      map[string][]string // histories that were imported
-	recovered    map[string]bool     // fingerprints by which none was failing for a moment
+	recovered    map[string]bool     // fingerprints that no model had for a moment
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
@@ -98,7 +98,7 @@ func (p *replay) read() {
 	for _, check := range []func(){
 		p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkHistories, p.checkHeartbeats, p.checkCompared,
 		p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk,
-		p.checkFront, p.checkSteered, p.checkAges, p.checkCauses, p.checkLateResults,
+		p.checkFront, p.checkSteered, p.checkAges, p.checkFingerprints, p.checkLateResults,
 	} {
 		check()
 	}

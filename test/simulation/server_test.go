@@ -80,8 +80,8 @@ func (r *server) client(repeats bool) *goredis.Client {
 	return client
 }
 
-// plant replaces one line of one script on the wire: the store sends the honest script, Redis runs the one with the bug. Where few signatures
-// are kept apart, it runs another one yet.
+// plant replaces one line of one script on the wire: the store sends the honest script, Redis runs the one with the bug. With few
+// fingerprints it runs another one yet.
 func (r *server) plant(t testing.TB, planted bug) {
 	t.Helper()
 	file := ""
@@ -216,7 +216,7 @@ type snapshot struct {
 	heard                  map[string]string   // what pollers and dispatchers note of it
 	changes                string              // how many there were of what operators set
 	ordered                map[string]string   // with the numbers of the last commands about the queue
-	holder                 string              // of the command queue
+	leader                 string              // of the command queue
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
 	stats, queueCircuit    map[string]string
@@ -258,7 +258,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	}
 	replan := r.hash(k.Bulk(store.ReplanID(sharedPolicy)))
 	s.replanning = len(replan) > 0 && replan["ended"] == ""
-	s.holder, _ = r.mini.Get(k.Leader)
+	s.leader, _ = r.mini.Get(k.Leader)
 	for _, owner := range append(slices.Clip(owners), store.CommandOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
 			s.claimed[owner] = unnumbered(entries)

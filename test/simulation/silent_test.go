@@ -25,7 +25,7 @@ func silentCommand(rng *rand.Rand, uid string) string {
 	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},%s}`, uid, rng.IntN(3), silentSaves[rng.IntN(len(silentSaves))])
 }
 
-// listen are worlds in which workers announce signs of life, drawn apart like those that are steered.
+// listen are worlds in which workers announce signs of life, drawn separately like the steered ones.
 func (t *temper) listen(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.silent
 	if t.silent = !elsewhere && !t.steers && !t.hands && !t.timed && rng.IntN(3) == 0 || planted.silent; t.silent {

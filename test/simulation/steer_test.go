@@ -282,9 +282,9 @@ func (o *oracle) checkWishes(before, s *snapshot) {
 	}
 }
 
-// checkOver checks that every bulk is over, and no model waits for a gate.
+// checkOver checks that every bulk is over, and no model waits for a blocker.
 func (s *snapshot) checkOver() {
-	failIf(len(s.openBulks)+len(s.parked) > 0, "left are the bulks %v and the parked %v: gates %v", s.openBulks, s.parkedBy, s.gates)
+	failIf(len(s.openBulks)+len(s.parked) > 0, "left are the bulks %v and the parked %v: blockers %v", s.openBulks, s.parkedBy, s.blockers)
 	for id, hash := range s.bulks {
 		failIf(hash["ended"] == "", "the bulk %s is not over, and nobody knows of it: %v", id, hash)
 	}

@@ -48,7 +48,7 @@ func timedCommand(rng *rand.Rand, uid string) string {
 	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},%s}`, uid, rng.IntN(3), timedSaves[rng.IntN(len(timedSaves))])
 }
 
-// timed are worlds of such models, drawn apart like those that are steered.
+// timed are worlds of such models, drawn separately like the steered ones.
 func (t *temper) time(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.timed
 	if t.timed = !elsewhere && !t.steers && !t.pools && !t.hands && !t.waits && rng.IntN(3) == 0 || planted.timed; t.timed {

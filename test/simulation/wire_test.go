@@ -162,7 +162,7 @@ func (a *actor) suffer(c *call, f fate) error {
 		return a.world.execute(a, c)
 	case unheard:
 		looks := a.began.looks
-		defer func() { a.began.looks = append(looks, a.began.looks[min(len(looks)+1, len(a.began.looks)):]...) }() // but for the one that nobody hears
+		defer func() { a.began.looks = append(looks, a.began.looks[min(len(looks)+1, len(a.began.looks)):]...) }() // but for the lost one
 		if c.repeats {
 			_ = a.world.execute(a, c) // nobody hears of it
 			return a.world.execute(a, c)

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// retryTraits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
+// retryTraits are the parts of a sentence about retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var retryTraits = []form{
 	{patterns: `<on failure> / (?:every|each|any) failure / (?:(?:an?|every|each|all) )?failed (?:attempts?|refresh(?:es)?|runs?)`, apply: func(d *draft, _ []string) { d.onAny = true }},
 	{patterns: `once every <period> / one every <period>`, apply: everyPause},
