@@ -98,7 +98,7 @@ type Definition struct {
 	Refresh model.Refresh `json:"refresh,omitempty"`
 	// Policy is the name of a stored policy, or one of its own as a map or a struct with JSON names. Defaults to the policy named default.
 	Policy any `json:"policy,omitempty"`
-	// Labels are what selectors pick models by.
+	// Labels are for selectors.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// CommandType names what an application or a person wants of a model.
+// CommandType names the wish of an application or a person.
 type CommandType string
 
 // The command types of the control list and of the command line.
@@ -125,7 +125,7 @@ func (c *Command) read(fields map[string]any, extra ...string) error {
 	return doc.Err()
 }
 
-// Policies are what the policies that puts name are found in.
+// Policies find the policies that puts name.
 type Policies struct {
 	ByName map[string]policy.Policy
 	Stored []string // the names of all stored policies, for a refusal

@@ -9,5 +9,5 @@
 //   - A message of a worker: [Model.Handle], for the current attempt only.
 //   - A [Command] of an application: put, remove, run, enable, disable.
 //
-// What follows a failure is decided in one place, the failure rule (failure_rule.go). [Model.Forecast] says what it would decide.
+// One place decides what follows a failure: the failure rule (failure_rule.go). [Model.Forecast] predicts its decision.
 package model

@@ -98,7 +98,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	next := &decision.Next
 	next.Deferrals, next.Deaths = 0, 0
 	if next.Again {
-		// Somebody wants a fresh one: what came of this one must not count against it.
+		// Somebody wants a fresh one: this one's result must not count against it.
 		next.AttemptNo = 0
 		next.dueNow(now, whyAgain)
 		decision.end(m, now, failure, nil)
@@ -183,7 +183,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	if event == EventPostponed {
 		next.NotBefore = next.RefreshAt
 	}
-	if event == EventQueueTimeout { // nobody has begun it: what it was started for may be missed
+	if event == EventQueueTimeout { // nobody has begun it: it may have missed its refresh
 		next.Trigger, next.PlannedFor = m.Trigger, m.PlannedFor
 	}
 	m.boundWait(next, now)

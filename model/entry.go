@@ -93,7 +93,7 @@ func (e *Entry) Payload() json.RawMessage {
 	for _, name := range names {
 		delete(payload, name)
 	}
-	text, _ := plainJSON(payload) // what was decoded can be encoded
+	text, _ := plainJSON(payload) // a decoded value can be encoded
 	return text
 }
 
@@ -241,7 +241,7 @@ const maxPayload = 64 << 10
 // maxDepth bounds nesting: many JSON readers give up at some depth.
 const maxDepth = 100
 
-// checkValue refuses what many JSON readers cannot read.
+// checkValue refuses values that many JSON readers cannot read.
 func checkValue(value any, field string, depth int) error {
 	if depth == 0 {
 		return document.Refuse("payload", fmt.Sprintf("values at most %d levels deep", maxDepth), "more")
@@ -287,7 +287,7 @@ const (
 	SpanApply    = "apply"    // from when a poller has the result until it is applied
 )
 
-// Traceparent is what W3C Trace Context says of a part of the trace of an attempt.
+// Traceparent is a part of the trace of an attempt, as in W3C Trace Context.
 func Traceparent(attemptUID, part string) string {
 	return "00-" + TraceID(attemptUID) + "-" + SpanID(attemptUID, part) + "-01"
 }

@@ -33,7 +33,7 @@ type JournalEntry struct {
 	Why            string
 	Reason         string // of a failure
 	ErrorType      string
-	Changed        *bool // what the worker said of its success; nil: nothing
+	Changed        *bool // the worker's word about its success; nil: none
 	PolicyError    string
 	Held           bool // the circuit of the queue held a final failure back
 	Final          bool // the failure disabled the model
@@ -43,7 +43,7 @@ type JournalEntry struct {
 	Wait, Work time.Duration
 	Who        string
 	About      string // of an entry without a model: the key of the circuit, or the new fingerprint
-	// Freshness is what the model has become, PriorFreshness what it was before. Both empty: that is as it was.
+	// Freshness is the new freshness of the model, PriorFreshness the one before. Both empty: no change.
 	Freshness, PriorFreshness Freshness
 }
 

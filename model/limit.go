@@ -111,14 +111,14 @@ func (b *Blockers) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 	return limits
 }
 
-// LimiterState is what a key has left, as it was read.
+// LimiterState is the capacity left of a key, as it was read.
 type LimiterState struct {
 	Running int      // attempts that run
 	Lapsed  []string // some of the models that hold a slot past its deadline
 	Slots
 }
 
-// Limiters are what a dispatcher knows of keys within a round: what it read and what it has decided since. It belongs to one goroutine.
+// Limiters are a dispatcher's knowledge of keys within a round: read, and updated by its decisions. They belong to one goroutine.
 type Limiters struct {
 	Keys     map[string]*LimiterState
 	Circuits map[string]*CircuitState
@@ -164,7 +164,7 @@ func (l *Limiters) Full(limits []Limit) string {
 	return ""
 }
 
-// Acquire is what a start takes of a key, or a waiting model reserves of it: all of it or nothing.
+// Acquire is the capacity that a start takes of a key, or that a waiting model reserves: all of it or nothing.
 type Acquire struct {
 	Name          string // the key
 	Limit         int    // attempts that may run, this one included; 0: any number
@@ -260,7 +260,7 @@ const evenly = 100 * time.Millisecond
 
 const lineKept = time.Hour
 
-// ParseSlots reads what String has written. What cannot be read is zero.
+// ParseSlots reads the result of String. Unreadable slots are zero.
 func ParseSlots(text string) Slots {
 	free, rest, _ := strings.Cut(text, " ")
 	closed, by, _ := strings.Cut(rest, " ")

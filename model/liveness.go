@@ -32,7 +32,7 @@ const (
 	maxAhead = time.Second
 )
 
-// Liveness has the last heartbeats of the processes of a queue or a part at one instant, and what waits for them.
+// Liveness has the last heartbeats of the processes of a queue or a part at one instant, and the work that waits for them.
 type Liveness struct {
 	Now time.Time
 	// Last is the last heartbeat of any process of a role; absent: unknown. Of the workers only our pools send heartbeats.
@@ -97,7 +97,7 @@ func (s *Liveness) Dead() []Missing {
 	return slices.DeleteFunc(slices.Concat(s.without(RoleDispatcher), s.worker(), s.without(RolePoller)), func(a Missing) bool { return !a.Certain })
 }
 
-// MissingFor returns the role that a model of this status misses; false: none. What waits for a poller may be about any model.
+// MissingFor returns the role that a model of this status misses; false: none. A message that waits for a poller may be about any model.
 func (s *Liveness) MissingFor(m *State, status Status) (Missing, bool) {
 	var missing []Missing
 	switch status {

@@ -16,7 +16,7 @@ type Model struct {
 	Timezone   string // IANA name, empty for UTC
 	Dtstart    string // wall clock in that zone, fixed once
 	PolicyName string // key in the stored policies, empty for the default
-	// Labels are what selectors pick models by; nil: none.
+	// Labels are for selectors; nil: none.
 	Labels map[string]string
 
 	State
@@ -24,9 +24,9 @@ type Model struct {
 	Policy   policy.Policy      // in force
 	Schedule *schedule.Schedule // in force: the model's own, or else its policy's; nil for a one-shot
 	Window   *schedule.Window   // in force; nil: retries may start at any time
-	// Fault says what of the stored definition cannot be used; Policy and Schedule then hold safe replacements.
+	// Fault says which part of the stored definition is unusable; Policy and Schedule then hold safe replacements.
 	Fault string
-	// RuleError is what a decision found wrong with a rule: it took too many steps. Empty: nothing.
+	// RuleError is the error of a rule that took a decision too many steps. Empty: none.
 	RuleError string
 	// QueueCircuit is the circuit of the queue, as it was when the model was read.
 	QueueCircuit QueueCircuit
@@ -42,7 +42,7 @@ type Model struct {
 	Wire Wire
 	// Traces says that the entry of an attempt that is started names its trace.
 	Traces bool
-	// KeepsLogs says that the queue keeps what attempts say.
+	// KeepsLogs says that the queue keeps the logs of attempts.
 	KeepsLogs bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Verdict is what the guards of the policy say of the numbers of a result that its worker has not published yet.
+// Verdict is the guards' opinion of the numbers of a result that its worker has not published yet.
 type Verdict string
 
 // The verdicts. Only after the first one a worker publishes.

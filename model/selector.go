@@ -26,7 +26,7 @@ type term struct {
 
 // The names of a selector that are no labels. A label cannot be called like that.
 const (
-	SelectStatus = "status" // what the model is doing, see SelectStatuses
+	SelectStatus = "status" // the status of the model, see SelectStatuses
 	SelectPolicy = "policy" // the name of its policy
 	SelectUID    = "uid"    // with * for any text and ? for any one character
 	SelectError  = "error"  // the fingerprint of its failure
@@ -47,7 +47,7 @@ const (
 	StatusStale Status = "stale"
 )
 
-// SelectStatuses are what `status` may be in a selector.
+// SelectStatuses are the values of `status` in a selector.
 var SelectStatuses = []string{
 	string(StatusDisabled), string(StatusScheduled), string(StatusDue), string(StatusQueued), string(StatusProcessing), string(StatusRunning),
 	string(StatusFinished), string(StatusParked), string(StatusFailing), string(StatusFresh), string(StatusNever), string(StatusLate), string(StatusStale),
@@ -148,7 +148,7 @@ func (s Selector) AsksQueued() bool {
 	})
 }
 
-// Validate refuses what cannot be meant. An error names the term.
+// Validate refuses meaningless selectors. An error names the term.
 func (s Selector) Validate() error {
 	if len(s.terms) > maxTerms {
 		return document.Refuse("selector", fmt.Sprintf("at most %d terms", maxTerms), fmt.Sprintf("%d", len(s.terms)))

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// State is what refreshd remembers of one model between two transitions. Times are UTC with whole milliseconds; a zero
+// State is refreshd's memory of one model between two transitions. Times are UTC with whole milliseconds; a zero
 // time, an empty string and false all mean "absent". Redis and JSON name the fields in snake case.
 //
 // Invariants: AttemptUID, StartedAt and DeadlineAt are present together or not at all; a disabled model has neither RefreshAt nor an attempt.
 type State struct {
 	// RefreshAt is when the next attempt starts. While an attempt runs, it is the result of a timeout at the deadline.
 	RefreshAt time.Time `json:"refresh_at"`
-	// Why says in at most 60 bytes why RefreshAt is what it is; Trigger is the kind of that.
+	// Why explains RefreshAt in at most 60 bytes; Trigger is its kind.
 	Why     string `json:"refresh_why"`
 	Trigger Trigger
 	// PlannedFor is the planned refresh of an attempt that nobody has taken yet: it may be missed. Only if the policy skips missed ones.
@@ -26,7 +26,7 @@ type State struct {
 	Reserved string
 	// Counted are the limits and the circuit that count the running attempt, separated by spaces.
 	Counted string
-	// ParkedBy is what the model waits for instead of a time; RefreshAt is then when it would have started. ParkedSince is since when.
+	// ParkedBy is the blocker of the model; RefreshAt is then when it would have started. ParkedSince is since when.
 	ParkedBy    Blocker   `json:"parked_by"`
 	ParkedSince time.Time `json:"parked_since"`
 
@@ -58,7 +58,7 @@ type State struct {
 	// Unpublished: the last result of a held model was not published. After it is accepted, guards doubt nothing until a success.
 	Unpublished bool
 
-	// Usual is what was usual of the numbers that guards compare when the last good result came, as a JSON object; empty: not known.
+	// Usual has the usual values of the numbers that guards compare, at the last good result, as a JSON object; empty: not known.
 	Usual string
 
 	// Guarded marks a running attempt whose result a guard may keep from being published: its worker should ask before.
@@ -166,7 +166,7 @@ func (s *State) ExpiresAt() time.Time {
 	return silentAt
 }
 
-// Status names what the model is doing.
+// Status names the status of a model.
 type Status string
 
 // The statuses of a model.

@@ -133,7 +133,7 @@ func (q *Queue) Model(uid string) model.Model {
 	return records[uid].Model
 }
 
-// Status is what a model is doing.
+// Status is the status of a model.
 func (q *Queue) Status(uid string) model.Status {
 	q.t.Helper()
 	m := q.Model(uid)

@@ -75,7 +75,7 @@ func (e *execution) release() bool {
 // kills reports whether workers keep dying over the attempt: one death may be chance.
 func (e *execution) kills() bool { return e.Deaths >= 2 }
 
-// errGone is what a handler leaves that ended its goroutine instead of returning.
+// errGone is the error of a handler that ended its goroutine instead of returning.
 var errGone = ErrorType(errors.New("the handler ended its goroutine"), "panic")
 
 // call runs the handler and turns a panic into an error. The stack is for the log only: it may hold what owners must not see.

@@ -76,7 +76,7 @@ func (s *session) resign(ctx context.Context) {
 	}
 }
 
-// takenList is what a session knows of its taken list: each entry until Redis has its answer. After an owner was forgotten, the session takes
+// takenList is a session's view of its taken list: each entry until Redis has its answer. After an owner was forgotten, the session takes
 // another name: so late news of the old one cannot be mistaken.
 type takenList struct {
 	mu      sync.Mutex

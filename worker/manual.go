@@ -56,7 +56,7 @@ func (r *ManualPool) Wait(ctx context.Context) {
 	}
 }
 
-// Stop ends the contexts of all handlers, waits until they have returned, and hands back what they did not finish.
+// Stop ends the contexts of all handlers, waits until they have returned, and hands back the unfinished attempts.
 func (r *ManualPool) Stop(ctx context.Context) error {
 	r.session.cancel(ErrShutdown)
 	r.session.working.Wait()

@@ -56,7 +56,7 @@ func (m message) encode(wire model.Wire) string {
 	return text + "}"
 }
 
-// outcome renders what a handler returned. Nil is success. Of two marks that contradict each other the outer one counts.
+// outcome renders the result of a handler. Nil is success. Of two marks that contradict each other the outer one counts.
 func (a *Attempt) outcome(err error) message {
 	m := a.message(model.MessageSuccess)
 	if _, held := factOf[withheld](err); held {

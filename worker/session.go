@@ -39,7 +39,7 @@ type session struct {
 	executions sync.Map // the keys are *execution
 }
 
-// slots are what all sessions of a call of Pool.Run share: room for so many attempts, and the turn to fill it.
+// slots are shared by all sessions of a call of Pool.Run: room for so many attempts, and the turn to fill it.
 type slots struct {
 	tokens chan struct{} // holds one for each execution
 	turn   chan struct{} // holds one while a session takes: the longest waiting is next
@@ -222,7 +222,7 @@ func (s *session) start(e *execution, now time.Time, slots int) {
 	started.Worker, started.SignsEvery = s.config.Name, s.config.SignsEvery.Seconds()
 	s.sender.add(started)
 	s.working.Go(func() {
-		err := errGone // what stays when the handler ends this goroutine
+		err := errGone // stays when the handler ends this goroutine
 		defer func() {
 			s.finish(e, err)
 			e.cancel(nil)
@@ -234,7 +234,7 @@ func (s *session) start(e *execution, now time.Time, slots int) {
 	})
 }
 
-// reply is what a poller says of the numbers of a `ready`.
+// reply is a poller's answer to the numbers of a `ready`.
 type reply struct {
 	Verdict model.Verdict
 	Reason  string

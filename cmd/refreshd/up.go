@@ -211,7 +211,7 @@ func (d *daemons) run(ctx context.Context) error {
 // drainTime bounds how long up applies the last messages at its end, including messages of other workers.
 const drainTime = 5 * time.Second
 
-// drain applies what arrived while the pollers stopped, in all parts side by side. The rest stays in Redis.
+// drain applies the messages that arrived while the pollers stopped, in all parts concurrently. The rest stays in Redis.
 func (d *daemons) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()

@@ -47,7 +47,7 @@ func (v versionView) line() string {
 	return v.Version + ", " + v.Go + ", commit " + cmp.Or(v.short(), "unknown") + mark(v.Changed, ", changed since")
 }
 
-// release is the version of a build: -ldflags "-X main.release=v1.2.3". Empty: what Go knows of the checkout.
+// release is the version of a build: -ldflags "-X main.release=v1.2.3". Empty: Go's own version of the checkout.
 var release string
 
 func readVersion() versionView {

@@ -18,7 +18,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Store is what a dispatcher needs of Redis. *store.Store is one.
+// Store is a dispatcher's view of Redis. *store.Store is one.
 type Store interface {
 	ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error)
 	Load(ctx context.Context, uids []string) (map[string]*store.Record, error)
@@ -34,7 +34,7 @@ type Store interface {
 	RequeueExpired(ctx context.Context, now, judged time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 }
 
-// Flow is what a dispatcher needs to steer many models. flow.Flow is one.
+// Flow lets a dispatcher steer many models. flow.Flow is one.
 type Flow interface {
 	ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error)
 	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
@@ -43,17 +43,17 @@ type Flow interface {
 	MeasureCircuit(ctx context.Context, now time.Time) (flow.CircuitChange, error)
 }
 
-// Report is where a dispatcher notes what was counted. report.Report is one.
+// Report stores the counts of a dispatcher. report.Report is one.
 type Report interface {
 	NoteSample(ctx context.Context, now time.Time) error
 }
 
-// Outbox is what a dispatcher keeps bounded. outbox.Outbox is one.
+// Outbox is bounded by a dispatcher. outbox.Outbox is one.
 type Outbox interface {
 	TrimOutbox(ctx context.Context) (unread int, err error)
 }
 
-// Rooms are what a dispatcher works on.
+// Rooms are the parts of Redis that a dispatcher works on.
 type Rooms struct {
 	Store  Store
 	Flow   Flow

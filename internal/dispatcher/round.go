@@ -70,7 +70,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		return round, err
 	}
 	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
-		round.Sleep = 0 // what was changed may be due again, and more may be waiting
+		round.Sleep = 0 // a changed model may be due again, and more may be waiting
 	}
 	return round, d.logbook.IgnoreWrongType(d.flow.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
@@ -80,7 +80,7 @@ type work struct {
 	left     int                      // how many attempts may still be started
 	waiting  []string                 // models whose blocker may have ended
 	blockers map[string]model.Blocker // by these uids
-	checks   []flow.BlockerCheck      // what was found out about blockers
+	checks   []flow.BlockerCheck      // the findings about blockers
 	places   map[model.Blocker]int    // of these
 	known    model.Limiters           // of the keys that blockers are of
 	limiters model.Limiters

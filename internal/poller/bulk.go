@@ -63,11 +63,11 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 // what comes then is planned by the new one.
 func (p *Poller) ready(b *flow.Bulk, now time.Time) bool {
 	early := b.Action == model.BulkReplan && backoff.Recent(b.Since, now, 2*p.config.Tick)
-	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: what it starts now would seem older than it is
+	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: its starts now would seem older than it is
 	return b.Problem == "" && !early && b.Rate.Allow(b.Next, now, p.behind()) > 0
 }
 
-// behind is how far back a rate reaches for what it has missed: over a pause between two steps.
+// behind is how far back a rate catches up: over a pause between two steps.
 func (p *Poller) behind() time.Duration { return max(time.Second, 2*p.config.Tick) }
 
 func sharesWalk(b *flow.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
@@ -143,7 +143,7 @@ type pick struct {
 	transition *store.Transition // Applied
 }
 
-// run decides and commits about models, and counts what becomes of them.
+// run decides and commits about models, and counts the results.
 func (s *bulkStep) run(ctx context.Context, uids []string) error {
 	var commands []*model.Command
 	var picks []pick

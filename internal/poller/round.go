@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Round is what one round of a poller did.
+// Round is the result of one round of a poller.
 type Round struct {
 	Claimed  int // messages taken, or left from before
 	Applied  int // messages that changed a model
@@ -32,7 +32,7 @@ type Round struct {
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
 
-// RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts what expired pollers left.
+// RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts the messages of expired pollers.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	return p.RunPipelined(ctx, func() bool { return false }, nil)
 }
@@ -188,7 +188,7 @@ func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {
 	return item
 }
 
-// decideModel decides what the message does to its model. It returns why the message cannot be handled, if it cannot.
+// decideModel applies the message to its model. It returns why the message cannot be handled, if it cannot.
 func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now time.Time) (reason error) {
 	record := snapshot.Records[item.UID]
 	record.Taken = m.taken != "" && m.taken == record.AttemptUID
@@ -197,7 +197,7 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 	var err error
 	field := "uid"
 	switch {
-	case record.Broken: // refused by the commit, which says what the key holds
+	case record.Broken: // refused by the commit, which names the type of the key
 		item.Transition = record.Mend()
 		return nil
 	case m.command != nil:
@@ -223,7 +223,7 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 	return reason
 }
 
-// note counts an item that was committed, and logs what became of its model, or why its message cannot be handled.
+// note counts a committed item, and logs the result for its model, or why its message cannot be handled.
 func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) {
 	if item.Transition != nil {
 		round.Applied++
@@ -241,7 +241,7 @@ func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) 
 	}
 }
 
-// batch is what was claimed together.
+// batch is claimed together.
 type batch struct {
 	store.Claim
 	messages []*message

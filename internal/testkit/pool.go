@@ -47,7 +47,7 @@ var (
 	endMu sync.Mutex
 )
 
-// AtEnd lets Main call end when all tests have ended: for what the tests of a package share.
+// AtEnd lets Main call end when all tests have ended: for resources that the tests of a package share.
 func AtEnd(end func()) {
 	endMu.Lock()
 	defer endMu.Unlock()

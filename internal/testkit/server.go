@@ -113,7 +113,7 @@ func (s *Server) at(addrs []string) *Server {
 // IsCluster reports whether the server is a cluster, where all keys of a script must share one hash tag.
 func (s *Server) IsCluster() bool { return len(s.Addrs) > 1 }
 
-// Options returns what Client connects with, for tests that need a client of their own. Nothing is retried, because a
+// Options returns the options of Client, for tests that need a client of their own. Nothing is retried, because a
 // repeated command would hide a lost reply, and nothing but HELLO is sent ahead of the test's commands. MaxRedirects is
 // part of that: a cluster client repeats a command after a lost reply for as long as it may redirect.
 func (s *Server) Options() *redis.UniversalOptions {

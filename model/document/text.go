@@ -74,7 +74,7 @@ func IsUID(text string) bool { return uidPattern.MatchString(text) }
 // it can appear in a Redis key, a command line and a log without being anything else.
 func ValidateUID(uid string) error { return ValidateID("uid", uid) }
 
-// ValidateID accepts in a field what could be the uid of a model.
+// ValidateID accepts in a field any possible uid of a model.
 func ValidateID(field, id string) error {
 	if IsUID(id) {
 		return nil

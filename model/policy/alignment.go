@@ -24,7 +24,7 @@ const (
 	UntilSuccess Alignment = "until_success"
 	// PlannedOnly lets no retry run: the planned refresh is the retry.
 	PlannedOnly Alignment = "planned_only"
-	// WhicheverFirst takes what starts first.
+	// WhicheverFirst takes the first to start.
 	WhicheverFirst Alignment = "whichever_first"
 	// BetweenPlanned is AlignPlanned, but a planned refresh begins a new cycle of attempts.
 	BetweenPlanned Alignment = "between_planned"

@@ -31,7 +31,7 @@ type Failure struct {
 	Retryable          *bool         // the result's own word; nil: the policy decides
 	RetryAfter         time.Duration // at least this long after now; 0: no wish
 	ByServer           bool          // RetryAfter was read from a header of a server
-	Asked              time.Duration // what the server has asked for, if that is more than its policy allows; 0: it is not
+	Asked              time.Duration // the wish of the server, if that is more than its policy allows; 0: it is not
 
 	Ours bool // decided here, not by a worker: a deadline, or too many deferrals
 }

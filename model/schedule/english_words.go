@@ -60,7 +60,7 @@ var (
 //go:embed english.txt
 var englishText string
 
-// vocabulary is what english.txt says.
+// vocabulary is the content of english.txt.
 type vocabulary struct {
 	words       map[string][]phraseWord
 	instead     map[string]string // of words that are not clear

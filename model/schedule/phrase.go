@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// phrase is a schedule in English by what its words say.
+// phrase is a schedule in English by the meaning of its words.
 type phrase struct {
 	phraseReader // words are those still to be taken; reason is set by a refusal: nothing counts behind it
 
@@ -47,9 +47,9 @@ type phrase struct {
 	once         bool      // at the start
 	until        time.Time // wall clock
 	spread       time.Duration
-	joined       bool // with "and" to what follows
+	joined       bool // with "and" to the next
 
-	rules []rrule.ROption // what all this means
+	rules []rrule.ROption // the meaning of all this
 }
 
 // phraseDates are the same days of some months.

@@ -195,7 +195,7 @@ type ParsedAs struct {
 
 const shownNext = 3
 
-// Sentence is what was read, in English, with its start and its spread; empty where English has no words for the rule.
+// Sentence is the rule in English, with its start and its spread; empty where English has no words for the rule.
 func (r ParsedRule) Sentence() string {
 	text := Sentence(r.Rule)
 	if text == "" {

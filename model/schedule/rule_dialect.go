@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// dialect is a schedule as another program would read it. It says what to write instead of a text that is refused, and never what that means here.
+// dialect is a schedule as another program would read it. It says what to write instead of a refused text, and never which meaning we give it.
 type dialect struct {
 	differs        string    // how it differs from other readings; empty: in nothing
 	fields         [5]string // in the order of cron, in capital letters

@@ -176,7 +176,7 @@ func (d *dialect) value(f *cronField, text string) int {
 	return n
 }
 
-// days returns what the fields of days say, each part for a line of its own.
+// days returns the fields of days, each part for a line of its own.
 func (d *dialect) days(times *rrule.ROption) (parts []rrule.ROption) {
 	ofMonth, ofWeek := d.monthDays(), d.weekDays(times)
 	switch {

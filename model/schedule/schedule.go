@@ -163,7 +163,7 @@ func Shown(wall time.Time, in *time.Location) time.Time {
 	return time.Unix(at, int64(wall.Nanosecond())).UTC()
 }
 
-// Again returns after how long the clocks of a zone show what they show at an instant for the second time; 0: they do not.
+// Again returns after how long the clocks of a zone show an instant's time for the second time; 0: they do not.
 func Again(at time.Time, in *time.Location) time.Duration {
 	z, instant := zone{in}, at.Unix()
 	now := z.offset(instant)
@@ -195,7 +195,7 @@ func parseDtstart(text string) (wall int64, err error) {
 	return t.Unix(), nil
 }
 
-// DefaultDtstart is what the schedule of a policy counts from when it names no dtstart: a Monday that begins a month and a
+// DefaultDtstart is the start of the schedule of a policy that names no dtstart: a Monday that begins a month and a
 // year, so that "every second day" means the same days for all models.
 const DefaultDtstart = "2001-01-01T00:00:00"
 
@@ -222,7 +222,7 @@ const (
 	probes = 8
 )
 
-// budget is how many steps are left. Below zero the search was cut short, and what it found means nothing.
+// budget is how many steps are left. Below zero the search was cut short, and its result means nothing.
 type budget int
 
 func (b *budget) step() bool { return b.take(1) }

@@ -61,7 +61,7 @@ func (w *Window) Open(at time.Time) (time.Time, error) {
 		return at, nil
 	}
 	opens, found, err := within(at, func(b *budget) (time.Time, bool) {
-		// When the clocks go back, what they show now they first showed earlier in the night.
+		// When the clocks go back, they first showed the present time earlier in the night.
 		shown, _, _ := w.zone.resolve(w.wall(at))
 		first := at.Add(time.Duration(shown-at.Unix()) * time.Second)
 		if w.holds(at, b) || !first.Equal(at) && w.holds(first, b) {

@@ -130,7 +130,7 @@ func (z zone) changed(from, to int64) int64 {
 	return firstThat(from, to, func(at int64) bool { return z.offset(at) != old })
 }
 
-// shownAt returns what the clocks showed and what they show at an instant at which they are changed.
+// shownAt returns the wall times before and after a change of the clocks at an instant.
 func (z zone) shownAt(change time.Time) (before, behind int64) {
 	at := change.Unix()
 	return at + z.offset(at-1), at + z.offset(at)

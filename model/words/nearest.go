@@ -12,7 +12,7 @@ const (
 	maxWordRunes = 25
 )
 
-// The costs of making a known sentence from what was found. Words are rather left out by an author than added, and a sentence is
+// The costs of making a known sentence from the text. Authors rather leave words out than add some, and a sentence is
 // known by its first word.
 const (
 	costOfAdding   = 0.3

@@ -28,7 +28,7 @@ func (p Pattern) Fits(text string) bool {
 	return len(p.needles) == 0 || slices.ContainsFunc(p.needles, func(needle string) bool { return strings.Contains(lower, needle) })
 }
 
-// Respelling is another way to write what a pattern matches.
+// Respelling is another spelling of a pattern's matches.
 type Respelling struct {
 	Pattern
 	With string // as in regexp.Regexp.ReplaceAllString

@@ -62,7 +62,7 @@ func (n Note) String() string {
 	return strings.Join(words, " ")
 }
 
-// readNote reads a note; what cannot be read says nothing.
+// readNote reads a note; an unreadable one says nothing.
 func readNote(text string) (n Note) {
 	words := strings.Fields(text)
 	for i, word := range words {

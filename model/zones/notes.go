@@ -14,7 +14,7 @@ type Notes struct {
 	Older     bool              // daemons with older data have lived since the models were planned anew last
 	Daemons   map[string]Origin // by the names of daemons that have noted it; some are gone
 	Zones     map[string]Note   // of the zones in use
-	Prior     map[string]Note   // what they were by the data before, of those that it has changed
+	Prior     map[string]Note   // the notes by the data before, of the zones that it has changed
 }
 
 // The fields beside the fields of zones.

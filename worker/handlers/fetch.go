@@ -189,7 +189,7 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 // refused shows the owner of a feed the answer of its server, if the owner can do something about it.
 func (f *fetcher) refused(response *http.Response, source *url.URL) error {
 	code := response.StatusCode
-	if len(f.Header) > 0 && (code == http.StatusUnauthorized || code == http.StatusForbidden) { // what was refused may be the operator's own login
+	if len(f.Header) > 0 && (code == http.StatusUnauthorized || code == http.StatusForbidden) { // it may have refused the operator's own login
 		return statusError(response, retried)
 	}
 	err := statusError(response, statusOf(code).file)

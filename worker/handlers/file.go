@@ -99,7 +99,7 @@ func replace(path string, write func(io.Writer) error) error {
 	return replaceBy(path, write, func(written string) error { return os.Rename(written, path) })
 }
 
-// replaceBy leaves it to publish to rename what was written.
+// replaceBy leaves it to publish to rename the written file.
 func replaceBy(path string, write func(io.Writer) error, publish func(written string) error) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+tempSuffix)
 	if err != nil {

@@ -2,7 +2,7 @@ package handlers
 
 import "slices"
 
-// outcome is what a status makes of an attempt.
+// outcome is the result of an attempt by a status.
 type outcome string
 
 const (

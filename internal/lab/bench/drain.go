@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Pass is what it took to refresh all models once.
+// Pass is the cost of refreshing all models once.
 type Pass struct {
 	Cycles     int
 	Took       time.Duration // from the first start to the last applied result

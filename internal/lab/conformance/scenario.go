@@ -242,7 +242,7 @@ func (s *stage) first(event model.Event) (none model.JournalEntry) {
 	return none
 }
 
-// refusals are what Redis says that takes nothing for a moment, in its own words.
+// refusals are the errors of a Redis that takes nothing for a moment, in its own words.
 var refusals = []refusal{
 	{text: "OOM command not allowed when used memory > 'maxmemory'."},
 	{text: "READONLY You can't write against a read only replica."},
@@ -257,7 +257,7 @@ var refusals = []refusal{
 
 var loadingData = refusal{text: "LOADING Redis is loading the dataset in memory", all: true}
 
-// verdicts are what Redis says to what it will never take.
+// verdicts are the errors of Redis for messages that it will never take.
 var verdicts = []string{
 	"NOPERM this user has no permissions to access one of the keys used as arguments",
 	"WRONGTYPE Operation against a key holding the wrong kind of value",

@@ -43,7 +43,7 @@ type stage struct {
 	err    error // the first that keeps the scenario from being played
 }
 
-// play plays one scenario, and removes what it has left in Redis.
+// play plays one scenario, and removes its remains in Redis.
 func play(ctx context.Context, config *Config, clients *redis.Clients, address redisurl.Address, name string) (s *stage, err error) {
 	scenario := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
 	s = &stage{
@@ -189,7 +189,7 @@ func (s *stage) get(ctx context.Context, uid string) (m model.Model) {
 	return m
 }
 
-// work is the payload of a model: what the worker under test is to do.
+// work is the payload of a model: the instructions for the worker under test.
 type work map[string]any
 
 func (s *stage) put(ctx context.Context, uid string, todo work) { s.putFor(ctx, uid, todo, "1h") }
@@ -237,7 +237,7 @@ func (s *stage) within(ctx context.Context, patience time.Duration, holds func()
 		select {
 		case e := <-s.happened:
 			s.seen = append(s.seen, e)
-		case <-exited: // what it has said last may be on its way
+		case <-exited: // its last message may be on its way
 			exited = nil
 			ctx, cancel = context.WithTimeout(ctx, min(time.Second, patience))
 			defer cancel()

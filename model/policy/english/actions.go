@@ -65,7 +65,7 @@ const (
 )
 
 // follow notes what follows the failure at hand: a delay, or one of the words above. Alone it follows the last one, so that no failure may follow it.
-// Below "Give up after one week ...:" giving up says again what the heading says.
+// Below "Give up after one week ...:" giving up repeats the heading.
 func follow(what string) func(*draft, []string) {
 	return func(d *draft, _ []string) {
 		switch {

@@ -14,5 +14,5 @@
 // does not is refused.
 //
 // Parse returns the policy as a decoded document, which policy.Parse checks, and Print is its inverse. Whatever Parse
-// refuses, it names the line, what it found there, and the nearest sentence that it knows.
+// refuses, it names the line, the text found there, and the nearest sentence that it knows.
 package english

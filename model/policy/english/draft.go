@@ -107,7 +107,7 @@ func (d *draft) fail(err error) {
 	}
 }
 
-// known reports whether the sentence at hand was known, be it refused for what it says. If not, another form may be tried.
+// known reports whether the sentence at hand was known, even if its content is refused. If not, another form may be tried.
 func (d *draft) known() bool {
 	unknown := errors.Is(d.err, errNotKnown)
 	if unknown {

@@ -37,7 +37,7 @@ func (o *outcome) resolve(k int) (delay, final string, err error) {
 	}
 }
 
-// retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays is number N+1.
+// retries turns the sentences about each failure into a list of delays and what follows it: the failure after N delays is number N+1.
 func (d *draft) retries() {
 	switch line := d.lines["retries"]; {
 	case d.each && d.lines["retries.count"] == 0 && d.lines["on_exhausted"] > 0:

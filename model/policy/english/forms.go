@@ -34,7 +34,7 @@ func without(names string) string {
 
 const timeoutNames = `(?:attempt )?timeout|time limit|at most (?:(?:run|running) ?time|duration|time)`
 
-// sentences are what else a policy may say beside actions, in plain words. The first pattern that fits is taken.
+// sentences are the other sentences of a policy beside actions, in plain words. The first pattern that fits is taken.
 var sentences = []form{
 	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> (?:may wait|waits) <at most><duration> (?:in the queue|for a worker) / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => (?:offer <it> again|<it> is offered again) /
 		never wait more than <duration> in the queue / <worker> must (?:start|take|pick up|begin|send started|announce (?:started|the start))(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / (?:<worker> (?:has|have|gets?)|give <worker>) <at most><duration> to (?:start|take|pick up|begin)(?: <it>)? / (?:if|when) <it> is never started (?:after|within|in) <duration> => (?:offer <it> again|<it> is offered again) /

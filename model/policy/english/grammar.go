@@ -12,7 +12,7 @@ import (
 // form is a pattern of sentences in plain words, and its meaning. No pattern accepts any word: each is known or is in a slot that is read on.
 type form struct {
 	patterns string // one fits, between slashes; with slots such as <duration>. Of "A => B", B may come first
-	example  string // what an error suggests
+	example  string // the suggestion of an error
 	apply    func(d *draft, slots []string)
 }
 
@@ -118,7 +118,7 @@ func compile(forms []form, end string) (all []compiled) {
 
 var betweenPatterns = regexp.MustCompile(`\s+/\s+`)
 
-// apply applies the forms that fit until one knows what the sentence says.
+// apply applies the forms that fit until one understands the sentence.
 func (d *draft) apply(grammar []compiled, text string) bool {
 	for _, c := range grammar {
 		if slots, _, fits := c.take(text); fits {

@@ -33,7 +33,7 @@ func keyOf(text string) string {
 	return "{host(" + text[strings.LastIndex(text, " ")+1:] + ")}"
 }
 
-// circuitTraits are what a sentence may say of a circuit, in any order.
+// circuitTraits are the parts of a sentence about a circuit, in any order.
 var circuitTraits = []form{
 	{patterns: `(?:circuit(?: breaker)?|the circuit opens|open (?:the|a|its) circuit|(?:it )?opens|(?:pause|stop) it|pause (?:an? |the |each )?<key>|stop starting (?:attempts|anything))(?: <of> <key>)?`, apply: circuitKey},
 	{patterns: `<of> <key>`, apply: circuitKey},

@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// What the forms mean. Each function takes what the slots of its form hold.
+// The meanings of the forms. Each function takes the slots of its form.
 
 func set(field string, value any) func(*draft, []string) {
 	return func(d *draft, _ []string) { d.set(field, value) }

@@ -14,7 +14,7 @@ import (
 //go:embed plain.txt
 var plainText string
 
-// thesaurus is what plain.txt says.
+// thesaurus is the content of plain.txt.
 type thesaurus struct {
 	slots          *strings.Replacer
 	words          map[string]string  // phrase to the word of the forms

@@ -79,7 +79,7 @@ var aRate = regexp.MustCompile(`(?i)(?:times?|once|twice) (?:an?|each|every|for 
 // inAll matches a time for all retries: "up to 5 times in 10 minutes".
 var inAll = regexp.MustCompile(`(?i)(?:times|retries|twice),? in \d`)
 
-// strategy reads what a sentence says of its retries, trait by trait, to its end.
+// strategy reads the sentence about retries, trait by trait, to its end.
 func (d *draft) strategy(slots []string) {
 	before := maps.Clone(d.parts)
 	on := onFailure().FindString(slots[0])
