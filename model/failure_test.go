@@ -276,7 +276,7 @@ func TestAnAddressComesFromThePayloadALabelOrThePolicyAndIsNothingButAnAddress(t
 	}
 }
 
-// failing is what a one-shot with this policy becomes when its first attempt fails at 00:10 with these fields.
+// failing is a one-shot with this policy after its first attempt has failed at 00:10 with these fields.
 func failing(t *testing.T, policy, fields string) *story {
 	t.Helper()
 	return tell(t, `"policy":`+policy, "00:00 wake | 00:10 failure "+fields)

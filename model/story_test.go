@@ -191,7 +191,7 @@ func (s *story) command(now time.Time, kind, extra string) {
 	must(s.t, err)
 }
 
-// changePolicy is what becomes of a model whose stored policy is another one from now on.
+// changePolicy gives a model another stored policy from now on.
 func (s *story) changePolicy(now time.Time, fields string) {
 	s.t.Helper()
 	var value any
@@ -204,7 +204,7 @@ func (s *story) changePolicy(now time.Time, fields string) {
 	s.decision, s.outcome = s.m.Replan(now)
 }
 
-// level is what becomes of a model that gets a phase.
+// level gives a model a phase.
 func (s *story) level(now time.Time, phase string) {
 	s.t.Helper()
 	by, err := document.ParseDuration(phase)

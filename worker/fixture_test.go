@@ -252,7 +252,7 @@ func (f *faulty) change(change func()) {
 	change()
 }
 
-// hook is what replaces a call now; nil: nothing does.
+// hook replaces a call now; nil: nothing does.
 func hook[F any](f *faulty, call string, field *F) (replaced F) {
 	var before func(string)
 	f.change(func() { before, replaced = f.before, *field })

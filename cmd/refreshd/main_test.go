@@ -123,7 +123,7 @@ func (c *console) object(args ...string) map[string]any {
 	return object
 }
 
-// objects reads what a command printed as one object a line.
+// objects reads the output of a command as one object a line.
 func (c *console) objects(text string) (objects []map[string]any) {
 	c.t.Helper()
 	for line := range strings.Lines(text) {

@@ -133,7 +133,7 @@ func TestACommandThatAnotherPollerAdoptedIsNotAppliedTwice(t *testing.T) {
 	})
 }
 
-// jumps are what a clock does in the life of a poller: it is set by hand, or by NTP after a long time without.
+// jumps are the jumps of a clock in the life of a poller: it is set by hand, or by NTP after a long time without.
 var jumps = map[string][]time.Duration{
 	"it runs on":                       {0},
 	"a second back":                    {-time.Second},

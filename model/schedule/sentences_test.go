@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// meaning is what a sentence says, as the author of the sentence wrote it down.
+// meaning is the meaning of a sentence, as its author wrote it down.
 type meaning struct {
 	refused           bool
 	rule, zone, start string

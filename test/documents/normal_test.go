@@ -28,7 +28,7 @@ func inOrder(command string, output []string) []string {
 	return fields
 }
 
-// varying is what differs from one run to the next: instants, lengths of time, uids, and numbers of Redis.
+// varying are the parts that differ between runs: instants, lengths of time, uids, and numbers of Redis.
 var varying = []struct {
 	pattern *regexp.Regexp
 	instead string

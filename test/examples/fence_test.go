@@ -183,7 +183,7 @@ func (f *fenced) end(model int) *frozenWorker {
 
 const patience = 30 * time.Second
 
-// take is what a worker does first.
+// take is the first step of a worker.
 func (f *fenced) take(model int, who string) *frozenWorker {
 	select {
 	case a := <-f.attempts[model]:
@@ -231,7 +231,7 @@ type copiedKey struct {
 	lasts      time.Duration
 }
 
-// copyRedis is what a backup of Redis holds.
+// copyRedis is the content of a backup of Redis.
 func (f *fenced) copyRedis() (copied []copiedKey) {
 	keys := check.Got(f.Redis.Keys(f.t.Context(), "*").Result())(f.t)
 	for _, key := range keys {

@@ -34,7 +34,7 @@ type strike struct {
 	order  []int         // of litter
 }
 
-// faults are what strikes, the frequent ones more than once.
+// faults are the faults that strike, the frequent ones more than once.
 var faults = []string{"kill", "kill", "kill", "freeze", "freeze", "flush", "crash", "litter", "litter"}
 
 // lease is the lease of each daemon in the chaos drill. A freeze is longer.
@@ -252,7 +252,7 @@ func (c *chaos) foreign(ctx context.Context) error {
 	})
 }
 
-// answer is what a foreign worker does with an entry: mostly it succeeds, and always when the chaos is over.
+// answer is a foreign worker's answer to an entry: mostly it succeeds, and always when the chaos is over.
 func (c *chaos) answer(ctx context.Context, clients *redis.Clients, e entry) {
 	mood := rand.IntN(100)
 	switch {

@@ -29,7 +29,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	must(t, err)
 	replica := testkit.Redis(t, "--replicaof", host, port)
 	successor := fixture.Live(t, replica)
-	// takes is what a worker does: it takes an attempt, and asks how many replicas know of that.
+	// takes is the work of a worker: it takes an attempt, and asks how many replicas know of that.
 	takes := func(q *fixture.Queue) (entry, int64) {
 		t.Helper()
 		client := redis.NewClient(&redis.Options{Addr: q.Server.Addr, MaxRetries: -1})

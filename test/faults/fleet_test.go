@@ -170,7 +170,7 @@ func TestFiveDispatchersAndFivePollersRefreshEachModelOnce(t *testing.T) {
 	failIf(t, again != 0, "want no message handled twice, got %d", again)
 }
 
-// service is what workers post to. It lets the first requests wait for ever and answers all later ones.
+// service gets the requests of workers. It lets the first ones wait for ever and answers all later ones.
 type service struct {
 	*httptest.Server
 	t     testing.TB

@@ -37,7 +37,7 @@ func gusts(ctx context.Context, l *link) error {
 	return nil
 }
 
-// lateVerb is what an operator does, what undoes it, and whether it is done in a part.
+// lateVerb is an operator's command, its inverse, and whether it is done in a part.
 type lateVerb struct {
 	name     string
 	do, undo func(context.Context) error

@@ -35,7 +35,7 @@ type link struct {
 	closed  bool               // guarded by mu
 }
 
-// weather is what happens to bytes on their way, in both directions.
+// weather changes bytes on their way, in both directions.
 type weather struct {
 	delay, jitter time.Duration // each piece arrives so much later
 	perSecond     int           // bytes of each connection; 0: any number

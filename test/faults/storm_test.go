@@ -149,7 +149,7 @@ func (s *storm) living() (uids []string) {
 	return uids
 }
 
-// litter is what nobody can use, by the counter that it is counted by.
+// litter are useless messages, by the counter that counts them.
 type litter struct {
 	list, counter, text string
 }

@@ -58,7 +58,7 @@ var (
 	unsaid = []string{"stale", "duplicate", "unknown_model", "malformed", "no_uid", "unknown_type", "oversized", "broken_model"}
 )
 
-// read reads what was added to the journal since it was last read.
+// read reads the entries added to the journal since it was last read.
 func (d *drill) read(y *tally) {
 	d.t.Helper()
 	var entries []goredis.XMessage
@@ -217,7 +217,7 @@ func (r *workerRecord) total() (total int) {
 	return total
 }
 
-// pushed notes what became of messages: an error that is no answer of Redis leaves it open.
+// pushed notes the fate of messages: an error that is no answer of Redis leaves it open.
 func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,7 +265,7 @@ func (d *drill) handle(ctx context.Context, attempt *worker.Attempt) error {
 	return ctx.Err()
 }
 
-// entry is what workers read of an attempt.
+// entry is an attempt as workers read it.
 type entry struct {
 	fixture.Entry
 	ReplyTo string `json:"reply_to"`
@@ -327,7 +327,7 @@ func (d *drill) say(ctx context.Context, client goredis.UniversalClient, e entry
 	push(ctx, client, d.store.Keys.Output, model.EventSuccess, e, func(_ time.Time, err error) { d.record.pushed(err, 1, e.AttemptUID) })
 }
 
-// pause is what a worker does after an error of Redis.
+// pause is a worker's pause after an error of Redis.
 func pause(ctx context.Context) { rest(ctx, 50*time.Millisecond) }
 
 // rest waits for a while, unless the context ends before.

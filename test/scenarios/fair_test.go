@@ -30,7 +30,7 @@ func (q *policyQueue) outcome(uid string) model.Event {
 	return last.Outcome
 }
 
-// invalid is what a worker says of an address that no retry helps.
+// invalid is a worker's message about an address that no retry helps.
 const invalid = `"retryable":false,"reason":"Provided URL is invalid: /broken"`
 
 func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {

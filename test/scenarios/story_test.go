@@ -212,7 +212,7 @@ func (s *story) work(step step) {
 	stopIf(s.t, diff != "", "%s: the worker took, -want +got\n%s", step.at, diff)
 }
 
-// url is what was saved last.
+// url is the last saved one.
 func (s *story) url() string {
 	s.t.Helper()
 	var payload struct {
@@ -239,7 +239,7 @@ func text(rfc3339 string) string {
 	return instant(rfc3339).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// remains is what a story leaves behind, written by hand.
+// remains are the results of a story, written by hand.
 type remains struct {
 	counters map[string]string
 	outbox   []string // "event at #attempt_no: reason"

@@ -269,7 +269,7 @@ type record struct {
 	Outcome                                   model.Event
 }
 
-// remember notes what the history must have got by an entry of the journal about a running attempt, or about one that was doubted.
+// remember notes the history due after an entry of the journal about a running attempt, or about a doubted one.
 func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, entry map[string]string) {
 	event, at := decision.Event, instant(entry["at"])
 	replaces := deferred[event] && m.Deferrals > 0 || !m.Running() || event == model.EventLate // one of several that do not count takes the place of the one before
@@ -352,7 +352,7 @@ func modelOf(entry string) string {
 	return in.UID
 }
 
-// book notes what the decision does to attempts.
+// book notes the effect of the decision on attempts.
 func (p *replay) book(uid string, m *model.Model, decision model.Decision) {
 	if attemptUID := decision.Next.AttemptUID; decision.Event == model.EventStart {
 		failIf(p.oracle.attempts[attemptUID] != nil, "the attempt %s was started before", attemptUID)

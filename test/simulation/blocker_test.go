@@ -216,7 +216,7 @@ func (p *replay) runningOf(name string) (uids []string) {
 	return uids
 }
 
-// giveBack notes what the end of an attempt gives back of its keys, and says of their circuits.
+// giveBack notes which slots the end of an attempt returns, and its effect on the circuits.
 func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time) {
 	if m == nil || m.Counted == "" || decision.Next.Counted != "" {
 		return
@@ -242,7 +242,7 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 	}
 }
 
-// settleCircuit counts what the end of an attempt says of its key: an open circuit is settled by its probe alone.
+// settleCircuit counts the effect of an attempt's end on its key: an open circuit is settled by its probe alone.
 func (p *replay) settleCircuit(m *model.Model, name string, decision model.Decision, at time.Time) {
 	outcome := decision.CircuitOutcome
 	failures, of, pause := 1, 1, time.Minute
@@ -272,7 +272,7 @@ func (p *replay) settleCircuit(m *model.Model, name string, decision model.Decis
 	p.states[name] = is
 }
 
-// tell notes what journal and outbox must say of a circuit.
+// tell notes the entries of journal and outbox about a circuit.
 func (p *replay) tell(event, name string, at time.Time) {
 	p.notices++
 	p.told = append(p.told, fmt.Sprint(event, " ", name, " ", model.FormatTime(at)))

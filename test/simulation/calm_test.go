@@ -210,7 +210,7 @@ func (w *world) scenes() (all []func()) {
 	return all
 }
 
-// errand is what the operator does in one round.
+// errand is the operator's work in one round.
 type errand func(ctx context.Context) error
 
 // order is an errand: to carry out a command.

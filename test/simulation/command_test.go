@@ -22,7 +22,7 @@ const replyName = "r"
 // span is between which instants something happened.
 type span struct{ from, to time.Time }
 
-// named is what became of the commands with ids that a deed has handled.
+// named are the results of the commands with ids that a deed has handled.
 type named struct {
 	known   map[string]span // id -> when a command with it was handled last
 	handled map[string]int  // id -> how many of it were handled by the deed
@@ -158,7 +158,7 @@ func (q commandQueue) pop(handled []string) (ordered []string) {
 // typesOfBatch matches how a batch of items names the types of its keys.
 var typesOfBatch = regexp.MustCompile(`^(!?[a-z]+ )+$`)
 
-// read notes what a script is to do with the circuit of the queue, and with the heartbeats of pollers and worker pools.
+// read notes a script's work on the circuit of the queue, and on the heartbeats of pollers and worker pools.
 func (d *deed) read(k store.Keys, command redis.Cmder) {
 	args := command.Args()
 	if name := command.Name(); name != "eval" && name != "evalsha" {

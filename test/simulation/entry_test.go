@@ -323,7 +323,7 @@ func says(decision model.Decision, event model.Event, entry map[string]string) b
 		model.FormatTime(decision.Next.RefreshAt) == entry["refresh_at"] && decision.Next.Why == entry["refresh_why"])
 }
 
-// died is what the death of a worker does to the model over whose attempt it has died: it had begun that, and gives no heartbeats.
+// died decides about a model whose worker has died: the worker had begun the attempt, and gives no heartbeats.
 func (p *replay) died(m *model.Model, at time.Time) model.Decision {
 	failIf(m == nil || m.ProcessingAt.IsZero(), "a worker died over what nobody had begun")
 	owner := slices.IndexFunc(slices.Sorted(maps.Keys(p.before.taken)), func(owner string) bool {

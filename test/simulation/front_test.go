@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// note is what a dispatcher has asked to note of the input list.
+// note is a dispatcher's request for a note of the input list.
 type note struct {
 	ticket int // of the first attempt; 0: the list was empty
 	since  int // in Unix ms
@@ -146,7 +146,7 @@ func (p *replay) count(event model.Event, at time.Time) {
 	}
 }
 
-// turn is what somebody does with the circuit of the queue by hand.
+// turn is a change of the circuit of the queue by hand.
 type turn struct{ to, at, probeAt string }
 
 // turn does what `refreshd circuit open queue` and `close queue` do.
@@ -164,7 +164,7 @@ func (o *operatorRole) turn(ctx context.Context) error {
 	return err
 }
 
-// checkQueueCircuit checks what a measurement of the circuit of the queue has led to, or somebody who has opened or closed it.
+// checkQueueCircuit checks the result of a measurement of the circuit of the queue, or of opening or closing it.
 func (p *replay) checkQueueCircuit() {
 	told := slices.DeleteFunc(slices.Clone(p.after.journal), func(entry map[string]string) bool { return !aboutQueueCircuit(entry) })
 	want, entry := p.afterMeasuring()

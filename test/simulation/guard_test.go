@@ -54,7 +54,7 @@ func (t *temper) doubt(rng *rand.Rand, planted bug) {
 	}
 }
 
-// rows are what a success reports of itself.
+// rows are the numbers of a success.
 func (w *workerRole) rows() []string {
 	return w.pick(`"metrics":{"rows":100}`, `"metrics":{"rows":100,"bytes":7}`, `"metrics":{"rows":110}`, `"metrics":{"rows":120}`, `"metrics":{"rows":90}`,
 		`"metrics":{"rows":70}`, `"metrics":{"rows":0}`, `"metrics":{"rows":0},"changed":false`, `"metrics":{"bytes":7}`, `"metrics":{"rows":"many"},"changed":true`)
@@ -63,7 +63,7 @@ func (w *workerRole) rows() []string {
 // historyCap is how many attempts a history keeps.
 const historyCap = 3
 
-// ending is what an attempt has left behind: its entry of the history, and the rows that it reported.
+// ending is the end of an attempt: its entry of the history, and the rows that it reported.
 type ending struct {
 	record
 	rows      float64
@@ -165,7 +165,7 @@ func (p *replay) doubted(m *model.Model, rows float64, carried bool) bool {
 	})
 }
 
-// judge checks what becomes of a doubted success, and that one which is held goes on when somebody says so and not before.
+// judge checks the fate of a doubted success, and that a held one goes on when somebody says so and not before.
 func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at time.Time) {
 	held, next := p.held[uid], &decision.Next
 	if p.message != nil && p.message.Type == model.MessageSuccess && decision.Event != model.EventOutdated && decision.Event != model.EventLate {

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// mover is what export and import need of Redis. *store.Store is one.
+// mover is the part of the store for export and import. *store.Store is one.
 type mover interface {
 	Now(ctx context.Context) (time.Time, error)
 	Export(ctx context.Context, uids []string) ([]store.Export, error)
@@ -55,7 +55,7 @@ func (m moving) Histories(ctx context.Context, uids []string, most int) (map[str
 	return m.Store.Report().Histories(ctx, uids, most)
 }
 
-// mover is what an operator moves models by.
+// mover lets an operator move models.
 func (w *world) mover() mover { return moving{w.server.store, w.queue} }
 
 // move does what `refreshd model export --state` and `model import --replace` do.

@@ -57,7 +57,7 @@ func newOracle() *oracle {
 	}
 }
 
-// account checks what a deed did and enters it. An error is a broken promise.
+// account checks the effects of a deed and enters them. An error is a broken promise.
 func (o *oracle) account(d *deed) error {
 	return flawOf(func() {
 		consumed := d.consumed()
@@ -203,7 +203,7 @@ func score(set map[string]float64, uid string) string {
 	return ""
 }
 
-// checkQuiet checks what must be true when there is nothing left to do.
+// checkQuiet checks the promises for a time when there is nothing left to do.
 func (o *oracle) checkQuiet(s *snapshot) {
 	if left := s.messages(); len(left) > 0 || o.pushed != o.handled {
 		fail("%d messages were sent and %d handled, left are %v", o.pushed, o.handled, left)

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// promise is what somebody may rely on about one model. It is noted from what was said alone, and nothing of it is read from Redis.
+// promise is a promise about one model. It is noted from messages alone, and nothing of it is read from Redis.
 type promise struct {
 	floor   time.Time // a worker has asked that nothing starts by itself before
 	stopped bool      // a hand has disabled the model
@@ -169,7 +169,7 @@ type age struct {
 	told         model.Freshness
 }
 
-// since is what the age counts from.
+// since is the start of the age.
 func (a age) since() time.Time {
 	if a.success.IsZero() {
 		return a.watched

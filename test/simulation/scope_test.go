@@ -197,7 +197,7 @@ func (s *scope) act(from *place, process int) (result, error) {
 	return result{&g, t}, broken
 }
 
-// round is what a process does between two rests.
+// round is the work of a process between two rests.
 func (s *scope) round(at *place, process int) func(context.Context, *player) {
 	return func(ctx context.Context, p *player) {
 		var role role

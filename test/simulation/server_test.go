@@ -173,7 +173,7 @@ func (r *server) loadScripts() error {
 	return nil
 }
 
-// cache is what Redis knows of scripts. Miniredis keeps what it has once read: to read all scripts anew in each world, and after each mishap that
+// cache are the scripts that Redis knows. Miniredis keeps those it has read: to read all scripts anew in each world, and after each mishap that
 // empties the cache, was a quarter of what a world costs.
 type cache struct {
 	read  map[string]bool // digests of those that miniredis keeps

@@ -43,7 +43,7 @@ var steeredPolicies = []string{
 	tiredPolicy,
 }
 
-// steeredSaves are what else a save of such a model may say.
+// steeredSaves are the other possible parts of a save of such a model.
 var steeredSaves = []string{
 	`,"refresh":"now"`, `,"refresh":"now"`, ``, `,"rrule":"FREQ=MINUTELY;INTERVAL=2","dtstart":"2026-01-01"`,
 	`,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","refresh":"planned"`,
@@ -72,7 +72,7 @@ func (o *operatorRole) selector() model.Selector {
 	return selector
 }
 
-// deeds are what operators do mostly, so that it happens more than once within a run.
+// deeds are the usual deeds of operators, so that they happen more than once within a run.
 type deeds string
 
 const (

@@ -110,7 +110,7 @@ func (r *server) lookAround(steers bool) (s steered) {
 	return s
 }
 
-// stops reads what keeps models from starting.
+// stops reads the blockers of models.
 func (s *steered) stops() *model.Blockers {
 	if s.read != nil {
 		return s.read

@@ -161,7 +161,7 @@ func (o *operatorRole) beginBulk(ctx context.Context) error {
 	return err
 }
 
-// replan is what a walk decides about a model.
+// replan is a walk's decision about a model.
 func (p *replay) replan(m *model.Model, at time.Time) model.Decision {
 	failIf(m == nil, "the model does not exist")
 	decision, outcome := m.Replan(at)

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// fate is what becomes of one call to Redis.
+// fate is the fate of one call to Redis.
 type fate int
 
 const (
@@ -180,7 +180,7 @@ func (a *actor) suffer(c *call, f fate) error {
 	return c.fail(refusals[f], 0)
 }
 
-// tape is what an actor of the small scope has lived through in its round: played back, it brings the actor to the same place
+// tape is an actor's past in its round of the small scope: played back, it brings the actor to the same place
 // without Redis.
 type tape struct {
 	calls [][]redis.Cmder // as answered

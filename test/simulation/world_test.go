@@ -235,7 +235,7 @@ func (w *world) note(format string, values ...any) {
 	w.lines(strings.ReplaceAll(line, "\n", " "))
 }
 
-// waysOfScripts is what a line says of scripts that do the same in another way.
+// waysOfScripts matches the parts of a line that differ between scripts that do the same.
 var waysOfScripts = regexp.MustCompile(`\b[0-9a-f]{40}\b|total_commands_processed:\d+`)
 
 // remember adds a part of the course to its sum.

@@ -101,7 +101,7 @@ func (g *gag) silence(all bool) {
 	}
 }
 
-// heardSoon is what the worker says next, within the 15 s of its guarantee.
+// heardSoon returns the worker's next message, within the 15 s of its guarantee.
 func heardSoon(t *testing.T, client redis.UniversalClient) string {
 	t.Helper()
 	begun := time.Now()

@@ -66,7 +66,7 @@ func checkPrint(t reporter, policy string) {
 	}
 }
 
-// ofTheHouse is what a policy could be completed with: it says something of everything.
+// ofTheHouse could complete a policy: it says something of everything.
 var ofTheHouse = policy.Policy{
 	Rule: "FREQ=DAILY", Timezone: "Asia/Tokyo", Dtstart: "2026-01-01T00:00:00", Timeout: time.Hour, QueueTimeout: time.Minute, SilentAfter: 2 * time.Minute,
 	Retries: policy.Delays{7 * time.Minute}, Jitter: 0.3, Alignment: policy.UntilSuccess, OnExhausted: policy.GiveUp, GiveUpAfter: 99 * time.Hour,
