@@ -117,8 +117,7 @@ func (p *replay) checkMoves() {
 	for _, entry := range before {
 		uid := attemptOf(entry)
 		hash := p.before.models[p.oracle.attempts[uid].model]
-		// If the deadline was seen to pass, or if `started` or the wait in the queue moved it, the attempt is given up: that costs one
-		// more deadline, as a death would.
+		// If the deadline was seen to pass, or was moved, the attempt is given up: that costs one more deadline, as a death would.
 		moved := hash["processing_at"] != "" || hash["taken_at"] != ""
 		deadline := instant(hash["deadline_at"])
 		passed := slices.ContainsFunc(p.clock, func(at time.Time) bool { return !deadline.After(at) }) // and the clock was set back since
