@@ -48,7 +48,7 @@ func (c Config) Validate() error {
 type Client struct {
 	queue   *store.Queue
 	config  Config
-	clients *redis.Clients // that Open has connected; nil: those of somebody else
+	clients *redis.Clients // opened by Open; nil: the caller owns the clients
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and makes a client of a queue. Close ends the
@@ -98,7 +98,7 @@ type Definition struct {
 	Refresh model.Refresh `json:"refresh,omitempty"`
 	// Policy is the name of a stored policy, or one of its own as a map or a struct with JSON names. Defaults to the policy named default.
 	Policy any `json:"policy,omitempty"`
-	// Labels are what selectors pick models by.
+	// Labels are for selectors.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 

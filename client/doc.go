@@ -1,4 +1,4 @@
-// Package client is for applications: it saves models, runs, enables, disables and removes them, and tells what became of that.
+// Package client is for applications: it saves, runs, enables, disables and removes models, and reports the results.
 //
 //	shop, err := client.Open(ctx, "redis://127.0.0.1:6379", "feeds", client.Config{By: "shop"})
 //	if err != nil {

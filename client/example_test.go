@@ -43,7 +43,7 @@ func Example() {
 	// true
 }
 
-// runPoller is what `refreshd poller` does; the returned function waits for its end.
+// runPoller acts like `refreshd poller`; the returned function waits for its end.
 func runPoller(ctx context.Context, address string) (wait func()) {
 	p, closeAll, err := poller.Open(ctx, address, "feeds", poller.Config{})
 	if err != nil {

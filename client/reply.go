@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Outcome is what became of a command.
+// Outcome is the result of a command.
 type Outcome string
 
 // The outcomes.
@@ -17,7 +17,7 @@ const (
 	Applied   Outcome = "applied"
 	Unchanged Outcome = "unchanged" // there was nothing to change
 	Duplicate Outcome = "duplicate" // the same command was handled before
-	Refused   Outcome = "refused"   // a RefusedError tells why
+	Refused   Outcome = "refused"   // see RefusedError
 )
 
 // Reply is the answer to a command. Applied to a run, it means that the model is due, not that it was refreshed.
@@ -27,7 +27,7 @@ type Reply struct {
 	Type    string    `json:"type"`
 	Outcome Outcome   `json:"outcome"`
 	At      time.Time `json:"at"`
-	// Of what was refused: where it is counted, why, and the same in its parts.
+	// Of a refusal: its counter, its reason, and the parts of the reason.
 	Counter  string `json:"counter"`
 	Reason   string `json:"reason"`
 	Field    string `json:"field"`
@@ -52,7 +52,7 @@ var hints = map[error]hint.Hint{ErrBusy: hint.ReplaceAttempt, ErrStopped: hint.E
 // RefusedError says that a command was refused, and why. It is ErrBusy, ErrStopped or ErrUnknownModel for one of those reasons.
 type RefusedError struct{ Reply Reply }
 
-// Error is the reason, with what may be done about it in words of this package, not of the control list.
+// Error is the reason, with a hint in words of this package, not of the control list.
 func (e *RefusedError) Error() string {
 	cause, is := causes[e.Reply.Counter]
 	if !is {

@@ -1,4 +1,4 @@
-// Package dispatcher does everything that time triggers: it starts what is due and ends attempts whose deadline has passed.
+// Package dispatcher does everything that time triggers: it starts due models and ends attempts whose deadline has passed.
 //
 // A dispatcher keeps no state. Any number may run side by side.
 package dispatcher
@@ -37,7 +37,7 @@ type Config struct {
 	// Log receives one line per round that changed anything, every error, sampled, and what becomes of models: final failures and timed-out
 	// attempts as warnings, sampled, and each transition at debug level. Defaults to none.
 	Log *zerolog.Logger
-	// Clock tells how long errors last, for the log only. Defaults to none.
+	// Clock measures how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
 	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
 	// nil: nobody is told.

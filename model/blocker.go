@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Blocker is what parks models: a kind and a name, such as hold:h1 or limit:host=example.com. Empty: none.
+// Blocker parks models: a kind and a name, such as hold:h1 or limit:host=example.com. Empty: none.
 type Blocker string
 
 // The kinds of blockers.
@@ -43,7 +43,7 @@ func (m *Model) Park(blocker Blocker, recheck, now time.Time) Decision {
 	return decision
 }
 
-// whyReleased begins why a released model starts when it does; what had parked it follows.
+// whyReleased begins why a released model starts when it does; its blocker follows.
 const whyReleased = "released by "
 
 // Release ends the wait for a blocker: the model starts once, whatever it has missed. A retry still waits for its window.
@@ -51,7 +51,7 @@ func (m *Model) Release(at, now time.Time) Decision {
 	decision := Decision{Event: EventReleased, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
-	m.notTried(next, at.Sub(now)) // nor does what it waits for its turn count
+	m.notTried(next, at.Sub(now)) // nor does the wait for its turn count
 	if next.NotBefore.After(at) {
 		at = next.NotBefore
 	}
@@ -124,7 +124,7 @@ func (h *Hold) Validate() error {
 	return nil
 }
 
-// Blocker is what the hold parks models by.
+// Blocker is the blocker of the hold.
 func (h *Hold) Blocker() Blocker { return NewBlocker(BlockerHold, h.ID) }
 
 // Ended reports whether the hold is over at now.

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Blockers are what may keep models of a queue from starting, as it was at one instant. The zero value keeps none.
+// Blockers may keep models of a queue from starting, as read at one instant. The zero value keeps none.
 type Blockers struct {
 	Holds []Hold
 	// HoldChanges distinguishes this state of the holds from any other.
@@ -99,7 +99,7 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	return decision
 }
 
-// stops finds what blocks a model at now; false: it starts as admitted and acquires the slots of the decision. The limiters stay unchanged.
+// stops finds the blocker of a model at now; false: it starts as admitted and acquires the slots of the decision. The limiters stay unchanged.
 func (b *Blockers) stops(m *Model, limiters *Limiters, now time.Time) (admitted *Model, decision Decision, stops bool) {
 	if blocker, recheck := b.Stop(m, now); blocker != "" {
 		return m, m.Park(blocker, recheck, now), true

@@ -141,7 +141,7 @@ type startsOfAKey struct {
 	order    []string
 }
 
-// round decides about what may go on at now: first what is parked, both longest due first.
+// round decides at now which models may go on: parked ones first, both longest due first.
 func (s *startsOfAKey) round(now time.Time) {
 	var uids []string
 	for uid, m := range s.models {

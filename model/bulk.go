@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model/zones"
 )
 
-// BulkAction is what a bulk does to each model that it picks.
+// BulkAction is the action of a bulk on each model that it picks.
 type BulkAction string
 
 // The actions.
@@ -31,11 +31,11 @@ type Bulk struct {
 	Action   BulkAction
 	Selector Selector
 	Rate     policy.Rate  // at most so many models in a time; zero: as many as it can
-	Force    bool         // run: supersede an attempt that is queued or running, and enable what was disabled by hand
+	Force    bool         // run: supersede a queued or running attempt, and enable a model that was disabled by hand
 	Reason   string       // disable: for the owners
 	By       string       // who wants it; empty: nobody says
 	Since    time.Time    // when it was wished for
-	Zones    *zones.Notes // zones: by which data it was planned before
+	Zones    *zones.Notes // zones: the data it was planned by before
 	Ticket   int          // of the attempt that was started last before: those that are larger were drawn since
 }
 
@@ -48,7 +48,7 @@ func (b *Bulk) Validate() error {
 }
 
 // Decide applies the bulk to a model of this status at now; false: it does not pick the model. Applied comes with the decision. To repeat it
-// changes nothing: the bulk leaves alone what was started since it began.
+// changes nothing: the bulk leaves models alone that were started since it began.
 func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision, outcome Outcome, picked bool) {
 	// A model was started since the bulk began, or asked to start at once. The ticket shows attempts that are over.
 	started := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since) || m.Waiting() && m.Trigger.ByHand() && !m.RefreshAt.Before(b.Since)
@@ -76,7 +76,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 	default:
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
 		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong
-		if b.Action == BulkRun {                                          // a thousand of them do not stand before the run of one
+		if b.Action == BulkRun {                                          // a thousand of them do not precede the run of one model
 			decision.Next.Trigger = TriggerHand
 		}
 	}

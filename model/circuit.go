@@ -29,7 +29,7 @@ func (m *Model) CircuitKey() string {
 	return m.Policy.Circuit.Key.Of(m.Payload, m.Labels, m.PolicyKey())
 }
 
-// CircuitOutcome is what the end of an attempt says of its key.
+// CircuitOutcome is the effect of an attempt's end on the circuit of its key.
 type CircuitOutcome string
 
 // The outcomes.
@@ -52,7 +52,7 @@ type QueueCircuit struct {
 	Min    int           // attempts within the window below which it does not open
 }
 
-// DefaultQueueCircuit is what the circuit of a queue is set to until somebody sets it. It is off.
+// DefaultQueueCircuit is the circuit of a queue until somebody sets it. It is off.
 func DefaultQueueCircuit() QueueCircuit {
 	return QueueCircuit{Share: 0.5, Window: 5 * time.Minute, Min: 20}
 }
@@ -71,7 +71,7 @@ func (c QueueCircuit) Validate() error {
 	}
 }
 
-// heldDelay is the least delay of a retry, and that of a held failure, while the circuit of the queue is open.
+// heldDelay is the least delay of a retry or of a held failure while the circuit of the queue is open.
 const heldDelay = 5 * time.Minute
 
 const heldSpread = 0.5

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// CommandType names what an application or a person wants of a model.
+// CommandType names the wish of an application or a person.
 type CommandType string
 
 // The command types of the control list and of the command line.
@@ -40,7 +40,7 @@ type Command struct {
 	Key    string        // open_limit
 
 	ID      string // the same again within a day is a duplicate; empty: none
-	ReplyTo string // the list on which its outcome is told, as its sender wrote it; empty: nobody asks
+	ReplyTo string // the list for the outcome, as its sender wrote it; empty: nobody asks
 	By      string // who wants it, in at most 60 bytes; empty: nobody says
 }
 
@@ -65,7 +65,7 @@ func (c *Command) readFrom(doc *document.Reader) error {
 	c.Type = CommandType(doc.Text("type"))
 	id := doc.Text("command_id")
 	if doc.Fields["command_id"] != nil {
-		doc.Fail(document.ValidateID("command_id", id)) // an empty one would be that of many commands
+		doc.Fail(document.ValidateID("command_id", id)) // many commands would share an empty one
 	}
 	if document.IsUID(id) {
 		c.ID = id
@@ -125,7 +125,7 @@ func (c *Command) read(fields map[string]any, extra ...string) error {
 	return doc.Err()
 }
 
-// Policies are what the policies that puts name are found in.
+// Policies find the policies that puts name.
 type Policies struct {
 	ByName map[string]policy.Policy
 	Stored []string // the names of all stored policies, for a refusal
@@ -193,7 +193,7 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	next := &decision.Next
 	m.unpark(next, now)
 	if m.Disabled || m.windowEnded(next, now) {
-		next.enable(now) // whoever asks for an attempt gets one
+		next.enable(now) // a request for an attempt is granted
 	}
 	next.dueNow(now, "run by hand")
 	next.Trigger = TriggerRun

@@ -55,7 +55,7 @@ const (
 	EventImport  Event = "import" // it has come from another queue, with its state
 )
 
-// Decision is the result of a transition: the next state, and what to record with it.
+// Decision is the result of a transition: the next state, and its records.
 type Decision struct {
 	Event Event
 	Next  State
@@ -64,9 +64,9 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the circuit of the queue holds it back.
 	Held bool
-	// Fingerprint is the one of a failure, by which the model is failing from now on; empty: no failure.
+	// Fingerprint identifies the failure that the model has from now on; empty: no failure.
 	Fingerprint fingerprint.Text
-	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
+	// PolicyError is the error of the policy's own expression, or of a rule; empty: none.
 	PolicyError string
 	why         why // of a failure
 	// Ignored are the fields of the worker's message that could not be used.
@@ -88,7 +88,7 @@ type Decision struct {
 	Doubt   string
 	// Replaces: Ended takes the place of the newest entry of the history, which is about the same attempt.
 	Replaces bool
-	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.
+	// Message goes to a worker: one JSON object. A start pushes it; an update replaces the queued one.
 	Message string
 	// MustBeQueued: the decision holds only if no worker has taken the running attempt. If one has, decide again with Model.Taken.
 	MustBeQueued bool
@@ -96,11 +96,11 @@ type Decision struct {
 	Definition *Model
 	// PolicyText is the canonical JSON of the policy that the definition brings along; empty: none.
 	PolicyText string
-	// Acquires are what a start takes of the keys of its limits, and what a model reserves that waits for a slot.
+	// Acquires are the slots that a start takes of its limits, or that a waiting model reserves.
 	Acquires []Acquire
 	// Probe says that the start tries an open circuit.
 	Probe bool
-	// CircuitOutcome is what the end of an attempt says of the key of its circuit.
+	// CircuitOutcome is the effect of the attempt's end on the circuit of its key.
 	CircuitOutcome CircuitOutcome
 	// ClosedUntil is until when the keys of the attempt that has ended are closed, as its worker asks; zero: they are not.
 	ClosedUntil time.Time
@@ -237,7 +237,7 @@ var Refusals = []string{
 	counterUnknownType, CounterOversized, CounterForwarded, CounterBrokenModel,
 }
 
-// Particulars are the counters of what was particular about a transition.
+// Particulars are the counters of a transition's particular traits.
 var Particulars = []string{
 	counterRetry, counterUnchanged, counterExhausted, counterFinalFailure, counterRecovered, counterLate, counterPolicyError, counterHeld,
 	CounterFreshAgain, counterIgnored, counterWithin3s, counterWithin1m, counterLonger, CounterRetries, CounterRetriesHelped, CounterRetriedCycles, counterCircuitOpened, counterCircuitClosed,
@@ -257,11 +257,11 @@ const (
 	counterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
 
 	CounterRetries       = "total_retries"      // retries that have ended
-	CounterRetriesHelped = "successful_retries" // those of them that succeeded
+	CounterRetriesHelped = "successful_retries" // retries that succeeded
 	CounterRetriedCycles = "retried_cycles"     // cycles that needed a retry
 )
 
-// Counters names what a decision at now adds one to.
+// Counters names the counters that a decision at now adds one to.
 func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	if d.Event == EventMend {
 		return nil

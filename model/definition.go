@@ -26,19 +26,19 @@ const (
 	RefreshPlanned Refresh = "planned"
 )
 
-// Definition is what an application or a person saves: one document of `model put`, or a control message of type put.
+// Definition is saved by an application or a person: one document of `model put`, or a control message of type put.
 type Definition struct {
 	UID      string
 	Payload  string // canonical JSON object
 	Rule     string // empty: one-shot
 	Timezone string
-	Dtstart  string // canonical wall clock; empty: keep what is stored, or midnight of today in that zone
+	Dtstart  string // canonical wall clock; empty: keep the stored one, or midnight of today in that zone
 	Refresh  Refresh
 	// PolicyName is a stored policy's name, or the content name of Inline; empty: the default policy.
 	PolicyName string
 	// Inline is a policy inside the definition. Complete adds the fields of the policy `default`. It is shared: do not change it.
 	Inline *policy.Policy
-	Labels map[string]string // what selectors pick models by; nil: none
+	Labels map[string]string // for selectors; nil: none
 
 	inline  *inline // nil: it brings none along
 	refused error   // why it cannot be completed
@@ -147,7 +147,7 @@ func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Ti
 			return Decision{}, Unchanged, nil
 		}
 		if !m.Held() {
-			m.unpark(&decision.Next, now) // what is refreshed stays the same, but a hold may pick it no more, and a key be another
+			m.unpark(&decision.Next, now) // the target stays the same, but a hold may no longer select it, and its key may change
 		}
 		return decision, Applied, nil
 	}
@@ -180,7 +180,7 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 		if decision.MustBeQueued = again || replaced; replaced {
 			next.Fence++ // a worker that was forgotten may still work on the payload before
 		}
-		if asked { // if no worker takes it, the next one is what was asked for
+		if asked { // if no worker takes it, the next one is the requested one
 			next.Trigger, next.PlannedFor = TriggerChange, time.Time{}
 		}
 	}
@@ -255,7 +255,7 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 		}
 		waits, trigger := next.RefreshAt, next.Trigger.started()
 		m.plan(next, now)
-		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
+		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, only the end of its wait will ever start it
 			next.wait(waits, trigger, "saved while waiting: nothing planned")
 		}
 	}

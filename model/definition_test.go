@@ -62,7 +62,7 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 	}
 }
 
-// The rule may be that of the policy, so only a save, which knows both, can tell that there is none.
+// The rule may come from the policy, so only a save, which knows both, can find that there is none.
 func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 	scheduled, windowed := policy.Policy{Rule: "FREQ=DAILY"}, policy.Policy{RetryWindow: "FREQ=DAILY;BYHOUR=9"}
 	const noRule = "rrule: expected a rule, as dtstart is given, found nothing"
@@ -243,7 +243,7 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1 of 6 at once, ends before planned"},
 		{daily, second + `06:20 put "payload":{"size":2} | 07:10 withdraw`, "#0, next 07:10: withdrawn: no worker took it"},
 
-		// Its expected timeout is judged by the new definition, its deadline stands
+		// Its expected timeout is judged by the new definition, its deadline stays
 		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: on timeout: retry 1 of 1 after 30m, ends before planned"},
 		{daily, second + `06:20 put "policy":{"retries":[],"on_exhausted":"give_up"}`, "#1 a2 until 07:10, next never: on timeout: disabled after 1 failure, no retry left"},
 		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: on timeout: retry 1 of 6 waits for planned, would overlap"},

@@ -25,7 +25,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	}
 	next.AttemptNo, next.Deferrals, next.Deaths = 0, 0, 0
 	next.LastSuccessAt, next.FingerprintID, next.Unpublished = now, "", false
-	next.Fence = max(next.Fence, now.UnixMilli()) // then last_success_at tells it, and the hash needs no field for it
+	next.Fence = max(next.Fence, now.UnixMilli()) // last_success_at then equals it, and the hash needs no field for it
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
 	m.continueAttempt(next, now)
 	decision.end(m, now, policy.Failure{}, changed)
@@ -98,7 +98,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	next := &decision.Next
 	next.Deferrals, next.Deaths = 0, 0
 	if next.Again {
-		// Somebody wants a fresh one: what came of this one must not count against it.
+		// Somebody wants a fresh one: this one's result must not count against it.
 		next.AttemptNo = 0
 		next.dueNow(now, whyAgain)
 		decision.end(m, now, failure, nil)
@@ -139,7 +139,7 @@ func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Tim
 	next.NotBefore = time.Time{}
 	next.FinalFailureAt, decision.Final = now, true
 	decision.addNotice(policy.NoticeDisabled, &m.Policy)
-	// The worker's own words go before those of the policy.
+	// The worker's own words precede the policy's.
 	workers := document.Shorten(failure.UserFriendlyReason, document.MaxText)
 	if next.DisabledReason = cmp.Or(workers, m.Policy.DisabledReason); next.DisabledReason != "" {
 		return
@@ -183,7 +183,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	if event == EventPostponed {
 		next.NotBefore = next.RefreshAt
 	}
-	if event == EventQueueTimeout { // nobody has begun it: what it was started for may be missed
+	if event == EventQueueTimeout { // nobody has begun it: it may have missed its refresh
 		next.Trigger, next.PlannedFor = m.Trigger, m.PlannedFor
 	}
 	m.boundWait(next, now)
@@ -206,8 +206,8 @@ func (m *Model) Withdraw(now time.Time) Decision {
 	decision := Decision{Event: EventWithdrawn, Next: m.State}
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
-	next.RefreshAt, next.Why = now, WhyWithdrawn // Trigger and PlannedFor stay those of the start that did not come about
-	m.notTried(next, now.Sub(m.StartedAt))       // while it stood in line
+	next.RefreshAt, next.Why = now, WhyWithdrawn // Trigger and PlannedFor stay as they were for the start that did not come about
+	m.notTried(next, now.Sub(m.StartedAt))       // while it was queued
 	if next.Again {
 		next.dueNow(now, whyAgain)
 	}

@@ -20,7 +20,7 @@ func TestASuccessIsFollowedByTheNextPlannedRefreshAfterNow(t *testing.T) {
 		// Strictly after now: an occurrence at now is consumed, as are those that passed meanwhile
 		{daily, "15:30 run | 15:30 start | 16:00 success", "#0, next 06:00+1: planned"},
 
-		// The phase of the schedule is that of dtstart, not of the day or of now
+		// The phase of the schedule comes from dtstart, not from the day or from now
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5","dtstart":"2026-01-05",` + oneThenGo, "20:00 run | 20:00 start | 20:07 success", "#0, next 01:00+1: planned"},
 
 		// Nothing is left
@@ -270,7 +270,7 @@ func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
 		// An update within the window
 		{anHour, `00:00 wake | 00:30 failure | 00:50 put "payload":{"size":2} | 00:50 wake | 01:00 failure`, "#1, next 01:30: retry 1 after 30m"},
 
-		// Whoever asks when the window has just ended, before the dispatcher came, gets his attempt
+		// A request when the window has just ended, before the dispatcher came, gets an attempt
 		{anHour, "00:00 wake | 00:30 failure | 01:00 run | 01:00 wake", "#1 a2 until 01:10, next 01:40: on timeout: retry 1 after 30m"},
 		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: on timeout: retry 1 after 30m"},
 
@@ -314,7 +314,7 @@ func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 	})
 }
 
-// N retries are N+1 runs, whoever runs them.
+// N retries are N+1 runs, no matter who runs them.
 func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) {
 	const exhausted = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | "
 	tell(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: on timeout: retry 1 of 1 after 1m, ends before planned")

@@ -22,10 +22,10 @@ import (
 type Entry struct {
 	UID        string    // the model
 	AttemptUID string    // the fence
-	AttemptNo  int       // 1 is the first run since the last success; 0: not told
-	DeadlineAt time.Time // zero: not told
+	AttemptNo  int       // 1 is the first run since the last success; 0: unknown
+	DeadlineAt time.Time // zero: unknown
 	PlannedAt  time.Time // the next planned refresh; zero: none
-	DueAt      time.Time // the time that the attempt is for; zero: not told, like Purpose and Fence
+	DueAt      time.Time // the time that the attempt is for; zero: unknown, like Purpose and Fence
 	Purpose    Purpose
 	Fence      int64 // grows with each attempt of the model
 	Deaths     int   // so many workers have died over it
@@ -93,7 +93,7 @@ func (e *Entry) Payload() json.RawMessage {
 	for _, name := range names {
 		delete(payload, name)
 	}
-	text, _ := plainJSON(payload) // what was decoded can be encoded
+	text, _ := plainJSON(payload) // a decoded value can be encoded
 	return text
 }
 
@@ -162,7 +162,7 @@ const (
 )
 
 func (m *Model) purpose(s *State) Purpose {
-	oneShot := m.Rule == "" && s.EntryPlannedAt.IsZero() // not m.OneShot: the rule of a policy may change while the entry stands in the list
+	oneShot := m.Rule == "" && s.EntryPlannedAt.IsZero() // not m.OneShot: the rule of a policy may change while the entry is in the list
 	switch {
 	case s.Trigger == TriggerHand, s.Trigger == TriggerRun:
 		return ForRun
@@ -241,7 +241,7 @@ const maxPayload = 64 << 10
 // maxDepth bounds nesting: many JSON readers give up at some depth.
 const maxDepth = 100
 
-// checkValue refuses what many JSON readers cannot read.
+// checkValue refuses values that many JSON readers cannot read.
 func checkValue(value any, field string, depth int) error {
 	if depth == 0 {
 		return document.Refuse("payload", fmt.Sprintf("values at most %d levels deep", maxDepth), "more")
@@ -287,7 +287,7 @@ const (
 	SpanApply    = "apply"    // from when a poller has the result until it is applied
 )
 
-// Traceparent is what W3C Trace Context says of a part of the trace of an attempt.
+// Traceparent is a part of the trace of an attempt, as in W3C Trace Context.
 func Traceparent(attemptUID, part string) string {
 	return "00-" + TraceID(attemptUID) + "-" + SpanID(attemptUID, part) + "-01"
 }

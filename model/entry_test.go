@@ -76,7 +76,7 @@ func TestABadTraceparentHarmsNoResultAndNoWork(t *testing.T) {
 	}
 }
 
-// FuzzValidateUID checks that an accepted uid means itself wherever it stands: alone in a line, in JSON of both directions, in a log
+// FuzzValidateUID checks that an accepted uid means itself everywhere: alone in a line, in JSON of both directions, in a log
 // line of fields, as a word of a command line, and behind the colon of a key.
 func FuzzValidateUID(f *testing.F) {
 	for _, uid := range []string{

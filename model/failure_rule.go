@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// verdict is what the failure rule decides: when the next attempt starts, or that none does.
+// verdict is the result of the failure rule: when the next attempt starts, or that none does.
 type verdict struct {
 	at          time.Time // of the next attempt; zero: final
 	trigger     Trigger
@@ -15,19 +15,19 @@ type verdict struct {
 	attemptNo   int
 	final       bool          // no further attempt
 	exhausted   bool          // the failure came after the last retry
-	policyError string        // what went wrong in the expression of the policy
+	policyError string        // of the expression of the policy
 	waits       time.Duration // by how much the retry window delays it: that does not count towards giving up
 	why         why
 }
 
-// afterFailure is the failure rule. It decides at now what follows the failure of the attempt in s; a timeout is a failure too.
+// afterFailure is the failure rule. It decides at now about the failure of the attempt in s; a timeout is a failure too.
 func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) verdict {
 	p, k := &m.Policy, s.AttemptNo
 	v := verdict{attemptNo: k, why: why{k: k, retries: p.MaxRetries(), window: p.GiveUpAfter}}
 	retryable, class := p.Classes.Verdict(failure)
 	windowEnd := m.giveUpAt(s)
 	delay, retry, policyError := m.policyDelay(s, failure, now)
-	// What a worker asks for is a floor for whatever starts next by itself: a planned refresh that comes before it moves to it.
+	// A worker's wish is a floor for any start that comes by itself: a planned refresh before it moves to it.
 	var floor time.Time
 	if failure.RetryAfter > 0 {
 		floor = now.Add(failure.RetryAfter)
@@ -96,7 +96,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	return v
 }
 
-// retryAfter lets a retry follow after a delay, or after what its worker has asked for. It reports whether the planned refresh takes its place.
+// retryAfter lets a retry follow after a delay, or after its worker's wish. It reports whether the planned refresh takes its place.
 func (m *Model) retryAfter(v *verdict, s *State, j policy.AlignInput, delay, wish time.Duration) (takesPlanned bool) {
 	p := &m.Policy
 	if m.QueueCircuit.Open {
@@ -120,7 +120,7 @@ func (m *Model) retryAfter(v *verdict, s *State, j policy.AlignInput, delay, wis
 // safeDelay is the delay of a policy that failed to say one, so that the model is never lost by it.
 const safeDelay = 5 * time.Minute
 
-// policyDelay asks the policy how long to wait; false: there is no retry. policyError is what went wrong in its expression.
+// policyDelay asks the policy how long to wait; false: there is no retry. policyError is the error of its expression.
 func (m *Model) policyDelay(s *State, failure policy.Failure, now time.Time) (delay time.Duration, retry bool, policyError string) {
 	if m.Policy.Retries == nil {
 		return 0, false, ""

@@ -80,7 +80,7 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 		{atSixAnd16 + oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: waits for planned after 2 failures"},
 		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: on timeout: retry 1 of 1 at once, ends before planned"},
 
-		// What a policy does not name is that of the default: three retries, then the next planned refresh
+		// The default fills in unnamed fields: three retries, then the next planned refresh
 		{atSixAnd16 + `"policy":{"timeout":"1m"}`, "06:00 start | 06:01 failure", "#1, next 06:01: retry 1 of 3 at once, ends before planned"},
 		{atSixAnd16 + `"policy":{"retries":[0]}`, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: waits for planned after 2 failures"},
 
@@ -276,7 +276,7 @@ func TestAnAddressComesFromThePayloadALabelOrThePolicyAndIsNothingButAnAddress(t
 	}
 }
 
-// failing is what a one-shot with this policy becomes when its first attempt fails at 00:10 with these fields.
+// failing is a one-shot with this policy after its first attempt has failed at 00:10 with these fields.
 func failing(t *testing.T, policy, fields string) *story {
 	t.Helper()
 	return tell(t, `"policy":`+policy, "00:00 wake | 00:10 failure "+fields)

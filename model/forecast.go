@@ -6,39 +6,39 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Forecast is what may come of a model: of the attempt that runs, or else of the next one.
+// Forecast is a possible future of a model: of the attempt that runs, or else of the next one.
 type Forecast struct {
 	// StartAt is when the next attempt starts; zero: one runs already, or none will start.
 	StartAt time.Time
-	// Jitter is the share by which a delay may still vary: it follows from the uid of the next attempt.
+	// Jitter is the share of a delay that may still vary: it follows from the uid of the next attempt.
 	Jitter float64
-	// By is what delays the next attempt last, beyond its time; empty: nothing does.
+	// By is the last thing that delays the next attempt beyond its time; empty: nothing does.
 	By Blocker
 	// The attempt succeeds or fails as soon as it can, or it is lost: nobody answers before its deadline.
 	Success, Failure, TimedOut Branch
 	// GiveUp: no attempt comes before the end of the give-up window.
 	GiveUp Branch
-	// RuleError is what goes wrong in a rule, as in Model.
+	// RuleError is the error of a rule, as in Model.
 	RuleError string
 }
 
 // Branch is one way that a forecast may go. The zero value is a way that it cannot go.
 type Branch struct {
 	At        time.Time `json:"at"`         // when it happens
-	RefreshAt time.Time `json:"refresh_at"` // what it leads to, as in State
+	RefreshAt time.Time `json:"refresh_at"` // its result, as in State
 	Why       string    `json:"refresh_why"`
 	AttemptNo int       `json:"attempt_no"`
 	Exhausted bool      `json:"retries_exhausted"` // the retries are used up
 	Disabled  bool      `json:"disabled"`
 	Reason    string    `json:"reason"` // for the owner of a disabled model
 	Trigger   Trigger   `json:"-"`      // the kind of Why
-	Ended     *Attempt  `json:"-"`      // the attempt that ends, with what was decided then; nil: none does
+	Ended     *Attempt  `json:"-"`      // the attempt that ends, with the decision then; nil: none does
 }
 
 // Possible reports whether the forecast may go this way.
 func (b Branch) Possible() bool { return !b.At.IsZero() }
 
-// Forecast returns what the definition in force would decide, if an answer came at once: now, or when the attempt starts. The model stays
+// Forecast returns the decision of the definition in force, if an answer came at once: now, or when the attempt starts. The model stays
 // unchanged.
 func (m *Model) Forecast(now time.Time) (f Forecast) {
 	next := *m
@@ -49,7 +49,7 @@ func (m *Model) Forecast(now time.Time) (f Forecast) {
 		}
 		f.Jitter, next.Policy.Jitter = next.Policy.Jitter, 0
 		decision := next.StartOrSkip(now, "forecast")
-		for decision.Event == EventSkipped { // due since long, and its policy skips what it missed, or its retry window has closed
+		for decision.Event == EventSkipped { // due since long, and its policy skips missed ones, or its retry window has closed
 			next.State, now = decision.Next, decision.Next.RefreshAt
 			decision = next.StartOrSkip(now, "forecast")
 		}

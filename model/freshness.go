@@ -54,7 +54,7 @@ func (m *Model) Watch(decision *Decision, now time.Time) {
 		next.FreshSince = now
 	}
 	if next.Freshness == "" || next.Freshness.kept() {
-		next.Freshness = next.punctual() // if it is not, the dispatcher tells
+		next.Freshness = next.punctual() // if it is not, the dispatcher reports it
 	}
 	same := next.StaleAt.Equal(m.changes(next))
 	is := m.freshness(next, now)

@@ -16,7 +16,7 @@ type watching struct {
 	told []string
 }
 
-// tell decides what a step says, such as "01:30 success", and notes events and notices of its freshness.
+// tell decides a step, such as "01:30 success", and notes events and notices of its freshness.
 func (w *watching) tell(step string) {
 	w.t.Helper()
 	at, what, _ := strings.Cut(step, " ")
@@ -91,9 +91,9 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 		{warned, "00:00 start | 01:00 age | 01:20 start | 01:30 success", "fresh 02:30: 01:00 became_late, 01:30 fresh_again"},
 		{plain, "00:00 start | 02:00 age | 02:20 start | 02:30 success", "fresh 04:30: 02:00 notice stale, 02:00 became_stale, 02:30 notice fresh, 02:30 fresh_again"},
 		{plain + `,"notify":["disabled"]`, "00:00 start | 02:00 age | 02:30 success", "fresh 04:30: 02:00 became_stale, 02:30 fresh_again"},
-		{plain, "00:00 start | 03:00 start", "never 02:00 since 00:00"}, // nothing but its age tells it
+		{plain, "00:00 start | 03:00 start", "never 02:00 since 00:00"}, // only its age shows it
 		{plain, "00:00 start | 02:00 age | 01:00 start", "stale 02:00 since 00:00: 02:00 notice stale, 02:00 became_stale"},
-		{warned, "00:00 start | 01:00 age | 00:59 start", "late 02:00 since 00:00: 01:00 became_late"}, // decided before it was told
+		{warned, "00:00 start | 01:00 age | 00:59 start", "late 02:00 since 00:00: 01:00 became_late"}, // decided before it was reported
 		{none, "00:00 success | 03:00 policy " + plain + " | 03:00 start", "fresh 02:00"},
 
 		// A policy that begins to watch one that has succeeded counts from that success
@@ -102,7 +102,7 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 		{none, "00:00 start | 03:00 replan " + plain, "never 05:00 since 03:00: 03:00 watch"},
 		{plain, "00:00 success | 01:00 replan " + shorter, "fresh 00:30: 01:00 watch"},
 
-		// Another policy: what is better is told at once, what is worse by the age
+		// Another policy: an improvement is reported at once, a decline by the age
 		{plain, "00:00 success | 01:00 replan " + shorter + " | 01:00 age", "stale 00:30: 01:00 watch, 01:00 notice stale, 01:00 became_stale"},
 		{shorter, "00:00 success | 00:30 age | 01:00 replan " + plain, "fresh 02:00: 00:30 notice stale, 00:30 became_stale, 01:00 notice fresh, 01:00 watch, 01:00 fresh_again"},
 		{shorter, "00:00 success | 00:30 age | 01:30 replan " + warned, "late 02:00: 00:30 notice stale, 00:30 became_stale, 01:30 watch"},
@@ -128,7 +128,7 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 	}
 }
 
-// Whatever it does, a model stands in exactly the indexes that its freshness asks for.
+// Whatever it does, a model is in exactly the indexes that its freshness asks for.
 func TestEachFreshnessHasItsIndexes(t *testing.T) {
 	at := clock("06:00")
 	for freshness, want := range map[Freshness]string{"": "", Fresh: "ages", FreshnessNever: "ages", FreshnessLate: "ages late", FreshnessStale: "stale"} {

@@ -19,7 +19,7 @@ const maxMetrics = 16
 // leastGood is the number of good results from which the usual value is known.
 const leastGood = 3
 
-// readMetrics reads the numbers of a success. What cannot be used is named in Ignored; of too many the first in the order of their names are kept.
+// readMetrics reads the numbers of a success. Ignored names the unusable ones; of too many the first in the order of their names are kept.
 func (m *Message) readMetrics(doc *document.Reader) {
 	const field = "metrics"
 	fields, is := doc.Fields[field].(map[string]any)
@@ -38,7 +38,7 @@ func (m *Message) readMetrics(doc *document.Reader) {
 		}
 		m.Metrics[name] = n + 0 // a negative zero is zero
 	}
-	if most := maxMetrics + 1; len(m.Ignored) > most { // a thousand bad names need not be told
+	if most := maxMetrics + 1; len(m.Ignored) > most { // no need to report a thousand bad names
 		m.Ignored = m.Ignored[:most]
 	}
 }
@@ -52,7 +52,7 @@ func FormatMetrics(metrics map[string]float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// Note is what the attempt says of itself: why it failed, why it is doubted, and its numbers.
+// Note is the attempt's own account: why it failed, why it is doubted, and its numbers.
 func (a *Attempt) Note() string {
 	notes := []string{a.Reason, "", FormatMetrics(a.Metrics), ""}
 	if a.Unpublished {
@@ -100,7 +100,7 @@ func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt, us
 	return document.Shorten(strings.Join(reasons, "; "), document.MaxText)
 }
 
-// expected reports whether the last good results carry a number. Where the history has too few, as failures fill it, what was usual before counts.
+// expected reports whether the last good results carry a number. If failures leave the history too few, the usual value before counts.
 func expected(metric string, past []Attempt, usually string) bool {
 	seen := 0
 	for i := range past {
@@ -146,7 +146,7 @@ func Usually(guards []policy.Guard, past []Attempt, usually string) string {
 		if n, carried := past[0].Metrics[guard.Metric]; past[0].Accepted {
 			usual, is = n, carried
 		}
-		if _, found := known[guard.Metric]; is && (guard.Relative() || !found) { // what is compared goes before what is only expected
+		if _, found := known[guard.Metric]; is && (guard.Relative() || !found) { // a comparison precedes a mere expectation
 			known[guard.Metric] = usual
 		}
 	}
@@ -163,13 +163,13 @@ func (d *Decision) learn(m *Model, older []Attempt) {
 }
 
 func parseUsual(text string) (usual map[string]float64) {
-	_ = json.Unmarshal([]byte(text), &usual) // what somebody else wrote there is not known
+	_ = json.Unmarshal([]byte(text), &usual) // a text that somebody else wrote there is unknown
 	return usual
 }
 
 // Doubts reports whether the guards must see the numbers of a message: only then the history is needed.
 func (m *Model) Doubts(message *Message) bool {
-	unchanged := isUnchanged(message.Changed) && !message.Unpublished // what was withheld is not in force
+	unchanged := isUnchanged(message.Changed) && !message.Unpublished // a withheld result is not in force
 	return len(m.Policy.Guard) > 0 && !unchanged && !m.Outdated && !m.Unpublished
 }
 

@@ -217,7 +217,7 @@ func TestAcceptingADoubtedSuccessThatCountsMakesItGood(t *testing.T) {
 
 var halfOfTen = []policy.Guard{{Metric: "rows", Rule: policy.GuardDrop, Bound: 50, Of: 10}}
 
-// series gives a model the results of one day after the other, and tells which are doubted: "d", or else ".".
+// series gives a model the results of one day after the other, and returns which are doubted: "d", or else ".".
 func series(t *testing.T, m *Model, rows ...float64) (told string) {
 	t.Helper()
 	for day, n := range rows {

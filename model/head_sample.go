@@ -9,8 +9,8 @@ import (
 // ticket were taken, unless they were handed back, and those with a higher one wait.
 type HeadSample struct {
 	Ticket    int       // of the attempt; of an empty list the last one that was drawn
-	FirstSeen time.Time // it surely stood there by then
-	LastSeen  time.Time // it surely stood in the list until then; zero: the list was empty
+	FirstSeen time.Time // it surely was in the list by then
+	LastSeen  time.Time // it surely was in the list until then; zero: the list was empty
 }
 
 // HeadSamples are the fronts that dispatchers have noted of an input list, by their tickets.

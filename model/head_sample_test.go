@@ -94,7 +94,7 @@ func TestTheRateIsThatOfTheLastMinuteSinceTheListWasEmpty(t *testing.T) {
 	}
 }
 
-// String tells a branch in one line: "06:00: #1, next 06:01: retry 1 of 6 after 1m".
+// String renders a branch in one line: "06:00: #1, next 06:01: retry 1 of 6 after 1m".
 func (b Branch) String() string {
 	if !b.Possible() {
 		return "-"

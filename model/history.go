@@ -21,7 +21,7 @@ type Attempt struct {
 	EndedAt      time.Time     `json:"ended_at"`
 	Duration     time.Duration // from StartedAt to EndedAt
 	Outcome      Event         `json:"outcome"`
-	// Times is the number of attempts in a row that were postponed, interrupted or not begun: one record stands for all of them. 0: one, or none.
+	// Times is the number of attempts in a row that were postponed, interrupted or not begun: one record covers them all. 0: one, or none.
 	Times      int
 	Final      bool      `json:"final"`
 	Changed    *bool     `json:"changed"`
@@ -32,11 +32,11 @@ type Attempt struct {
 	DeadlineAt time.Time `json:"deadline_at"`
 	Ignored    []string  `json:"ignored"`   // fields of the worker's last message that could not be used
 	LogBytes   int       `json:"log_bytes"` // of its log, as long as that is kept; 0: it has said nothing
-	LogURL     string    `json:"log_url"`   // where its worker says that a log stands
+	LogURL     string    `json:"log_url"`   // the address of a log, by its worker
 	// Late is how long after it had timed out a success came, which did not count; 0: none came.
 	Late time.Duration
 
-	Metrics  map[string]float64 `json:"metrics"`  // what a success counted
+	Metrics  map[string]float64 `json:"metrics"`  // the counts of a success
 	Suspect  string             `json:"suspect"`  // why a success is doubted; empty: it is not
 	Accepted bool               `json:"accepted"` // somebody has ended the doubt
 	// Unpublished: the worker has published nothing, as the verdict was.
@@ -44,7 +44,7 @@ type Attempt struct {
 
 	// How the time of the retry came about. Overlap is empty where no retry was considered; Delay, Jitter and RetryAt say nothing then.
 	Delay     time.Duration  // of the policy, or of the worker if it asked for more
-	Jitter    time.Duration  // what jitter added or took
+	Jitter    time.Duration  // that jitter added or took
 	RetryAt   time.Time      `json:"retry_at"`   // when the retry alone would start
 	PlannedAt time.Time      `json:"planned_at"` // the planned refresh that it was aligned with
 	Overlap   policy.Overlap `json:"overlap"`
@@ -74,7 +74,7 @@ func readTime(text string) time.Time {
 	return at.UTC()
 }
 
-// attemptEntry is an Attempt in the history: lengths in milliseconds, times as lengths from the end, without what follows from the rest.
+// attemptEntry is an Attempt in the history: lengths in milliseconds, times as lengths from the end, without derivable fields.
 type attemptEntry struct {
 	At        string             `json:"at"`                  // EndedAt
 	Took      int64              `json:"took"`                // since StartedAt; negative when the clock was set back
@@ -102,10 +102,10 @@ type attemptEntry struct {
 	Jitter    int64              `json:"jitter,omitempty"`    // with a delay; absent: none
 	Retry     *int64             `json:"retry,omitempty"`     // to RetryAt; absent: Delay and Jitter
 	Planned   *int64             `json:"planned,omitempty"`   // to PlannedAt
-	Overlap   policy.Overlap     `json:"overlap,omitempty"`   // with a delay; absent: what follows from Retry, Planned and Limit
+	Overlap   policy.Overlap     `json:"overlap,omitempty"`   // with a delay; absent: it follows from Retry, Planned and Limit
 	Next      *int64             `json:"next,omitempty"`      // to RefreshAt
 	Of        int                `json:"of,omitempty"`        // retries that the policy allows, where Why follows; -1: any number
-	Why       string             `json:"why,omitempty"`       // absent where it says what a retry always says, or of a success that it is planned
+	Why       string             `json:"why,omitempty"`       // absent for the usual reason of a retry, or of a planned success
 }
 
 // Entry renders the entry of the history.

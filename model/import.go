@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Moved is what was exported of a model: all that its queue knew of it.
+// Moved is an exported model: all that its queue knew of it.
 type Moved struct {
 	Definition
 	State State
@@ -19,7 +19,7 @@ type Moved struct {
 	Past []string
 }
 
-// LeftBehind says what of a state cannot be moved to another queue; empty: nothing.
+// LeftBehind says which part of a state cannot be moved to another queue; empty: none.
 func (s *State) LeftBehind() string {
 	switch {
 	case s.Running():

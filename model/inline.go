@@ -13,7 +13,7 @@ type inline struct {
 	draft      *policy.Draft
 	policy     *policy.Policy // the draft completed
 	name, text string         // of its content, and its canonical JSON
-	usual      string         // the text of what it was completed with
+	usual      string         // the text that completed it
 }
 
 var builtIn = textOf(policy.Default())
@@ -46,13 +46,13 @@ type inlines struct {
 	bytes            int                // of recent, about; guarded by mu
 }
 
-// remembered is shared by whoever reads definitions.
+// remembered is shared by all readers of definitions.
 var remembered inlines
 
 // maxGeneration bounds each of the two maps, in bytes: some hundred policies at least, and some thousand of the usual size.
 const maxGeneration = 2 << 20
 
-// read reads a policy that is written as a JSON object. What is refused is not remembered.
+// read reads a policy that is written as a JSON object. A refused one is not remembered.
 func (m *inlines) read(written json.RawMessage) (*inline, error) {
 	m.mu.Lock()
 	known := m.recent[string(written)]
@@ -65,7 +65,7 @@ func (m *inlines) read(written json.RawMessage) (*inline, error) {
 	if known != nil {
 		return known, nil
 	}
-	value, _ := document.Decode(written) // it is a part of what was decoded
+	value, _ := document.Decode(written) // it is a part of a decoded value
 	read, err := readInline(value)
 	if err == nil {
 		m.mu.Lock()
@@ -77,7 +77,7 @@ func (m *inlines) read(written json.RawMessage) (*inline, error) {
 
 // keep needs mu.
 func (m *inlines) keep(written string, read *inline) {
-	size := 2*len(written) + 2*len(read.text) + 2_000 + read.policy.CompiledSize() // about: the texts, what was read, and the entry of the map
+	size := 2*len(written) + 2*len(read.text) + 2_000 + read.policy.CompiledSize() // about: the texts, the read policy, and the entry of the map
 	if m.bytes += size; m.bytes > maxGeneration || m.recent == nil {
 		m.previous, m.recent, m.bytes = m.recent, make(map[string]*inline), size
 	}

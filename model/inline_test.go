@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// written is a definition in which the policy stands as it was written.
+// written is a definition with the policy as it was written.
 func written(t *testing.T, uid, policy string) Definition {
 	t.Helper()
 	value, _ := document.Decode([]byte(`{"uid":"`+uid+`","rrule":"FREQ=DAILY","policy":`+policy+`}`), "policy")

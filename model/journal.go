@@ -10,7 +10,7 @@ import (
 
 // Two events that no model takes part in.
 const (
-	// EventOrphan ends a uid that stood in the due or running set without a model.
+	// EventOrphan ends a uid in the due or running set that has no model.
 	EventOrphan Event = "orphan"
 	// EventMend writes the due and running sets anew from a model: neither journaled nor counted.
 	EventMend Event = "mend"
@@ -27,13 +27,13 @@ type JournalEntry struct {
 	AttemptUID     string // of the attempt that was started, ended or withdrawn
 	AttemptNo      int
 	EndedNo        int    // AttemptNo of an attempt that has ended
-	EndedUID       string // AttemptUID of one that was superseded: no field of the model tells it
+	EndedUID       string // AttemptUID of a superseded one: no field of the model has it
 	RefreshAt      time.Time
 	DeadlineAt     time.Time
 	Why            string
 	Reason         string // of a failure
 	ErrorType      string
-	Changed        *bool // what the worker said of its success; nil: nothing
+	Changed        *bool // the worker's word about its success; nil: none
 	PolicyError    string
 	Held           bool // the circuit of the queue held a final failure back
 	Final          bool // the failure disabled the model
@@ -42,8 +42,8 @@ type JournalEntry struct {
 	// Of an ended attempt whose worker reported its begin: the wait until then, the length of the work, and the worker.
 	Wait, Work time.Duration
 	Who        string
-	About      string // of an entry without a model: the key of the circuit, or the signature of a new error
-	// Freshness is what the model has become, PriorFreshness what it was before. Both empty: that is as it was.
+	About      string // of an entry without a model: the key of the circuit, or the new fingerprint
+	// Freshness is the new freshness of the model, PriorFreshness the one before. Both empty: no change.
 	Freshness, PriorFreshness Freshness
 }
 
@@ -101,7 +101,7 @@ type Notification struct {
 	Reason    string // of a disabled model, or of the last failure of a failing one
 	ErrorType string // of a failing one
 	Why       string // of both
-	// LastSuccessAt is that of a stale model; zero: it never succeeded.
+	// LastSuccessAt is the last success of a stale model; zero: it never succeeded.
 	LastSuccessAt time.Time
 }
 

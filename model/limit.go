@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Limit bounds the models of one key, such as host=example.com. One that is set at run time goes before those of policies and of the queue.
+// Limit bounds the models of one key, such as host=example.com. A limit set at run time precedes the limits of policies and of the queue.
 type Limit struct {
 	Name    string // the key, or of a limit of the queue the template of its keys
 	Running int    // attempts at a time; 0: any number
@@ -111,18 +111,18 @@ func (b *Blockers) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 	return limits
 }
 
-// LimiterState is what a key has left, as it was read.
+// LimiterState is the capacity left of a key, as it was read.
 type LimiterState struct {
 	Running int      // attempts that run
 	Lapsed  []string // some of the models that hold a slot past its deadline
 	Slots
 }
 
-// Limiters are what a dispatcher knows of keys within a round: what it read and what it has decided since. It belongs to one goroutine.
+// Limiters are a dispatcher's knowledge of keys within a round: read, and updated by its decisions. They belong to one goroutine.
 type Limiters struct {
 	Keys     map[string]*LimiterState
 	Circuits map[string]*CircuitState
-	Limits   map[string][]Limit // of models, by their uids, as Needs has told; of others they are found anew
+	Limits   map[string][]Limit // of models, by their uids, as Needs returned them; others are computed
 }
 
 // Learn adds the state of keys that are not known yet.
@@ -164,7 +164,7 @@ func (l *Limiters) Full(limits []Limit) string {
 	return ""
 }
 
-// Acquire is what a start takes of a key, or a waiting model reserves of it: all of it or nothing.
+// Acquire is the capacity that a start takes of a key, or that a waiting model reserves: all of it or nothing.
 type Acquire struct {
 	Name          string // the key
 	Limit         int    // attempts that may run, this one included; 0: any number
@@ -222,7 +222,7 @@ func (l *Limiters) acquire(acquires []Acquire) {
 	}
 }
 
-// CountedBy are the keys of a kind by which an attempt is counted, as State.Counted tells.
+// CountedBy returns the keys of a kind that count an attempt, from State.Counted.
 func CountedBy(all, kind string) (keys []string) {
 	for _, counted := range strings.Fields(all) {
 		if of, name := Blocker(counted).Split(); of == kind {
@@ -260,7 +260,7 @@ const evenly = 100 * time.Millisecond
 
 const lineKept = time.Hour
 
-// ParseSlots reads what String has written. What cannot be read is zero.
+// ParseSlots reads the result of String. Unreadable slots are zero.
 func ParseSlots(text string) Slots {
 	free, rest, _ := strings.Cut(text, " ")
 	closed, by, _ := strings.Cut(rest, " ")

@@ -26,22 +26,22 @@ const (
 	fewTicks = 5 * time.Second
 	// LongestSilence is how old the last heartbeat of a role may be whatever its settings: the longest tick is a minute, and a round takes a while.
 	LongestSilence = 70 * time.Second
-	// longWait is how long attempts stand in line before it is certain that no worker takes them.
+	// longWait is how long attempts must be queued before it is certain that no worker takes them.
 	longWait = time.Minute
 	// maxAhead is how far in the future a heartbeat may lie; one further ahead was given before the clock was set back.
 	maxAhead = time.Second
 )
 
-// Liveness has the last heartbeats of the processes of a queue or a part at one instant, and what waits for them.
+// Liveness has the last heartbeats of the processes of a queue or a part at one instant, and the work that waits for them.
 type Liveness struct {
 	Now time.Time
-	// Last is the last heartbeat of any of a role; absent: none is known. Of the workers only those of our pools give any.
+	// Last is the last heartbeat of any process of a role; absent: unknown. Of the workers only our pools send heartbeats.
 	Last map[Role]time.Time
 
 	OldestDue, OldestDeadline time.Time // of the due set and the running set; zero: it is empty
 	Messages                  int64     // of workers and applications, that no poller has taken
 	Queued                    int64     // entries in the input list
-	Held                      int64     // running attempts that do not stand there: workers hold them
+	Held                      int64     // running attempts that are not queued: workers hold them
 	HeadStartedAt             time.Time // when the attempt at the front of the input list was started; zero: none, or it is over
 }
 
@@ -97,7 +97,7 @@ func (s *Liveness) Dead() []Missing {
 	return slices.DeleteFunc(slices.Concat(s.without(RoleDispatcher), s.worker(), s.without(RolePoller)), func(a Missing) bool { return !a.Certain })
 }
 
-// MissingFor returns the role that a model of this status misses; false: none. What waits for a poller may be about any model.
+// MissingFor returns the role that a model of this status misses; false: none. A message that waits for a poller may be about any model.
 func (s *Liveness) MissingFor(m *State, status Status) (Missing, bool) {
 	var missing []Missing
 	switch status {

@@ -18,7 +18,7 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		dispatcher, poller, pool int // seconds since the last heartbeat
 		model                    State
-		queued                   bool // the model stands in the input list
+		queued                   bool // the model is in the input list
 		front                    int  // seconds since the attempt at the front was started; 0: nothing is in line
 		held, messages           int64
 		want                     string // what the model misses

@@ -15,7 +15,7 @@ import (
 // MaxLog bounds the kept end of a log, in bytes.
 const MaxLog = 64 << 10
 
-// Log is what an attempt has said, as the list <queue>:logs keeps it.
+// Log is the log of an attempt, as the list <queue>:logs keeps it.
 type Log struct {
 	UID        string `json:"uid"`
 	AttemptUID string `json:"attempt_uid"`
@@ -59,7 +59,7 @@ func cutLog(text string, most int) string {
 	return text
 }
 
-// escapeSequence is what colors the output of a program on a terminal, or moves its cursor (ECMA-48).
+// escapeSequence colors the output of a program on a terminal, or moves its cursor (ECMA-48).
 var escapeSequence = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 
 // mask hides secrets. A pattern is tried only behind its first word, and only up to the end of that line: patterns are slow.

@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// MessageType names what a worker says about an attempt. docs/wire.md describes each.
+// MessageType names a worker's message about an attempt. docs/wire.md describes each.
 type MessageType string
 
 // The message types of the output list.
@@ -34,7 +34,7 @@ type Message struct {
 	UID            string             // the model
 	AttemptUID     string             // the fence
 	Changed        *bool              // success: whether the refresh found anything new
-	Metrics        map[string]float64 // success and ready: what it counted
+	Metrics        map[string]float64 // success and ready: its counts
 	Unpublished    bool               // success: its worker has published nothing, as the verdict was
 	ReplyTo        string             // ready: the list on which its worker waits for the verdict
 	policy.Failure                    // failure and postponed
@@ -47,8 +47,8 @@ type Message struct {
 	SignsEvery time.Duration
 	// Traceparent is the part of the trace of the attempt in which the work was done; empty: the worker does not say.
 	Traceparent string
-	Log         string // of a message that ends the attempt: what was said, with its secrets: KeptLog masks them
-	LogURL      string // where that stands instead
+	Log         string // of a message that ends the attempt: its log, with its secrets: KeptLog masks them
+	LogURL      string // the address of the rest
 	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
 	Ignored []string
 }
@@ -224,7 +224,7 @@ func optional[T any](m *Message, place *T, doc *document.Reader, name string, re
 
 const fieldRetryAfter = "retry_after"
 
-// ByServer is what a failure says of a retry_after that was read from a header of a server, in the field retry_after_by.
+// ByServer marks a failure whose retry_after was read from a header of a server, in the field retry_after_by.
 const ByServer = "server"
 
 func (m *Message) readRetryAfter(doc *document.Reader) {
@@ -263,7 +263,7 @@ func (m *Message) readSignsEvery(doc *document.Reader) {
 	})
 }
 
-// instantLayouts are RFC 3339 and those of Retry-After (RFC 9110).
+// instantLayouts are RFC 3339 and the forms of Retry-After (RFC 9110).
 var instantLayouts = []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
 
 const maxRetryAfter = 365 * 24 * time.Hour
@@ -274,8 +274,8 @@ type Outcome string
 // The outcomes. Applied is the only one that comes with a decision to write.
 const (
 	Applied      Outcome = ""
-	Stale        Outcome = "stale"         // the uid is not that of the running attempt
-	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last and was not superseded, or `started` was said before; unless EventLate
+	Stale        Outcome = "stale"         // the uid is not the one of the running attempt
+	Duplicate    Outcome = "duplicate"     // the uid is of the last ended attempt, not superseded, or `started` was said before; unless EventLate
 	UnknownModel Outcome = "unknown_model" // no such model
 	Unchanged    Outcome = "unchanged"     // a save that changes nothing
 	Busy         Outcome = "busy"          // run-now while an attempt is queued or running
@@ -284,7 +284,7 @@ const (
 	Broken       Outcome = "broken"        // a bulk met something else than a model
 )
 
-// Handle decides what a worker's message does to the model at now. Only the current attempt can change anything.
+// Handle applies a worker's message to the model at now. Only the current attempt can change anything.
 func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	switch {
 	case message.AttemptUID == "":

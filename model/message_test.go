@@ -175,7 +175,7 @@ func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
 	}
 }
 
-// Bugs 2, 14, 23, 37: what is not about the running attempt changes nothing, and is counted by its own name.
+// Bugs 2, 14, 23, 37: a message about another attempt than the running one changes nothing, and is counted by its own name.
 func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 	for _, test := range []struct {
 		steps string

@@ -16,7 +16,7 @@ type Model struct {
 	Timezone   string // IANA name, empty for UTC
 	Dtstart    string // wall clock in that zone, fixed once
 	PolicyName string // key in the stored policies, empty for the default
-	// Labels are what selectors pick models by; nil: none.
+	// Labels are for selectors; nil: none.
 	Labels map[string]string
 
 	State
@@ -24,32 +24,32 @@ type Model struct {
 	Policy   policy.Policy      // in force
 	Schedule *schedule.Schedule // in force: the model's own, or else its policy's; nil for a one-shot
 	Window   *schedule.Window   // in force; nil: retries may start at any time
-	// Fault says what of the stored definition cannot be used; Policy and Schedule then hold safe replacements.
+	// Fault says which part of the stored definition is unusable; Policy and Schedule then hold safe replacements.
 	Fault string
-	// RuleError is what a decision found wrong with a rule: it took too many steps. Empty: nothing.
+	// RuleError is the error of a rule that took a decision too many steps. Empty: none.
 	RuleError string
-	// QueueCircuit is that of the queue, as it was when the model was read.
+	// QueueCircuit is the circuit of the queue, as it was when the model was read.
 	QueueCircuit QueueCircuit
 	// QueueDepth is the length of the input list as it was when the model was read; only where an expression asks for it.
 	QueueDepth int
-	// Past is its history, newest first, where a guard needs it, or whoever accepts or rejects a doubted success.
+	// Past is its history, newest first. Only guards need it, and the commands that accept or reject a doubted success.
 	Past []Attempt
 	// Taken: a worker has the running attempt; its entry is no longer in the input list.
 	Taken bool
-	// ReplyTo is the list for answers; empty: workers use that of the queue.
+	// ReplyTo is the list for answers; empty: workers use the list of the queue.
 	ReplyTo string
 	// Wire is how the messages of the queue are written.
 	Wire Wire
 	// Traces says that the entry of an attempt that is started names its trace.
 	Traces bool
-	// KeepsLogs says that the queue keeps what attempts say.
+	// KeepsLogs says that the queue keeps the logs of attempts.
 	KeepsLogs bool
 }
 
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.
 func (m *Model) OneShot() bool { return m.Rule == "" && m.Policy.Rule == "" }
 
-// Resolve puts a policy in force, with its schedule. A model's own rule wins over that of its policy; one without may still name timezone and
+// Resolve puts a policy in force, with its schedule. A model's own rule replaces the policy's; a model without one may still name timezone and
 // dtstart. It returns the first thing that cannot be compiled; the rest is in force.
 func (m *Model) Resolve(policy policy.Policy, compile schedule.Compile) error {
 	m.Policy, m.Schedule, m.Window = policy, nil, nil
@@ -77,7 +77,7 @@ func (m *Model) Zone() string {
 	return m.Timezone
 }
 
-// ReadAs describes the rule in force in words. The errors are those of schedule.ReadAs, also without a rule.
+// ReadAs describes the rule in force in words. Its errors come from schedule.ReadAs, also without a rule.
 func (m *Model) ReadAs(after time.Time) (schedule.ParsedAs, error) {
 	return schedule.ReadAs(cmp.Or(m.Rule, m.Policy.Rule), m.Zone(), cmp.Or(m.Dtstart, m.Policy.Dtstart), after)
 }
@@ -137,8 +137,8 @@ func (m *Model) Replan(now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// planAnew changes only a model that waits for a planned refresh or for nothing. If that time stands for more (a retry, the end of a window, a wish
-// of a worker), it may come sooner, never later.
+// planAnew changes only a model that waits for a planned refresh or for nothing. If that time has another reason too (a retry, the end of a
+// window, a wish of a worker), it may come sooner, never later.
 func (m *Model) planAnew(now time.Time) (decision Decision, changed bool) {
 	if !m.replannable(now) {
 		return decision, false

@@ -8,12 +8,12 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Verdict is what the guards of the policy say of the numbers of a result that its worker has not published yet.
+// Verdict is the guards' opinion of the numbers of a result that its worker has not published yet.
 type Verdict string
 
 // The verdicts. Only after the first one a worker publishes.
 const (
-	VerdictPublish Verdict = "publish" // nobody doubts them, or the policy only tells of it
+	VerdictPublish Verdict = "publish" // nobody doubts them, or the policy only notifies
 	VerdictHold    Verdict = "hold"    // somebody will have to accept them
 	VerdictFail    Verdict = "fail"    // they are a failure
 	VerdictStale   Verdict = "stale"   // the attempt does not count any more

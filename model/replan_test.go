@@ -40,7 +40,7 @@ func TestAModelThatWaitsForAPlannedRefreshIsPlannedAnewByAChangedRule(t *testing
 func TestWhatWasPromisedForAnotherReasonStaysWhenARuleChanges(t *testing.T) {
 	const failed = "09:30 run | 09:30 start | 09:31 failure"
 	runStories(t, []storyTest{
-		// A rule of its own, a run by hand, an attempt, a stop, what is due
+		// A rule of its own, a run by hand, an attempt, a stop, a due model
 		{daily, "05:00 policy " + hourly, "#0, next 06:00: planned"},
 		{yearly, "09:30 run | 09:30 policy " + hourly, "#0, next 09:30: run by hand"},
 		{yearly, "09:30 run | 09:30 start | 09:31 policy " + hourly, "#1 a1 until 09:40, next 09:45: on timeout: retry 1 of 2 after 5m, ends before planned"},
@@ -77,7 +77,7 @@ func TestAPlannedRefreshThatStandsForMoreComesSoonerAndNeverLater(t *testing.T) 
 
 		{once, `09:30 run | 09:30 start | 09:31 failure "retry_after":60 | 09:32 policy ` + noRule, "#0, next never: finished: one-shot"},
 
-		// The end of a give-up window stands where the planned refresh would have come too late
+		// The end of a give-up window is where the planned refresh would have come too late
 		{bounded, failed + "09:32 policy " + hourly + `,"give_up_after":"5h"`, "#1, next 10:00: planned"},
 		{bounded, failed + "09:32 policy " + alsoYearly + `,"give_up_after":"5h"`, "#1, next 14:30: gives up then: no success for 5h"},
 		{once, failed + "09:32 policy " + alsoYearly + `,"give_up_after":"5h"`, "#0, next 14:30: gives up then: no success for 5h"},
@@ -181,7 +181,7 @@ func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) {
 		// … nor its dtstart: the model's is midnight of the day on which it was created
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5",` + strings.Replace(nightly, `"rrule"`, `"dtstart":"2026-01-01T01:00:00","rrule"`, 1), "", "#0, next 05:00: planned"},
 
-		// A rule of its own may go again: then that of the policy holds
+		// A rule of its own may go again: then the policy's holds
 		{`"rrule":"FREQ=DAILY;BYHOUR=7",` + nightly, `01:00 put "rrule":null`, "#0, next 05:00: planned"},
 	})
 }

@@ -15,7 +15,7 @@ func heldFriday(t *testing.T, more string) *story {
 	return s
 }
 
-// holdUps are what may hold a retry up past its window, and tell what is decided then.
+// holdUps may hold a retry up past its window, and return the decision then.
 var holdUps = map[string]func(m *Model) Decision{
 	"nobody takes it": func(m *Model) Decision { return m.StartOrSkip(clock("17:05+4"), "a2") },
 	"a hold": func(m *Model) Decision {

@@ -22,7 +22,7 @@ func (m *Model) Rezone(was zones.Note, now time.Time) (Decision, Outcome) {
 	if m.Disabled || m.Running() || m.Parked() || m.Due(now) || at.IsZero() || m.Reserved != "" || m.Fault != "" {
 		return Decision{}, Unchanged
 	}
-	moved := at // when the clocks show, by the data in use, what was meant
+	moved := at // when the clocks, by the data in use, show the intended time
 	ahead, known := was.Offset(at)
 	if zone, err := schedule.Zone(m.Zone()); known && err == nil {
 		moved = schedule.Shown(at.Add(ahead), zone)

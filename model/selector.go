@@ -26,7 +26,7 @@ type term struct {
 
 // The names of a selector that are no labels. A label cannot be called like that.
 const (
-	SelectStatus = "status" // what the model is doing, see SelectStatuses
+	SelectStatus = "status" // the status of the model, see SelectStatuses
 	SelectPolicy = "policy" // the name of its policy
 	SelectUID    = "uid"    // with * for any text and ? for any one character
 	SelectError  = "error"  // the fingerprint of its failure
@@ -47,7 +47,7 @@ const (
 	StatusStale Status = "stale"
 )
 
-// SelectStatuses are what `status` may be in a selector.
+// SelectStatuses are the values of `status` in a selector.
 var SelectStatuses = []string{
 	string(StatusDisabled), string(StatusScheduled), string(StatusDue), string(StatusQueued), string(StatusProcessing), string(StatusRunning),
 	string(StatusFinished), string(StatusParked), string(StatusFailing), string(StatusFresh), string(StatusNever), string(StatusLate), string(StatusStale),
@@ -121,7 +121,7 @@ func (s Selector) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 // All reports whether the selector picks all models.
 func (s Selector) All() bool { return len(s.terms) == 0 }
 
-// Only returns the values of which a picked model must have one under a name, the shortest of several lists. nil: any value.
+// Only returns the values under a name; each picked model must have one of them. The shortest of several lists. nil: any value.
 func (s Selector) Only(name string) (values []string) {
 	for _, t := range s.terms {
 		if t.name == name && !t.not && (values == nil || len(t.values) < len(values)) {
@@ -148,7 +148,7 @@ func (s Selector) AsksQueued() bool {
 	})
 }
 
-// Validate refuses what cannot be meant. An error names the term.
+// Validate refuses meaningless selectors. An error names the term.
 func (s Selector) Validate() error {
 	if len(s.terms) > maxTerms {
 		return document.Refuse("selector", fmt.Sprintf("at most %d terms", maxTerms), fmt.Sprintf("%d", len(s.terms)))

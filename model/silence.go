@@ -19,7 +19,7 @@ func (m *Model) expectSigns(next *State, every time.Duration, now time.Time) {
 	}
 }
 
-// sign is what a message does that says no more than that the worker lives.
+// sign is the effect of a message that says only that the worker lives.
 func (m *Model) sign(now time.Time) Decision {
 	decision := Decision{Event: EventStatus, Next: m.State}
 	if m.ExpectsSigns() {

@@ -18,7 +18,7 @@ func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
 	return m.Start(now, attemptUID)
 }
 
-// skip decides what a due model does at now that starts no attempt; false: it starts one.
+// skip decides about a due model at now that starts no attempt; false: it starts one.
 func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 	if m.endsWindow() && !m.QueueCircuit.Open { // a start promised before the end of the window is made, however late
 		decision := Decision{Event: EventGiveUp, Next: m.State}
@@ -124,7 +124,7 @@ func (m *Model) deadline(s *State, now time.Time) time.Time {
 	return deadline
 }
 
-// The conditions of what is expected while an attempt runs.
+// The conditions of the expected end while an attempt runs.
 const (
 	onTimeout  = "on timeout: "
 	ifNotBegun = "if not begun: "

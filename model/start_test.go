@@ -105,7 +105,7 @@ func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) {
 	})
 }
 
-// The deadline of the queue counts until a worker says `started`, that of the work from then on.
+// The deadline of the queue counts until a worker says `started`, the deadline of the work from then on.
 const queued = `"policy":{"timeout":"1h","queue_timeout":"10m","retries":["1m"],"on_exhausted":"give_up"}`
 
 func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
 	})
 }
 
-// A retry starts inside its window, whoever held it up: a dispatcher that was away, workers, or the circuit of the queue.
+// A retry starts inside its window, whatever held it up: a dispatcher that was away, workers, or the circuit of the queue.
 func TestARetryThatWasHeldUpWaitsForItsWindowAgain(t *testing.T) {
 	const inOffice = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"30m","retries":["10m","10m"],"on_exhausted":"next_planned","retry_window":"` + officeHours + `"`
 	const untilSuccess = `,"alignment":"until_success"}`
@@ -264,7 +264,7 @@ func TestAPlannedRefreshIsMissedWhileWorkersAreAwayToo(t *testing.T) {
 	failIf(t, !s.m.PlannedFor.IsZero(), "what a worker has begun is missed no more: %+v", s.m.State)
 }
 
-// A planned refresh that stands for a retry is a planned refresh: the number of the next attempt is kept.
+// A planned refresh that replaces a retry is a planned refresh: the number of the next attempt is kept.
 func TestAPlannedRefreshThatTookThePlaceOfARetryIsSkippedToo(t *testing.T) {
 	runStories(t, []storyTest{
 		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure", "#1, next 16:00: retry 1 of 2 waits for planned, would overlap"},

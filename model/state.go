@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// State is what refreshd remembers of one model between two transitions. Times are UTC with whole milliseconds; a zero
+// State is refreshd's memory of one model between two transitions. Times are UTC with whole milliseconds; a zero
 // time, an empty string and false all mean "absent". Redis and JSON name the fields in snake case.
 //
 // Invariants: AttemptUID, StartedAt and DeadlineAt are present together or not at all; a disabled model has neither RefreshAt nor an attempt.
 type State struct {
 	// RefreshAt is when the next attempt starts. While an attempt runs, it is the result of a timeout at the deadline.
 	RefreshAt time.Time `json:"refresh_at"`
-	// Why says in at most 60 bytes why RefreshAt is what it is; Trigger is the kind of that.
+	// Why explains RefreshAt in at most 60 bytes; Trigger is its kind.
 	Why     string `json:"refresh_why"`
 	Trigger Trigger
 	// PlannedFor is the planned refresh of an attempt that nobody has taken yet: it may be missed. Only if the policy skips missed ones.
@@ -22,11 +22,11 @@ type State struct {
 	// NotBefore is the earliest start that a worker has asked for with retry_after. Only a hand goes below.
 	NotBefore time.Time `json:"not_before"`
 
-	// Reserved are the keys, separated by spaces, of which RefreshAt is a reserved slot.
+	// Reserved are the keys, separated by spaces, in which RefreshAt is a reserved slot.
 	Reserved string
 	// Counted are the limits and the circuit that count the running attempt, separated by spaces.
 	Counted string
-	// ParkedBy is what the model waits for instead of a time; RefreshAt is then when it would have started. ParkedSince is since when.
+	// ParkedBy is the blocker of the model; RefreshAt is then when it would have started. ParkedSince is since when.
 	ParkedBy    Blocker   `json:"parked_by"`
 	ParkedSince time.Time `json:"parked_since"`
 
@@ -58,7 +58,7 @@ type State struct {
 	// Unpublished: the last result of a held model was not published. After it is accepted, guards doubt nothing until a success.
 	Unpublished bool
 
-	// Usual is what was usual of the numbers that guards compare when the last good result came, as a JSON object; empty: not known.
+	// Usual has the usual values of the numbers that guards compare, at the last good result, as a JSON object; empty: not known.
 	Usual string
 
 	// Guarded marks a running attempt whose result a guard may keep from being published: its worker should ask before.
@@ -71,24 +71,24 @@ type State struct {
 	DisabledAt     time.Time
 	DisabledReason string  `json:"refresh_disabled_user_friendly_reason"` // for the owner
 	DisabledBy     Stopper // who did it; empty: it is enabled
-	DisabledWho    string  `json:"refresh_disabled_who"` // the name of the hand, if it was told
+	DisabledWho    string  `json:"refresh_disabled_who"` // the name of the person, if known
 
 	UserFriendlyStatus string `json:"user_friendly_status"` // last status text of a worker, for the owner
 	Progress           int    `json:"progress"`             // last progress of a worker, 0-100 percent
 
 	LastSuccessAt time.Time `json:"last_success_at"`
 	FailingSince  time.Time `json:"failing_since"` // first failure since the last success
-	// FingerprintID is the fingerprint by which the model failed last, while it is failing: its id, or fingerprint.Other, as commit.lua decides.
+	// FingerprintID identifies the last failure while the model is failing: its id, or fingerprint.Other, as commit.lua decides.
 	FingerprintID  string
 	FinalFailureAt time.Time `json:"final_failure_at"` // last final failure since the last success: its end is a recovery
-	LastAttemptUID string    `json:"last_attempt_uid"` // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result
+	LastAttemptUID string    `json:"last_attempt_uid"` // of the attempt that ended last, not superseded: a duplicate has it, a stale result has not
 	Deferrals      int       `json:"deferrals"`        // postponed, interrupted or not begun attempts in a row
 	Deaths         int       `json:"deaths"`           // workers that died over the model since one has said how an attempt ended
 	// TryingSince is from when the give-up window counts while that is not the last success: the first start of a model that
 	// never succeeded, or the update that began anew.
 	TryingSince time.Time `json:"trying_since"`
 
-	// Freshness is what was told last; see Watch. StaleAt is when that changes next, and of a stale model since when it is stale.
+	// Freshness is the last reported one; see Watch. StaleAt is its next change, or, for a stale model, since when it is stale.
 	Freshness Freshness `json:"freshness"`
 	StaleAt   time.Time `json:"stale_at"`
 	// FreshSince is when a model that never succeeded began to be watched.
@@ -96,24 +96,24 @@ type State struct {
 
 	// Counts over the life of the model. Only attempts that ended in success or failure count.
 	TotalRetries      int // attempts that were not the first of their cycle
-	SuccessfulRetries int // those of them that succeeded
+	SuccessfulRetries int // retries that succeeded
 	RetriedCycles     int // cycles that needed a retry
 }
 
 // Running reports whether an attempt is queued or processed.
 func (s *State) Running() bool { return s.AttemptUID != "" }
 
-// Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set, in the urgent one, or
+// Waiting reports whether the model is enabled, idle and has a time to start: exactly then it is in the due set, in the urgent one, or
 // among the parked.
 func (s *State) Waiting() bool { return !s.Disabled && s.AttemptUID == "" && !s.RefreshAt.IsZero() }
 
 // Parked reports whether the model waits for a blocker instead of its time.
 func (s *State) Parked() bool { return s.Waiting() && s.ParkedBy != "" }
 
-// RunAhead is by how much the score of a run is below its refresh_at: negative until the year 2070, and so before whatever else is urgent.
+// RunAhead lowers the score of a run below its refresh_at: negative until the year 2070, and so before all other urgent models.
 const RunAhead = 100 * 365 * 24 * time.Hour
 
-// Scores are the times at which a model stands in the sorted sets of its queue; zero: it does not stand there.
+// Scores are the times of a model in the sorted sets of its queue; zero: it is not a member.
 type Scores struct {
 	Due, Urgent, Parked time.Time // when it starts or would; in one of them at most
 	Disabled            time.Time // when it was disabled
@@ -122,7 +122,7 @@ type Scores struct {
 	Stale               time.Time // since when it is stale
 }
 
-// Scores are those of a model in this state.
+// Scores returns the scores of a model in this state.
 func (s *State) Scores() (at Scores) {
 	switch {
 	case s.Disabled: // a time that cannot be read is zero
@@ -130,7 +130,7 @@ func (s *State) Scores() (at Scores) {
 	case !s.Waiting():
 	case s.ParkedBy != "":
 		at.Parked = s.RefreshAt
-	case s.Trigger == TriggerRun: // who was run stands before the others
+	case s.Trigger == TriggerRun: // a run by hand precedes the others
 		at.Urgent = s.RefreshAt.Add(-RunAhead)
 	case s.Trigger.ByHand():
 		at.Urgent = s.RefreshAt
@@ -166,7 +166,7 @@ func (s *State) ExpiresAt() time.Time {
 	return silentAt
 }
 
-// Status names what the model is doing.
+// Status names the status of a model.
 type Status string
 
 // The statuses of a model.
@@ -174,14 +174,14 @@ const (
 	StatusDisabled   Status = "disabled"   // until the next update, or until it is enabled if a hand did it
 	StatusScheduled  Status = "scheduled"  // waits for refresh_at
 	StatusDue        Status = "due"        // refresh_at has come, no dispatcher has taken it yet
-	StatusQueued     Status = "queued"     // the attempt stands in the input list
+	StatusQueued     Status = "queued"     // the attempt is in the input list
 	StatusProcessing Status = "processing" // a worker has taken the attempt
 	StatusParked     Status = "parked"     // waits for a hold, a calendar, a limit or a circuit
 	StatusFinished   Status = "finished"   // nothing more to do until a save or a run
 	StatusBroken     Status = "broken"     // where a model should be, something else is stored
 )
 
-// Status derives the status at now. queued says whether the attempt still stands in the input list.
+// Status derives the status at now. queued says whether the attempt still is in the input list.
 func (s *State) Status(now time.Time, queued bool) Status {
 	switch {
 	case s.Disabled:
@@ -212,7 +212,7 @@ func (s *State) endAttempt() {
 	s.Counted = ""
 }
 
-// enable begins the cycle of attempts and the give-up window anew. The model is failing until a success, whoever enables it.
+// enable begins the cycle of attempts and the give-up window anew. The model is failing until a success, no matter who enables it.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
 	s.AttemptNo, s.Deferrals, s.Deaths, s.Unpublished = 0, 0, 0, false
@@ -225,7 +225,7 @@ func (s *State) enable(now time.Time) {
 type Trigger string
 
 const (
-	// TriggerPlanned is a planned refresh, also one that takes the place of a retry, and what stands in for one: the start of a one-shot
+	// TriggerPlanned is a planned refresh, also one that replaces a retry, and its substitute: the start of a one-shot
 	// that was saved.
 	TriggerPlanned Trigger = ""
 	// TriggerRetry is a retry after a failure. It is never skipped.
@@ -267,7 +267,7 @@ func (s *State) dueNow(now time.Time, why string) {
 	s.NotBefore = time.Time{}
 }
 
-// Urgent reports whether the model waits for a start that somebody wants at once: exactly then it stands in the urgent set.
+// Urgent reports whether the model waits for a start that somebody wants at once: exactly then it is in the urgent set.
 func (s *State) Urgent() bool { return s.Waiting() && s.ParkedBy == "" && s.Trigger.ByHand() }
 
 // ByHand reports whether somebody wants the start at once.

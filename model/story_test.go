@@ -64,7 +64,7 @@ func clockText(at time.Time) string {
 	return text
 }
 
-// story is what happens to one model, told in steps such as "06:10 failure", and checked for the invariants after each. The steps:
+// story is the life of one model, in steps such as "06:10 failure", and checked for the invariants after each. The steps:
 //
 //	wake               what the dispatcher does to a due model: a start, the end of a give-up window, or a missed refresh
 //	start              the same, but it must be a start
@@ -133,7 +133,7 @@ func (s *story) do(now time.Time, verb, extra string) {
 	s.check(now)
 }
 
-// dispatch refuses what the dispatcher would not do, so that no table can tell an impossible story.
+// dispatch refuses steps that the dispatcher would not do, so that no table has an impossible story.
 func (s *story) dispatch(now time.Time, verb string) {
 	s.t.Helper()
 	s.outcome = Applied
@@ -191,7 +191,7 @@ func (s *story) command(now time.Time, kind, extra string) {
 	must(s.t, err)
 }
 
-// changePolicy is what becomes of a model whose stored policy is another one from now on.
+// changePolicy gives a model another stored policy from now on.
 func (s *story) changePolicy(now time.Time, fields string) {
 	s.t.Helper()
 	var value any
@@ -204,7 +204,7 @@ func (s *story) changePolicy(now time.Time, fields string) {
 	s.decision, s.outcome = s.m.Replan(now)
 }
 
-// level is what becomes of a model that gets a phase.
+// level gives a model a phase.
 func (s *story) level(now time.Time, phase string) {
 	s.t.Helper()
 	by, err := document.ParseDuration(phase)
@@ -212,7 +212,7 @@ func (s *story) level(now time.Time, phase string) {
 	s.decision, s.outcome = s.m.Level(by, now)
 }
 
-// anyPolicy stands for a store in which every policy that a command names is the default one.
+// anyPolicy is a store in which every policy that a command names is the default one.
 func anyPolicy(c *Command) Policies {
 	return Policies{ByName: map[string]policy.Policy{c.Definition.PolicyName: policy.Default()}}
 }
@@ -233,7 +233,7 @@ func (s *story) apply() {
 	s.m.State, s.exists = s.decision.Next, true
 }
 
-// String tells the state in one line: "#1 a1 until 07:00, next 07:00: on timeout: retry 1 of 6 at once".
+// String renders the state in one line: "#1 a1 until 07:00, next 07:00: on timeout: retry 1 of 6 at once".
 func (s *story) String() string {
 	text := fmt.Sprintf("#%d", s.m.AttemptNo)
 	if s.m.Running() {
@@ -292,8 +292,8 @@ func (s *story) broken(now time.Time) map[string]bool {
 }
 
 func fit(text string, limit int) bool {
-	unfit := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u202e' }
-	return len(text) <= limit && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, unfit)
+	invalid := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u202e' }
+	return len(text) <= limit && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, invalid)
 }
 
 // storyTest is one line of a table: a model, what happens to it, and the state after the last step.

@@ -51,7 +51,7 @@ var results = []struct{ kind, extra string }{
 
 var saves = []string{"", `"refresh":"now"`, `"payload":{"size":1}`, `"payload":{"size":2}`, `"payload":{"size":3},"refresh":"now"`}
 
-// actions are what may happen to a model. A step that is impossible in a state does nothing there.
+// actions are the possible events of a model. A step that is impossible in a state does nothing there.
 func (w *walker) actions() map[string]func(*rapid.T) {
 	wake := func(*rapid.T) {
 		if w.m.Due(w.now) {
@@ -148,7 +148,7 @@ func (n noTB) Errorf(format string, args ...any) { n.r.Errorf(format, args...) }
 func (n noTB) Fatalf(format string, args ...any) { n.r.Fatalf(format, args...) }
 func (n noTB) Fatal(args ...any)                 { n.r.Fatal(args...) }
 
-// drawPolicy writes a policy in which each field may stand or not.
+// drawPolicy writes a policy with any of the fields.
 func drawPolicy(r *rapid.T) string {
 	var fields []string
 	may := func(name string, values ...string) {

@@ -13,15 +13,15 @@ import (
 type why struct {
 	reason     reason
 	k, retries int           // failures in this cycle; retries that the policy allows, or policy.Unlimited
-	class      string        // notRetryable: what made it so
+	class      string        // notRetryable: its reason
 	window     time.Duration // the length of the give-up window
 	held       time.Duration // by the circuit of the queue; 0: not held
 	moved      bool          // the planned refresh comes when the worker has asked for, not earlier
 
 	// These are set only after a delay. plannedAt is set by retryWhenPlanned too.
-	delay, jitter      time.Duration // of the policy, or of the worker if it asked for more; what jitter added or took
-	asked              bool          // the delay is that of the worker
-	serverAsked        time.Duration // what a server has asked for, if that is more than its policy allows
+	delay, jitter      time.Duration // of the policy, or of the worker if it asked for more; the part that jitter added or took
+	asked              bool          // the worker has set the delay
+	serverAsked        time.Duration // the wish of a server, if that is more than its policy allows
 	inWindow           bool          // the retry waits for the retry window
 	policyError        bool
 	retryAt, plannedAt time.Time // when the retry alone would start; the planned refresh that it was aligned with
@@ -48,17 +48,17 @@ const (
 	retryNeverPlanned
 )
 
-// What refresh_why is, or begins with, where others than people read it.
+// The refresh_why, or its beginning, where programs read it.
 const (
 	WhySkipped   = "skipped, late by "            // a missed planned refresh was skipped; how late it was follows
 	WhyDisabled  = "disabled"                     // by a failure or by hand; why follows
 	WhyWithdrawn = "withdrawn: no worker took it" // until its deadline: it goes back in line
-	// WhyServerAsked stands within: its server has asked for more than its policy allows; for how much follows.
+	// WhyServerAsked is part of a sentence: its server has asked for more than its policy allows; for how much follows.
 	WhyServerAsked = ", a server asked for "
 )
 
 // behind is refresh_why, behind the condition under which it comes so. It is read in Redis by people who may know nothing else of refreshd. Of a
-// long one it leaves out what says least.
+// long one it leaves out the least important part.
 func (w why) behind(condition string) string {
 	if w.held > 0 {
 		return addFitting(condition+"queue circuit open: "+w.heldUntil(), ", not disabled")
@@ -154,7 +154,7 @@ const (
 	disabledBecause = WhyDisabled + ", "
 )
 
-// addFitting adds to a text what there is room for.
+// addFitting adds as much to a text as there is room for.
 func addFitting(text string, more ...string) string {
 	for _, clause := range more {
 		if len(text)+len(clause) <= maxWhy {

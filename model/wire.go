@@ -10,14 +10,14 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Wire is how the messages of a queue call the model and the attempt, and where the payload stands in them. The zero value is how a queue
-// writes them that says nothing. It is comparable.
+// Wire names the model and the attempt in the messages of a queue, and the place of the payload. The zero value is for a queue
+// that configures nothing. It is comparable.
 type Wire struct {
 	// ModelName is the field of an entry with the uid of the model. Defaults to big_table_uid.
 	ModelName string
 	// AttemptName is the field of an entry with the uid of the attempt. Defaults to refresh_attempt_uid.
 	AttemptName string
-	// Nested says that the payload stands as a whole under the name payload; otherwise its fields stand at top level.
+	// Nested says that the payload is one object under the name payload; otherwise its fields are at top level.
 	Nested bool
 }
 
@@ -80,7 +80,7 @@ func refuseName(field, name string, others []string) error {
 	return document.Refuse(field, `1 to 64 letters, digits and _ as in "banner_uid", and no name that means something else`, document.Found(name))
 }
 
-// reserved names may not stand in a payload, in any case: many JSON readers ignore case.
+// reserved names must not be in a payload, in any case: many JSON readers ignore case.
 func (w Wire) reserved() []string {
 	if w.Nested {
 		return nil

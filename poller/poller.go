@@ -30,7 +30,7 @@ type Config struct {
 	// Log receives one line per batch, every error, sampled, and what becomes of models: final failures, recoveries and rejected messages as
 	// warnings or info, sampled, and each transition at debug level. Defaults to none.
 	Log *zerolog.Logger
-	// Clock tells how long errors last, for the log only. Defaults to none.
+	// Clock measures how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
 	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
 	// nil: nobody is told.

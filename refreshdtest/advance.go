@@ -18,7 +18,7 @@ func (q *Queue) AdvanceTo(to time.Time) {
 	if now := q.Now(); to.Before(now) {
 		q.t.Fatalf("advance: expected a time from %s on, found %s", now.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
-	q.poll() // what was pushed meanwhile
+	q.poll() // handle the messages pushed meanwhile
 	for {
 		q.settle()
 		now, next := q.due.now, q.due.next

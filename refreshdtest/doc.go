@@ -18,7 +18,7 @@
 // A test runs in a bubble of testing/synctest. There time.Now, time.Sleep, timers and the deadlines of contexts follow the virtual
 // clock, which moves in Advance alone; so a handler that waits for its context waits for the virtual deadline. The clock begins at
 // Begin; AdvanceTo goes to a time of your own. A bubble allows no t.Run and no t.Parallel inside, and a handler that talks to a real network
-// must be given a fake of it, as the clock stands still while it waits for bytes.
+// must be given a fake of it, as the clock does not move while it waits for bytes.
 //
 // To look at a policy alone, without a handler and over years, there is `refreshd simulate`.
 package refreshdtest

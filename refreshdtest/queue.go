@@ -92,7 +92,7 @@ type watched struct {
 	now, next time.Time
 }
 
-// ReadDue is that of the store.
+// ReadDue calls the store.
 func (w *watched) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := w.Store.ReadDue(ctx, asked)
 	w.now, w.next = due.Now, due.Next
@@ -133,7 +133,7 @@ func (q *Queue) Model(uid string) model.Model {
 	return records[uid].Model
 }
 
-// Status is what a model is doing.
+// Status is the status of a model.
 func (q *Queue) Status(uid string) model.Status {
 	q.t.Helper()
 	m := q.Model(uid)
@@ -143,7 +143,7 @@ func (q *Queue) Status(uid string) model.Status {
 	return m.Status(q.Now(), waits)
 }
 
-// Attempts are those of a model that have ended, the oldest first: the last 1,000.
+// Attempts are the ended ones of a model, the oldest first: the last 1,000.
 func (q *Queue) Attempts(uid string) []model.Attempt {
 	q.t.Helper()
 	attempts, err := report.Of(q.store).History(q.t.Context(), uid)

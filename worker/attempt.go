@@ -16,11 +16,11 @@ import (
 // Attempt is one run that was handed to this worker.
 type Attempt struct {
 	UID        string    // the model
-	AttemptUID string    // the fence: what is written under it may be stale as soon as the context has ended
-	AttemptNo  int       // 1 is the first run since the last success; 0: not told
-	DeadlineAt time.Time // as it was when the attempt was taken: Deadline tells it as it is now. Zero: not told
+	AttemptUID string    // the fence: its writes may be stale as soon as the context has ended
+	AttemptNo  int       // 1 is the first run since the last success; 0: unknown
+	DeadlineAt time.Time // as it was when the attempt was taken; see Deadline for the current one. Zero: unknown
 	PlannedAt  time.Time // the next planned refresh; zero: none
-	DueAt      time.Time // the time that the attempt is for; zero: not told
+	DueAt      time.Time // the time that the attempt is for; zero: unknown
 	// Purpose is the reason for the attempt, the field "for" of the entry. Empty: unknown.
 	Purpose model.Purpose
 	// Fence grows with each attempt of the model. If writes elsewhere are conditional on it, no frozen worker replaces newer data: see
@@ -35,14 +35,14 @@ type Attempt struct {
 	// Raw is the whole entry as it came.
 	Raw string
 
-	owner, entry string // where it stands in Redis; entry is Raw, which a handler may change
+	owner, entry string // its place in Redis; entry is Raw, which a handler may change
 	unchanged    atomic.Bool
 	metrics      sync.Map                                      // of float64 by name
 	log          atomic.Pointer[string]                        // nil: there is none
 	status       *status                                       // nil outside a pool
 	ask          func(context.Context, message) (reply, error) // likewise
 	signs        *status                                       // of life; nil: none are announced
-	unguarded    atomic.Bool                                   // Redis has told that no guard may withhold the result
+	unguarded    atomic.Bool                                   // Redis has answered that no guard may withhold the result
 	deadline     atomic.Pointer[time.Time]                     // nil: DeadlineAt
 }
 

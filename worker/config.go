@@ -27,10 +27,10 @@ type Config struct {
 	// Heartbeat is how often the pool gives a heartbeat, and how long that may take. 10 ms to 1 min. Defaults to 1 s, or a quarter of a shorter
 	// lease.
 	Heartbeat time.Duration
-	// StatusEvery is the shortest time between two statuses of one attempt; what is said in between waits, and only the
-	// last of it is told. 10 ms to 1 min. Defaults to 250 ms.
+	// StatusEvery is the shortest time between two statuses of one attempt; of those in between only the
+	// last is sent. 10 ms to 1 min. Defaults to 250 ms.
 	StatusEvery time.Duration
-	// SignsEvery is how often a sign of life of an attempt is told, at most, and only if its handler gave one since: see Attempt.Alive. It is
+	// SignsEvery is how often a sign of life of an attempt is sent, at most, and only if its handler gave one since: see Attempt.Alive. It is
 	// announced, so that a policy with silent_after finds what hangs. At most 1 h. Defaults to 0: nothing is announced.
 	SignsEvery time.Duration
 	// PushBatch is how many messages are pushed with one command, at most. While more than that wait because Redis refuses
@@ -42,21 +42,21 @@ type Config struct {
 	// Linger is how long, after the grace, handlers may take to return before they are abandoned.
 	// 1 ms to 1 h. Defaults to 5 s.
 	Linger time.Duration
-	// FlushTimeout is how long Run tries at the end to push what is left. 1 ms to 1 h. Defaults to 3 s.
+	// FlushTimeout is how long Run tries to push the rest at the end. 1 ms to 1 h. Defaults to 3 s.
 	FlushTimeout time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to MaxBackoff. At least 1 ms. Defaults to 50 ms.
 	Backoff time.Duration
-	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 1 s, so that what is held is
+	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 1 s, so that messages are
 	// pushed soon when Redis is back.
 	MaxBackoff time.Duration
-	// Trace is called when the work of an attempt begins that has a Traceparent, with the instant by the clock of Redis, and what it returns when
-	// that has ended: the type of the message is told, or none. It may set the Traceparent to a part of its own. Both must be quick. Defaults to
-	// nil: nobody is told.
+	// Trace is called when the work of an attempt with a Traceparent begins, with the instant by the clock of Redis. It returns a function to
+	// call at the end with the type of the message, or none. It may set the Traceparent to a part of its own. Both must be quick. Defaults to
+	// nil: no tracing.
 	Trace func(attempt *Attempt, begun time.Time) (ended func(model.MessageType))
 	// Log receives every error and, at debug level, what became of each attempt; at info level what became of one that failed
 	// with a Reason other than its error. Defaults to none.
 	Log *zerolog.Logger
-	// Clock tells how long errors last, for the log only. Defaults to none.
+	// Clock measures how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
 	// Hurry, when it is closed, ends the grace. Defaults to nil: only time ends it.
 	Hurry <-chan struct{}

@@ -15,10 +15,10 @@
 //
 // The context of a handler ends when its work no longer counts: at the deadline (ErrDeadline), when the model has a newer
 // attempt or none (ErrFenceLost), when another pool was given the attempt (ErrRequeued), or when the pool has to stop
-// (ErrShutdown). context.Cause tells which.
+// (ErrShutdown): see context.Cause.
 //
-// An attempt stands in a list of the pool in Redis until it is answered. What a pool that died had taken is done by another
-// one within seconds: see Pool.Run for what that promises and what it does not.
+// An attempt is in a list of the pool in Redis until it is answered. When a pool dies, another one takes over its attempts
+// within seconds: Pool.Run describes the guarantees and their limits.
 //
 // Package handlers has ready ones: a program, a web service, a download into a directory. Try runs a handler in a test.
 package worker

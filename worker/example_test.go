@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// A pool takes what a dispatcher has started, calls the handler and tells the poller what came of it.
+// A pool takes started attempts, calls the handler and sends the result to the poller.
 func Example() {
 	server, err := miniredis.Run()
 	if err != nil {
@@ -47,7 +47,7 @@ func Example() {
 	// {"type":"success","big_table_uid":"tbl_1","refresh_attempt_uid":"a1"}
 }
 
-// Try shows what a handler tells, without a pool and without Redis.
+// Try shows the messages of a handler, without a pool and without Redis.
 func ExampleTry() {
 	handler := func(_ context.Context, attempt *worker.Attempt) error {
 		attempt.Status("asking the shop", 10)

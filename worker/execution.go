@@ -17,15 +17,15 @@ type execution struct {
 	*Attempt
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	ended  func(model.MessageType) // tells of its end; nil: nobody is told
-	begun  atomic.Bool             // Redis has told that its `started` was applied
+	ended  func(model.MessageType) // reports its end; nil: nobody asks
+	begun  atomic.Bool             // Redis has answered that its `started` was applied
 	// overdue: the deadline last heard of has passed. Written with mu held.
 	overdue atomic.Bool
 
 	mu       sync.Mutex
 	timer    *time.Timer // guarded by mu; nil: no deadline is known
 	turn     int         // guarded by mu: which timer counts
-	released bool        // guarded by mu: the end was told, or is not to be told
+	released bool        // guarded by mu: the end was sent, or is not to be sent
 }
 
 // due sets how long after now the deadline is; then overdue is called. No deadline, no call.
@@ -40,7 +40,7 @@ func (e *execution) due(deadline, now time.Time, overdue func()) {
 	if e.released || deadline.IsZero() || now.IsZero() {
 		return
 	}
-	// If the clock stands still (a test, a simulation), this must not be a busy loop.
+	// If the clock does not move (a test, a simulation), this must not be a busy loop.
 	e.turn++
 	turn := e.turn
 	e.timer = time.AfterFunc(max(deadline.Sub(now), 10*time.Millisecond), func() {
@@ -75,7 +75,7 @@ func (e *execution) release() bool {
 // kills reports whether workers keep dying over the attempt: one death may be chance.
 func (e *execution) kills() bool { return e.Deaths >= 2 }
 
-// errGone is what a handler leaves that ended its goroutine instead of returning.
+// errGone is the error of a handler that ended its goroutine instead of returning.
 var errGone = ErrorType(errors.New("the handler ended its goroutine"), "panic")
 
 // call runs the handler and turns a panic into an error. The stack is for the log only: it may hold what owners must not see.

@@ -26,7 +26,7 @@ var (
 // MaxWait is the longest wait that a worker may ask for.
 const MaxWait = 365 * 24 * time.Hour
 
-// What an error can be marked with.
+// The marks of an error.
 type (
 	retryable  bool
 	retryAfter struct{ wish any } // seconds, or a time
@@ -88,10 +88,10 @@ func Postpone(d time.Duration) error {
 // ErrorType names the kind of a failure, such as "RateLimited", for policies and statistics.
 func ErrorType(err error, kind string) error { return mark(err, errorType(kind)) }
 
-// UserFriendly adds what the owner of the model may read, such as "The feed is empty".
+// UserFriendly adds a text for the owner of the model, such as "The feed is empty".
 func UserFriendly(err error, text string) error { return mark(err, ownerText(text)) }
 
-// Reason replaces the text of err, which then stands only in the log: the owner of a model may read reasons.
+// Reason replaces the text of err, which then is only in the log: the owner of a model may read reasons.
 func Reason(err error, text string) error { return mark(err, toldReason(text)) }
 
 func seconds(d time.Duration) json.Number {

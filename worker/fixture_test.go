@@ -204,7 +204,7 @@ func (p *running) wait() error {
 	return err
 }
 
-// bench is a handler that a test holds in its hand: it tells that it began and returns what the test says.
+// bench is a handler under the control of a test: it reports that it began and returns the error that the test sets.
 type bench struct {
 	began  chan *Attempt
 	result chan error
@@ -233,7 +233,7 @@ func (r *queueFixture) hand(b *bench) {
 	check.Await(r.t, b.began, "the attempt")
 }
 
-// faulty is a queue of which a test replaces, stops or watches single calls while the pool runs.
+// faulty is a queue whose single calls a test replaces, stops or watches while the pool runs.
 type faulty struct {
 	Queue
 	mu     sync.Mutex
@@ -252,7 +252,7 @@ func (f *faulty) change(change func()) {
 	change()
 }
 
-// hook is what replaces a call now; nil: nothing does.
+// hook replaces a call now; nil: nothing does.
 func hook[F any](f *faulty, call string, field *F) (replaced F) {
 	var before func(string)
 	f.change(func() { before, replaced = f.before, *field })

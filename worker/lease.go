@@ -76,14 +76,14 @@ func (s *session) resign(ctx context.Context) {
 	}
 }
 
-// takenList is what a session knows of its taken list: each entry until Redis has its answer. After an owner was forgotten, the session takes
+// takenList is a session's view of its taken list: each entry until Redis has its answer. After an owner was forgotten, the session takes
 // another name: so late news of the old one cannot be mistaken.
 type takenList struct {
 	mu      sync.Mutex
 	owner   string         // guarded by mu
 	known   bool           // guarded by mu: Redis has heard of owner
-	doubt   bool           // guarded by mu: a reply was lost, so more may stand in the list
-	entries map[string]int // guarded by mu: how often each stands in the list
+	doubt   bool           // guarded by mu: a reply was lost, so the list may have more
+	entries map[string]int // guarded by mu: how often each is in the list
 	count   int            // guarded by mu: entries in all
 	gone    map[string]int // guarded by mu: entries released since the last ask, which its reply may still list
 }

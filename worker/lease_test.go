@@ -49,7 +49,7 @@ func (r *queueFixture) standing() []string {
 	return all
 }
 
-// standstill is a queueFixture whose clock stands until the test turns it: no lease runs out because the machine is busy.
+// standstill is a queueFixture whose clock moves only when the test moves it: no lease runs out because the machine is busy.
 func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.Clock) {
 	t.Helper()
 	r, clock := newFixture(t, server), &fixture.Clock{}
@@ -60,7 +60,7 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	return r, clock
 }
 
-// observed tells of a pool's heartbeats to whoever waits for that. The pool waits for the replies, however busy the machine is.
+// observed reports a pool's heartbeats to a waiting test. The pool waits for the replies, however busy the machine is.
 type observed struct {
 	Queue
 	beats chan struct{}

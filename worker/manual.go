@@ -24,7 +24,7 @@ func NewManualPool(ctx context.Context, queue Queue, handler Handler, config Con
 		return nil, err
 	}
 	r := &ManualPool{}
-	slots := newSlots(&pool.config, func() { r.stopped = ErrStopped }) // whoever holds it stops it
+	slots := newSlots(&pool.config, func() { r.stopped = ErrStopped }) // its holder stops it
 	r.session = newSession(context.WithoutCancel(ctx), pool, queue, store.NewOwner(pool.config.Clock), slots)
 	return r, nil
 }
@@ -56,7 +56,7 @@ func (r *ManualPool) Wait(ctx context.Context) {
 	}
 }
 
-// Stop ends the contexts of all handlers, waits until they have returned, and hands back what they did not finish.
+// Stop ends the contexts of all handlers, waits until they have returned, and hands back the unfinished attempts.
 func (r *ManualPool) Stop(ctx context.Context) error {
 	r.session.cancel(ErrShutdown)
 	r.session.working.Wait()

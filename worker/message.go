@@ -30,7 +30,7 @@ type message struct {
 	Log                string             `json:"log,omitempty"`
 
 	owner string // whose message it is
-	entry string // what stands in the taken list of owner
+	entry string // in the taken list of owner
 	ends  bool   // entry is removed with this message
 }
 
@@ -56,7 +56,7 @@ func (m message) encode(wire model.Wire) string {
 	return text + "}"
 }
 
-// outcome renders what a handler returned. Nil is success. Of two marks that contradict each other the outer one counts.
+// outcome renders the result of a handler. Nil is success. Of two marks that contradict each other the outer one counts.
 func (a *Attempt) outcome(err error) message {
 	m := a.message(model.MessageSuccess)
 	if _, held := factOf[withheld](err); held {

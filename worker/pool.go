@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/worker/lease"
 )
 
-// Queue is what a pool needs of a queue. Open makes one of Redis.
+// Queue is a pool's view of a queue. Open makes one of Redis.
 type Queue interface {
 	// Take moves entries into the taken list of the pool; it may be repeated after an error.
 	Take(ctx context.Context, taking lease.TakeRequest) (lease.Taken, error)
@@ -22,11 +22,11 @@ type Queue interface {
 	WaitInput(ctx context.Context) (bool, error)
 	// Answer pushes messages and removes the entries that they end from the taken list; it may be repeated after an error.
 	Answer(ctx context.Context, owner string, answers []lease.Answer) ([]bool, error)
-	// Fences reads what each of the models is running, and the clock.
+	// Fences reads the running attempt of each of the models, and the clock.
 	Fences(ctx context.Context, uids []string) ([]lease.Fence, time.Time, error)
-	// Heartbeat is a heartbeat. Forgotten: the pool has lost what it had taken.
+	// Heartbeat is a heartbeat. Forgotten: the pool has lost its attempts.
 	Heartbeat(ctx context.Context, owner string) (lease.Taken, error)
-	// Leave forgets the pool itself and requeues what it still has.
+	// Leave forgets the pool itself and requeues its attempts.
 	Leave(ctx context.Context, owner string) (int, error)
 	// ReplyList is the list of the replies under a name, and TakeReply waits a moment for one; empty: none came.
 	ReplyList(name string) string
@@ -44,7 +44,7 @@ type Pool struct {
 	handler Handler
 	config  Config
 
-	clients *redis.Clients // that Open has connected; nil: those of somebody else
+	clients *redis.Clients // opened by Open; nil: the caller owns the clients
 
 	statsMu sync.Mutex
 	stats   Stats // guarded by statsMu
@@ -95,15 +95,15 @@ func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, err
 }
 
 // Run works until ctx ends, or an operator stops the pool (refreshd worker stop), and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
-// then, or as soon as Hurry is closed, it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when
-// all of that has been told to Redis. Errors of Redis are logged and waited out, for ever.
+// then, or as soon as Hurry is closed, it ends the contexts with ErrShutdown and hands back the unfinished attempts. It returns when
+// Redis has all of that. Errors of Redis are logged and waited out, for ever.
 //
-// What is taken stands in a list of the pool in Redis until it is answered, and the pool gives a heartbeat every Heartbeat. When a
-// pool dies, a dispatcher returns what it had taken to the head of the input list, under the same attempt uids and not
+// An attempt is in a list of the pool in Redis until it is answered, and the pool gives a heartbeat every Heartbeat. When a
+// pool dies, a dispatcher returns its attempts to the head of the input list, under the same attempt uids and not
 // counted again, about a Lease later. Two things remain possible. An attempt may run twice, one after the other, so a
 // handler must bear to begin anew. And a pool that is cut off from Redis while others are not works on until it reaches Redis again
 // or the deadline passes; then its contexts end with ErrRequeued. Only the pool that has the entry can end the attempt, so
-// what the other says changes nothing.
+// messages of the other change nothing.
 //
 // The error says how many handlers ignored their context and were abandoned, and how many messages could not be pushed. Run
 // may be called again, also while another call is running.
@@ -159,7 +159,7 @@ func (s *session) stop(taken <-chan struct{}) error {
 	if within(idle, s.config.Linger, nil) {
 		return nil
 	}
-	// Taking ends by itself: a call to Redis that is under way has a time limit. What it brings is handed back.
+	// Taking ends by itself: a call to Redis that is under way has a time limit. Its attempts are handed back.
 	<-taken
 	left := 0
 	for _, e := range s.executing() {
@@ -209,7 +209,7 @@ func within(done <-chan struct{}, d time.Duration, hurry <-chan struct{}) bool {
 	return false
 }
 
-// Stats counts what a pool has done since it was made.
+// Stats counts the work of a pool since it was made.
 type Stats struct {
 	Taken       int64 // entries taken from the input list, but for those put back
 	Unreadable  int64 // of these, entries dropped because they hold no uids
@@ -218,7 +218,7 @@ type Stats struct {
 	Failed      int64
 	Postponed   int64
 	Interrupted int64 // handed back: at a stop, or because the deadline passed in line
-	Cancelled   int64 // deadline passed or fence lost during the work: nothing was told
+	Cancelled   int64 // deadline passed or fence lost during the work: nothing was sent
 }
 
 // Stats returns the counters at one instant.

@@ -55,7 +55,7 @@ func TestAHandlerThatNobodyAnswersIsHandedBackWhenThePoolStopsWhateverItsContext
 	})
 }
 
-// TestAFenceThatAHandlerFoundLostByItselfIsAFailure: only Redis, by a verdict or a look at the model, tells that nobody waits for an answer.
+// TestAFenceThatAHandlerFoundLostByItselfIsAFailure: only Redis, by a verdict or a look at the model, knows that nobody waits for an answer.
 func TestAFenceThatAHandlerFoundLostByItselfIsAFailure(t *testing.T) {
 	told, err := Try(t.Context(), func(context.Context, *Attempt) error { return ErrFenceLost }, &Attempt{UID: "a", AttemptUID: "a1"})
 	must(t, err)

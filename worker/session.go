@@ -39,10 +39,10 @@ type session struct {
 	executions sync.Map // the keys are *execution
 }
 
-// slots are what all sessions of a call of Pool.Run share: room for so many attempts, and the turn to fill it.
+// slots are shared by all sessions of a call of Pool.Run: room for so many attempts, and the turn to fill it.
 type slots struct {
 	tokens chan struct{} // holds one for each execution
-	turn   chan struct{} // holds one while a session takes: whoever waits for longest is the next
+	turn   chan struct{} // holds one while a session takes: the longest waiting is next
 	stop   func()        // ends the call
 
 	stopped sync.Once // an operator has asked for it
@@ -153,8 +153,8 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error
 
 // begin starts the executions that still count, each in so many slots.
 func (s *session) begin(ctx context.Context, executions []*execution, takenAt time.Time, slots int) {
-	// Some may have been superseded while they waited in line. When that cannot be read the entry's own word counts; the
-	// next check will tell.
+	// Some may have been superseded while they were queued. When that cannot be read the entry's own word counts,
+	// until the next check.
 	fences, now, err := s.fences(context.WithoutCancel(ctx), executions)
 	if err != nil {
 		now = takenAt
@@ -178,7 +178,7 @@ func (s *session) begin(ctx context.Context, executions []*execution, takenAt ti
 	}
 }
 
-// decode drops what cannot be read: without uids nobody can be told about it. There may be a million of them, so only some are
+// decode drops unreadable entries: without uids nobody can report them. There may be a million of them, so only some are
 // logged.
 func (s *session) decode(owner string, entries []string) []*execution {
 	executions := make([]*execution, 0, len(entries))
@@ -210,7 +210,7 @@ func (s *session) start(e *execution, now time.Time, slots int) {
 		s.slots.tokens <- struct{}{}
 	}
 	s.executions.Store(e, nil)
-	// Asked after Store: whoever forgets the owner now finds e, and who did before is found here.
+	// Asked after Store: a later loss of the owner finds e, and an earlier one is found here.
 	if owner, _ := s.taken.name(); owner != e.owner {
 		e.cancel(ErrRequeued)
 	}
@@ -222,7 +222,7 @@ func (s *session) start(e *execution, now time.Time, slots int) {
 	started.Worker, started.SignsEvery = s.config.Name, s.config.SignsEvery.Seconds()
 	s.sender.add(started)
 	s.working.Go(func() {
-		err := errGone // what stays when the handler ends this goroutine
+		err := errGone // stays when the handler ends this goroutine
 		defer func() {
 			s.finish(e, err)
 			e.cancel(nil)
@@ -234,7 +234,7 @@ func (s *session) start(e *execution, now time.Time, slots int) {
 	})
 }
 
-// reply is what a poller says of the numbers of a `ready`.
+// reply is a poller's answer to the numbers of a `ready`.
 type reply struct {
 	Verdict model.Verdict
 	Reason  string
@@ -266,7 +266,7 @@ func (s *session) ask(ctx context.Context, e *execution, m message) (answer repl
 	return answer, cmp.Or(context.Cause(e.ctx), context.Cause(ctx))
 }
 
-// finish tells how an attempt ended, unless it was abandoned before.
+// finish reports how an attempt ended, unless it was abandoned before.
 func (s *session) finish(e *execution, err error) {
 	s.executions.Delete(e)
 	if !e.release() {
@@ -278,7 +278,7 @@ func (s *session) finish(e *execution, err error) {
 	s.end(e, m)
 	level := zerolog.DebugLevel
 	if _, withheld := factOf[toldReason](err); withheld {
-		level = zerolog.InfoLevel // it stands nowhere else
+		level = zerolog.InfoLevel // nothing else reports it
 	}
 	if err != nil {
 		err = errors.New(model.Masked(err.Error()))
@@ -287,7 +287,7 @@ func (s *session) finish(e *execution, err error) {
 		AnErr("cause", context.Cause(e.ctx)).Err(err).Msg("worker: attempt ended")
 }
 
-// end counts and tells how an attempt ended; without a type nothing is told.
+// end counts and reports how an attempt ended; without a type it reports nothing.
 func (s *session) end(e *execution, m message) {
 	s.count(s.stats.counter(m.Type), 1)
 	if e.ended != nil {

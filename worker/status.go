@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// status samples what one attempt says while it runs: at most one message per interval, and always the last one.
+// status samples the statuses of a running attempt: at most one message per interval, and always the last one.
 type status struct {
 	every time.Duration
 	send  func(message)
@@ -29,7 +29,7 @@ func (s *status) report(m message) {
 	}
 }
 
-// tick sends what was said during the interval, or ends it when nothing was.
+// tick sends the last status of the interval, or ends the interval without one.
 func (s *status) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *status) tick() {
 	}
 }
 
-// end sends what still waits, when it is wanted, and drops whatever is said later.
+// end sends a waiting status, when it is wanted, and drops all later ones.
 func (s *status) end(wanted bool) {
 	if s == nil {
 		return

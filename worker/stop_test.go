@@ -117,7 +117,7 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	stop := make(chan func())
 	q.take = func(taking store.TakeRequest) (store.Taken, error) {
 		taken, err := r.Take(t.Context(), taking)
-		(<-stop)() // the reply is under way when the pool is told to stop
+		(<-stop)() // the reply is under way when the pool is stopped
 		return taken, err
 	}
 	p := run(t, q, quick(), b.handle)

@@ -195,7 +195,7 @@ func TestAFenceThatCannotBeReadIsNotLost(t *testing.T) {
 	}
 }
 
-// What Redis has not told to have begun is handed back: it may have waited in line for most of its time.
+// Attempts without a confirmed start are handed back: they may have been queued for most of their time.
 func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
 	for unbegun, want := range map[bool][]model.MessageType{false: {}, true: {model.MessageInterrupted}} {
 		r, b := newFixture(t, testkit.Miniredis(t)), newBench()

@@ -102,7 +102,7 @@ func (s stage) attempts() {
 	}
 }
 
-// commands are those of an operator, and of an application.
+// commands are the commands of an operator and of an application.
 func (s stage) commands() {
 	s.t.Helper()
 	operator := s.as(acl.Operator)

@@ -196,7 +196,7 @@ func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) e
 	})
 }
 
-// wantedBy returns the name in --by, or that of the user.
+// wantedBy returns --by, or else the name of the user.
 func (a *app) wantedBy() (string, error) {
 	if a.by != "" {
 		return operate.ReadBy(a.by)

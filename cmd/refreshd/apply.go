@@ -74,7 +74,7 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 		a.printProblem("", refused)
 	}
 	carryOut := !planOnly && len(plan.Refused) == 0
-	var failed error // print what was done before it
+	var failed error // print the results before it
 	if carryOut {
 		failed = plan.CarryOut(ctx)
 	}

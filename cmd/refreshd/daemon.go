@@ -222,7 +222,7 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *redis.C
 
 const preflightTime = 5 * time.Second
 
-// preflight loads the scripts and logs what the doctor finds in Redis. With --strict a finding is an error.
+// preflight loads the scripts and logs the findings of the doctor in Redis. With --strict a finding is an error.
 func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlags) error {
 	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, redis.ErrNotLoaded) && ctx.Err() == nil {
 		a.logOf(queue.Name).Warn().Err(err).Msg("loading the scripts failed")

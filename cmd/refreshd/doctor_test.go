@@ -44,24 +44,24 @@ func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
 	for _, daemon := range []string{"dispatcher", "poller", "up"} {
 		t.Run(daemon, func(t *testing.T) {
 			t.Parallel()
-			forgetful, lasting := testkit.Redis(t), testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+			forgetful, durable := testkit.Redis(t), testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 			lax := at(t, forgetful).start(daemon)
 			awaitLog(t, lax, `"level":"warn","code":"persistence"`)
 			expectContains(t, at(t, forgetful).fail(exitFailed, daemon, "--strict"), "refreshd: --strict: persistence: expected yes, found no append-only file")
-			expectContains(t, at(t, lasting).fail(exitFailed, daemon, "--strict", "--redis", "redis://127.0.0.1:1"), "--strict: check redis: ")
-			strict := at(t, lasting).start(daemon, "--strict")
-			c, began := at(t, lasting), map[string]model.Event{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]
+			expectContains(t, at(t, durable).fail(exitFailed, daemon, "--strict", "--redis", "redis://127.0.0.1:1"), "--strict: check redis: ")
+			strict := at(t, durable).start(daemon, "--strict")
+			c, began := at(t, durable), map[string]model.Event{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]
 			if daemon == "dispatcher" {
 				c.put("uid: a\n")
 			} else {
-				fixture.Live(t, lasting).Command(`{"type":"put","uid":"a"}`)
+				fixture.Live(t, durable).Command(`{"type":"put","uid":"a"}`)
 			}
-			fixture.Live(t, lasting).AwaitEvent(began, 1)
+			fixture.Live(t, durable).AwaitEvent(began, 1)
 			for _, daemon := range []*background{lax, strict} {
 				daemon.ends(t)
 			}
 			text := strict.stderr.String()
-			failIf(t, strings.Contains(text, `"warn"`), "expected no word about a lasting Redis, found %s", text)
+			failIf(t, strings.Contains(text, `"warn"`), "expected no word about a durable Redis, found %s", text)
 		})
 	}
 }

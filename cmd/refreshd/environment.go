@@ -37,8 +37,8 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
-// noSettings matches variables that are no settings: those of Kubernetes for a service called refreshd, those that a worker passes to the program of
-// --exec, and those of the tests.
+// noSettings matches variables that are not settings: Kubernetes sets them for a service called refreshd, a worker for the program of --exec,
+// and tests for themselves.
 var noSettings = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)` +
 	`|UID|ATTEMPT_UID|ATTEMPT_NO|DEADLINE_AT|PLANNED_AT|PAYLOAD_\w+|LONG)$`)
 
@@ -240,7 +240,7 @@ func (c count[T]) String() string {
 
 func (c count[T]) Type() string { return "int" }
 
-// want says what is expected instead of a text.
+// want describes the expected value.
 func (c count[T]) want(text string) string {
 	if _, err := strconv.ParseInt(text, 0, strconv.IntSize); err == nil {
 		return c.wants

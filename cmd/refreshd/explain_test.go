@@ -29,13 +29,13 @@ func failing(t *testing.T) *timedQueue {
 	return s
 }
 
-// told is all that is printed of a model, or in JSON as story.
+// told is the whole output about a model, or in JSON as story.
 func (s *timedQueue) told(uid string, want ...string) {
 	s.t.Helper()
 	expectContains(s.t, s.do("explain", uid), want...)
 }
 
-// The sentences themselves stand in docs/situations.md.
+// docs/situations.md has the sentences.
 func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 	s := failing(t)
 	got := s.object("explain", "a", "--trace")

@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// aged are models of two tenants, of which one is stale, one late and two are fresh, and one that nobody watches.
+// aged are models of two tenants: one is stale, one late and two are fresh; nobody watches another one.
 func (c *console) aged(queue *fixture.Queue) (now time.Time) {
 	c.t.Helper()
 	c.policy(`{"name":"feeds","fresh_within":"26h","warn_within":"24h"}`)

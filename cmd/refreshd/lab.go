@@ -45,7 +45,7 @@ takes about ten seconds. Another Redis, as in --redis, is never touched.`,
 				return err
 			}
 			config := demo.Config{Out: a.stdout, For: time.Duration(life), Port: port, Queue: a.store.Queue, JSON: a.json()}
-			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // the lines already show what the daemons warn of
+			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // the lines already show the warnings of the daemons
 			if serves(listen) {
 				config.Dashboard = func(queue *store.Queue) (demo.Dashboard, error) {
 					at := a.pagesAt(listen)

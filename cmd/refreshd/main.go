@@ -142,7 +142,7 @@ func nameFlag(command *cobra.Command, err error) error {
 func (a *app) report(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }
 
 // stopSignals end a process. The first ends the context of the command. The second makes a daemon hand back the work in hand, and kills any other
-// command: whoever presses Ctrl-C twice does not want to wait. The third kills a daemon too.
+// command: a person who presses Ctrl-C twice does not want to wait. The third kills a daemon too.
 type stopSignals struct {
 	hurry  chan struct{} // closed by the second signal
 	daemon atomic.Bool   // a daemon listens to hurry

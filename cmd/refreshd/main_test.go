@@ -81,7 +81,7 @@ func (c *console) put(models string) {
 	c.do("model", "put", "-")
 }
 
-// policy stores policies, and returns what is told of them.
+// policy stores policies, and returns the output.
 func (c *console) policy(text string, flags ...string) string {
 	c.t.Helper()
 	c.in = text
@@ -123,7 +123,7 @@ func (c *console) object(args ...string) map[string]any {
 	return object
 }
 
-// objects reads what a command printed as one object a line.
+// objects reads the output of a command as one object a line.
 func (c *console) objects(text string) (objects []map[string]any) {
 	c.t.Helper()
 	for line := range strings.Lines(text) {

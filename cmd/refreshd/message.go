@@ -77,7 +77,7 @@ func (a *app) changeMessages(
 	return command
 }
 
-// rejectedIDs returns the IDs of all rejected messages, with what a shell shows beside them.
+// rejectedIDs returns the IDs of all rejected messages, with the description for a shell.
 func rejectedIDs(ctx context.Context, o operate.Operator, _ string) ([]string, error) {
 	found, err := o.Rejected(ctx, "")
 	return redis.Map(found, func(r operate.Rejected) string { return cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)) }), err

@@ -40,7 +40,7 @@ func TestARejectedMessageIsListedAndHandledAgainOnceItsReasonIsMended(t *testing
 		all, about := c.ids(), c.ids("--uid", "late")
 		stopIf(t, len(all) != 3 || len(about) != 2, "expected three messages, two of them about late, found %v and %v", all, about)
 		c.put("uid: late\nrrule: FREQ=YEARLY\n")
-		expectContains(t, c.do("rejected", "requeue", about[1]), "1 message\n") // results stand before commands
+		expectContains(t, c.do("rejected", "requeue", about[1]), "1 message\n") // results precede commands
 		poll(q)
 		got := c.object("model", "get", "late")["refresh_why"]
 		failIf(t, got != "run by hand", "expected the run that was rejected, found %v", got)

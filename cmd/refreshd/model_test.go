@@ -111,7 +111,7 @@ func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
 		got := c.object("model", "get", "a")
 		failIf(t, got["status"] != "due" || got["attempt_uid"] != "" || got["last_attempt_uid"] != "", "expected the attempt superseded, found %v", got)
 
-		c.put("- uid: b\n- uid: c\n- uid: d\n- uid: e\n") // what is queued is taken back by what supersedes it
+		c.put("- uid: b\n- uid: c\n- uid: d\n- uid: e\n") // the new command takes the queued attempts back
 		start(t, q)
 		c.do("model", "run", "a", "b", "--force")
 		c.do("model", "disable", "c")

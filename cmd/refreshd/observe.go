@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// observedStore measures and traces what is committed to a part of a queue.
+// observedStore measures and traces the commits to a part of a queue.
 type observedStore struct {
 	*store.Store
 	queue   string

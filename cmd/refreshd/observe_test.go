@@ -105,7 +105,7 @@ func scrape(t *testing.T, address string) string {
 	return string(text)
 }
 
-// tells waits until a daemon tells all of these lines.
+// tells waits until a daemon has logged all of these lines.
 func tells(t *testing.T, address string, lines ...string) {
 	t.Helper()
 	check.Eventually(t, strings.Join(lines, ", "), func() bool {

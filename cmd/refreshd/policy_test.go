@@ -251,7 +251,7 @@ func TestAPartialPolicyKeepsWhatTheStoredDefaultSays(t *testing.T) {
 		expectContains(t, whole, "timeout: 1m\n", "retries: [3m]\n", "on_exhausted: next_planned\n", "give_up_after: 1w\n")
 		expectContains(t, english, "On the first failure, retry after 3 minutes", "or give up if there is none", "Give up after 1 week")
 
-		// What is stored does not change with the default, nor what is put again as it is shown.
+		// A stored policy does not change with the default, nor does one that is put again as it is shown.
 		c.policy("name: default\nretries: []\nspread: 5m\n")
 		expectEqualText(t, whole, c.do("policy", "get", "quick"))
 		for _, text := range []string{whole, english, c.do("policy", "get", "quick", "-o", "json")} {

@@ -48,8 +48,8 @@ func (d *divided) start() {
 	}
 }
 
-// say runs a command and returns all that it says. The rows that only a queue of several parts has are left out, and so is the order of
-// what is listed in none.
+// say runs a command and returns its output, without the rows that only a queue of several parts has and without the order of
+// unordered lists.
 func (d *divided) say(in, command string) string {
 	d.t.Helper()
 	d.in = in

@@ -34,7 +34,7 @@ func TestWhoeverSavesAPolicyInEnglishIsShownHowItWasRead(t *testing.T) {
 		failIf(t, strings.Contains(stderr, "; next") != strings.Contains(given, "rrule"),
 			"%s: expected next times of a rule alone, found %s", given, stderr)
 	}
-	c.policy(nightlyEnglish) // a rule that is written as it is stored is not told of
+	c.policy(nightlyEnglish) // no notice: the rule is written as it is stored
 	for _, from := range []string{file(t, "policy.yaml", nightlyYAML), "nightly"} {
 		_, stdout, stderr := c.run("policy", "check", from, "-o", "json")
 		failIf(t, strings.Contains(stdout+stderr, "read"), "%s: expected nothing of how it was read, found %s%s", from, stdout, stderr)

@@ -88,7 +88,7 @@ func TestVersionTellsTheCommitAndWhetherItWasChangedWhereTheBuildKnows(t *testin
 			{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: commit}, {Key: "vcs.modified", Value: modified},
 		}}
 	}
-	none := zones.Origin{} // a build does not tell which the program will use
+	none := zones.Origin{} // a build does not know which one the program will use
 	const pseudo = "v0.0.0-20261123154324-aab99e6f57bc"
 	for name, test := range map[string]struct {
 		info    *debug.BuildInfo

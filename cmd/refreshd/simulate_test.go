@@ -108,7 +108,7 @@ func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 	failIf(t, len(alone) == 0 || len(alone) != len(compared),
 		"expected policies that differ in what was not needed to run alike, found %d and %d events", len(alone), len(compared))
 	same := c.do(append([]string{"simulate", "--against", usual}, args...)...)
-	expectContains(t, same, usual) // equal names would tell nothing
+	expectContains(t, same, usual) // equal names would prove nothing
 }
 
 func TestAShareThatIsGivenAloneLeavesTheOtherWhatIsLeftAndWithoutAnyEveryAttemptFails(t *testing.T) {

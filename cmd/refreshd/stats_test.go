@@ -28,7 +28,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		got := c.object("stats")
 		must(t, check.Only(time.Parse(time.RFC3339, fmt.Sprint(got["at"]))))
 		living, _ := got["living"].(map[string]any)
-		if pollers, _ := living["pollers"].([]any); len(pollers) != 1 { // that of the claim
+		if pollers, _ := living["pollers"].([]any); len(pollers) != 1 { // the one of the claim
 			t.Errorf("expected a poller that lives, found %v", living)
 		}
 		delete(got, "at")

@@ -208,10 +208,10 @@ func (d *daemons) run(ctx context.Context) error {
 	return errors.Join(err, <-notified)
 }
 
-// drainTime bounds the last messages that up applies at its end, also those of other workers.
+// drainTime bounds how long up applies the last messages at its end, including messages of other workers.
 const drainTime = 5 * time.Second
 
-// drain applies what arrived while the pollers stopped, in all parts side by side. The rest stays in Redis.
+// drain applies the messages that arrived while the pollers stopped, in all parts concurrently. The rest stays in Redis.
 func (d *daemons) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()

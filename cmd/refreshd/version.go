@@ -47,7 +47,7 @@ func (v versionView) line() string {
 	return v.Version + ", " + v.Go + ", commit " + cmp.Or(v.short(), "unknown") + mark(v.Changed, ", changed since")
 }
 
-// release is the version of a build: -ldflags "-X main.release=v1.2.3". Empty: what Go knows of the checkout.
+// release is the version of a build: -ldflags "-X main.release=v1.2.3". Empty: Go's own version of the checkout.
 var release string
 
 func readVersion() versionView {
@@ -120,7 +120,7 @@ func (a *app) offerValues(command *cobra.Command) {
 // finder finds names that begin with a text.
 type finder func(ctx context.Context, o operate.Operator, begun string) ([]string, error)
 
-// offer completes from what is stored. It reports no errors: the line of the shell is no place for them.
+// offer completes from the store. It reports no errors: they would spoil the line of the shell.
 func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(command *cobra.Command, given []string, begun string) (found []string, _ cobra.ShellCompDirective) {
 		if a.settle(command) != nil {

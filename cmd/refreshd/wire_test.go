@@ -30,7 +30,7 @@ type named struct {
 	poller     *poller.Poller
 }
 
-// openNamed sets the names of the queue bigtables, and opens it as daemons do. The clock stands at fixture.Start.
+// openNamed sets the names of the queue bigtables, and opens it as daemons do. The clock shows fixture.Start.
 func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 	t.Helper()
 	n := &named{console: at(t, server), queue: fixture.New(t, server)}
@@ -71,7 +71,7 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		n.round()
 		diff := cmp.Diff([]string{entry("http://1", "1795244400000")}, n.input())
 		stopIf(t, diff != "", "%v", diff)
-		n.queue.Command(put("http://2")) // it takes the place of what stands there
+		n.queue.Command(put("http://2")) // it replaces the present one
 		n.round()
 		diff = cmp.Diff([]string{entry("http://2", "1795244400001")}, n.input())
 		stopIf(t, diff != "", "%v", diff)

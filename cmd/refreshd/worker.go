@@ -109,7 +109,7 @@ func (p *workerPool) Run(ctx context.Context) error {
 	return p.Pool.Run(ctx)
 }
 
-// handler returns the handler of --exec, --http or --fetch, of which one must be given. Each of several queues fetches into a directory of its own,
+// handler returns the handler of --exec, --http or --fetch; exactly one must be given. Each of several queues fetches into its own directory,
 // as their uids may be equal. Programs do not find secret variables.
 func (f *workerFlags) handler(queue string, several bool, secrets, args []string) (worker.Handler, error) {
 	var given []string

@@ -41,7 +41,7 @@ func (b *bundle) probed(d *dispatcher.Dispatcher, waiting int) {
 	b.settle(d)
 }
 
-// events are what a stream tells under these names.
+// events are the entries of a stream under these names.
 func (b *bundle) events(stream string, names ...string) (found []string) {
 	b.t.Helper()
 	entries, err := b.Redis.XRange(b.t.Context(), stream, "-", "+").Result()
@@ -148,12 +148,12 @@ func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testi
 		b.probed(d, 1)
 		probe := b.runs()["t1"]
 		_, told := b.Scores(b.Store.Keys.Blockers)["circuit:host=t1"]
-		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the gates, got %v, %t", probe, told)
+		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the blockers, got %v, %t", probe, told)
 		b.finish(probe...)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		gates := b.Scores(b.Store.Keys.Blockers)
-		failIf(t, len(gates) != 0, "want a closed circuit forgotten, got %v", gates)
+		blockers := b.Scores(b.Store.Keys.Blockers)
+		failIf(t, len(blockers) != 0, "want a closed circuit forgotten, got %v", blockers)
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// expire decides about a model that stands in the running set whose attempt has expired: it has failed by timeout, unless nobody ever took the
-// attempt, which is then withdrawn, or it was taken late. One that a worker has begun may stand in the input list again, requeued when its
+// expire decides about a model in the running set whose attempt has expired: it failed by timeout, unless nobody ever took the attempt,
+// which is then withdrawn, or it was taken late. A begun attempt may be in the input list again, requeued when its
 // worker died: it was taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
 //
 // An attempt that was started after the list was read is left alone, as the list says nothing about it. Times would mislead when the clock was set
@@ -40,6 +40,6 @@ func (d *Dispatcher) expire(record *store.Record, list *inputList, now time.Time
 
 type inputList struct {
 	queued  map[string]string // its entries by attempt uid
-	missing map[string]string // attempts by model, not found before; a newer one may stand there now
+	missing map[string]string // attempts by model, not found before; a newer one may be there now
 	samples model.HeadSamples
 }

@@ -194,7 +194,7 @@ func TestADeadlineThatWasMovedByHandIsKept(t *testing.T) {
 	})
 }
 
-// changing is a store whose circuit of the queue changes as it is told, one measurement after the other.
+// changing is a store whose circuit of the queue changes from one measurement to the next, as a test sets it.
 type changing struct {
 	fixture.Part
 	changes []flow.CircuitChange
@@ -225,7 +225,7 @@ func TestTheCircuitOfTheQueueIsMeasuredOnceASecondAndItsChangesAreTold(t *testin
 	failIf(t, len(store.changes) != 0, "want three measurements, %d are left", len(store.changes))
 }
 
-// emptyAtFirst is a store in which the input list was empty when the round began: the attempt that stands there now, and has
+// emptyAtFirst is a store in which the input list was empty when the round began: the attempt that is there now, and has
 // expired already, was started since by a dispatcher that had paused between its decision and the write.
 type emptyAtFirst struct{ *store.Store }
 

@@ -1,7 +1,7 @@
-// Package dispatcher does everything that time triggers: it starts what is due and ends attempts whose deadline has passed.
+// Package dispatcher does everything that time triggers: it starts due models and ends attempts whose deadline has passed.
 //
-// A dispatcher keeps no state; any number may run side by side. Each round reads what is due, lets package model decide, and
-// commits the decisions part by part, in a script that refuses what another dispatcher has done meanwhile.
+// A dispatcher keeps no state; any number may run side by side. Each round reads the due models, lets package model decide, and
+// commits the decisions part by part, in a script that refuses those that another dispatcher has made meanwhile.
 package dispatcher
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Store is what a dispatcher needs of Redis. *store.Store is one.
+// Store is a dispatcher's view of Redis. *store.Store is one.
 type Store interface {
 	ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error)
 	Load(ctx context.Context, uids []string) (map[string]*store.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
 	InputPart(ctx context.Context, from, n int64) ([]store.InputEntry, error)
-	SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
+	SampleHead(ctx context.Context, ticket int, since time.Time, spacing time.Duration) error
 	HeadSamples(ctx context.Context) (model.HeadSamples, error)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	NoteZones(ctx context.Context, daemon string) (time.Time, error)
@@ -34,7 +34,7 @@ type Store interface {
 	RequeueExpired(ctx context.Context, now, judged time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 }
 
-// Flow is what a dispatcher needs to steer many models. flow.Flow is one.
+// Flow lets a dispatcher steer many models. flow.Flow is one.
 type Flow interface {
 	ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error)
 	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
@@ -43,17 +43,17 @@ type Flow interface {
 	MeasureCircuit(ctx context.Context, now time.Time) (flow.CircuitChange, error)
 }
 
-// Report is where a dispatcher notes what was counted. report.Report is one.
+// Report stores the counts of a dispatcher. report.Report is one.
 type Report interface {
 	NoteSample(ctx context.Context, now time.Time) error
 }
 
-// Outbox is what a dispatcher keeps bounded. outbox.Outbox is one.
+// Outbox is bounded by a dispatcher. outbox.Outbox is one.
 type Outbox interface {
 	TrimOutbox(ctx context.Context) (unread int, err error)
 }
 
-// Rooms are what a dispatcher works on.
+// Rooms are the parts of Redis that a dispatcher works on.
 type Rooms struct {
 	Store  Store
 	Flow   Flow
@@ -61,7 +61,7 @@ type Rooms struct {
 	Outbox Outbox
 }
 
-// RoomsOf are those of a part of a queue.
+// RoomsOf returns the rooms of a part of a queue.
 func RoomsOf(part *store.Store) Rooms {
 	return Rooms{part, flow.Of(part), report.Of(part), outbox.Of(part)}
 }

@@ -135,7 +135,7 @@ func TestAStartThatWaitsForAKeyToBeSetRightKeepsTheDispatcherNotBusyAndComesThen
 	})
 }
 
-// A round of which a call fails says so; what it has left undone the next rounds do, and nothing twice.
+// A round with a failed call says so; the next rounds do the rest, and nothing twice.
 func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 	const policy = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":1}]}`
 	for n := 1; ; n++ {
@@ -143,7 +143,7 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(policy, append(uidsOf("t1", 3), uidsOf("t2", 2)...)...)
 		b.hold("h1", "tenant=t2", time.Time{})
-		b.settle(d) // one of t1 runs, the others of it wait for its place; those of t2 are held
+		b.settle(d) // one of t1 runs, its others wait for its place; t2 is held
 		b.finish(b.runs()["t1"]...)
 		b.release("h1", 0)
 		b.fleet(policy, uidsOf("t3", 2)...)
@@ -157,7 +157,7 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 		fault.Arm(0)
 		stopIf(t, struck != (err != nil), "call %d: failed: %v, told: %v", n, struck, err)
 		ran := 1
-		for range 10 { // gates that a dispatcher has not looked at to the end are looked at some seconds later
+		for range 10 { // if a dispatcher has not rechecked all blockers, it goes on some seconds later
 			for b.settle(d); len(b.runs()) > 0; b.settle(d) {
 				for host, uids := range b.runs() {
 					stopIf(t, len(uids) > 1, "call %d: expected one attempt of %s at a time, found %v", n, host, uids)

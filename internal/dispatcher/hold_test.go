@@ -222,7 +222,7 @@ func TestAParkedModelThatGetsOtherLabelsLeavesAHoldThatPicksItNoMore(t *testing.
 		must(t, err)
 		b.Commit(b.now(), r.Decide(decision, b.now()))
 		b.settle(d)
-		failIf(t, b.Attempt("t1/m1") == "", "the model stands in %v", b.sets("t1/m1"))
+		failIf(t, b.Attempt("t1/m1") == "", "the model is in %v", b.sets("t1/m1"))
 	})
 }
 
@@ -247,7 +247,7 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 		b.round(b.dispatcher(before, dispatcher.Config{Owner: "first"}))
 		b.settle(d)
 		failIf(t, b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Blockers)) > 0,
-			"the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Blockers))
+			"the model is in %v, the blockers are %v", b.sets("m1"), b.Scores(b.Store.Keys.Blockers))
 	})
 }
 

@@ -25,7 +25,7 @@ func (r *rounds) even(now time.Time, lease time.Duration) bool {
 	return now.Sub(r.steady) >= lease
 }
 
-// requeueExpired requeues what dead workers had taken, and looks for some once a second. Of several dispatchers that look at the same time, one
+// requeueExpired requeues the attempts of dead workers, and looks for some once a second. Of several dispatchers that look at the same time, one
 // does it.
 func (d *Dispatcher) requeueExpired(ctx context.Context, due store.Due) error {
 	lease := d.config.WorkerLease

@@ -201,7 +201,7 @@ func TestARetryAfterOfAStatus429ClosesTheKeyForAll(t *testing.T) {
 	})
 }
 
-// closedFor is one model that runs of each of two hosts, of which the first answers 429 and asks to be left alone.
+// closedFor is one model that runs on each of two hosts. The first answers 429 and asks to be left alone.
 func closedFor(b *bundle, d *dispatcher.Dispatcher, wait time.Duration, limit string) {
 	b.fleet(`{"timeout":"10m","retries":["0s"],"limits":[{"key":"{host(input_url)}",`+limit+`}]}`, append(uidsOf("t1", 3), uidsOf("t2", 1)...)...)
 	b.settle(d)

@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Round is what one round of a dispatcher did.
+// Round is the result of one round of a dispatcher.
 type Round struct {
 	Started   int // attempts handed out
 	TimedOut  int // attempts that failed by their deadline
@@ -45,7 +45,7 @@ type outcome struct {
 	err   error
 }
 
-// count counts what has become of a batch, and returns the withdrawals of attempts that are not queued.
+// count counts the results of a batch, and returns the withdrawals of attempts that are not queued.
 func (d *Dispatcher) count(ctx context.Context, o outcome, w *work, round *Round) (missing []*store.Transition, err error) {
 	counters, now := round.counters(), w.due.Now
 	for i, code := range o.codes {

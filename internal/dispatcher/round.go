@@ -70,7 +70,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		return round, err
 	}
 	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
-		round.Sleep = 0 // what was changed may be due again, and more may be waiting
+		round.Sleep = 0 // a changed model may be due again, and more may be waiting
 	}
 	return round, d.logbook.IgnoreWrongType(d.flow.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
@@ -80,7 +80,7 @@ type work struct {
 	left     int                      // how many attempts may still be started
 	waiting  []string                 // models whose blocker may have ended
 	blockers map[string]model.Blocker // by these uids
-	checks   []flow.BlockerCheck      // what was found out about blockers
+	checks   []flow.BlockerCheck      // the findings about blockers
 	places   map[model.Blocker]int    // of these
 	known    model.Limiters           // of the keys that blockers are of
 	limiters model.Limiters
@@ -112,8 +112,8 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 	if w.count() == 0 {
 		return nil
 	}
-	// An attempt that was to be withdrawn, and whose entry does not stand in the input list, has timed out after all. Unless it stands
-	// there as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
+	// An attempt to be withdrawn whose entry is not in the input list has timed out after all. Or the entry is there
+	// as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
 	missing, err := d.pass(ctx, w, nil, round)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -179,7 +179,7 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, list *inputList, round *
 	uids := w.uids()
 	for p := range d.read(read, uids, w) {
 		if err = cmp.Or(err, p.err); err != nil {
-			stop() // what is read already is taken out of the channel
+			stop() // drain the channel
 			continue
 		}
 		batch := d.decide(p, w, list)
@@ -203,7 +203,7 @@ type part struct {
 	err      error          // nothing could be read, and there is no further part
 }
 
-// read reads models part by part, one ahead of what is decided: a read must not wait in Redis behind the commit of the part before it.
+// read reads models part by part, one ahead of the decisions: a read must not wait in Redis behind the commit of the part before it.
 // The channel is closed behind the last, or when ctx has ended.
 func (d *Dispatcher) read(ctx context.Context, uids []string, w *work) <-chan part {
 	parts := make(chan part, 1)

@@ -49,7 +49,7 @@ func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
 		stop := b.start(dispatcher.Config{Tick: time.Minute})
 		defer stop()
 		b.awaitEntry()
-		b.awaitEntry() // the retry at once, after a timeout that nothing but the deadline can have told
+		b.awaitEntry() // the immediate retry, after a timeout that only the deadline can have caused
 	})
 }
 
@@ -91,7 +91,7 @@ type away struct {
 	back chan struct{}
 }
 
-// Retire is not what is tested: how long it takes is up to the machine.
+// The test does not measure Retire: its duration depends on the machine.
 func (s *away) Retire(context.Context, string) error { return nil }
 
 func (s *away) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {

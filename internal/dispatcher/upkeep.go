@@ -43,7 +43,7 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	return err
 }
 
-// noteSample notes what was counted until the minute in hand.
+// noteSample notes the counts until the minute in hand.
 func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
 	minute := due.Now.Truncate(time.Minute)
 	if minute.Equal(d.noted) {

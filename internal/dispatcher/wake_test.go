@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// saveOne saves the model tbl_1 under a policy, with a rule or none. The clock stands at seven.
+// saveOne saves the model tbl_1 under a policy, with a rule or none. The clock shows seven.
 func (b *bundle) saveOne(policy, rule string) {
 	b.t.Helper()
 	b.save(b.parse(policy), model.Definition{Payload: "{}", Rule: rule}, "tbl_1")
@@ -52,8 +52,8 @@ func (b *bundle) rest() time.Duration {
 	return rest
 }
 
-// expect compares what a round did, and some fields of the model, written "name value". A round that did something is followed by
-// another at once. What stood in the input list before it stands there still, unless it was withdrawn.
+// expect compares the counts of a round, and some fields of the model, written "name value". A round that did something is followed by
+// another at once. Entries that were in the input list before it are still there, unless they were withdrawn.
 func (b *bundle) expect(want dispatcher.Round, got dispatcher.Round, fields ...string) {
 	b.t.Helper()
 	if want == (dispatcher.Round{}) {
@@ -230,7 +230,7 @@ func (b *bundle) watch(policy string, uids ...string) {
 	b.save(b.parse(policy), model.Definition{Payload: "{}", Rule: "FREQ=YEARLY", Refresh: model.RefreshPlanned}, uids...)
 }
 
-// freshness is where a model stands and what its hash says.
+// freshness has the index of a model and the fields of its hash.
 func (b *bundle) freshness(uid string) string {
 	b.t.Helper()
 	text := b.Model(uid)["freshness"]

@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// told notes what a poller asks of the queue.
+// told notes the requests of a poller to the queue.
 type told struct {
 	*store.Store
 	calls     []string
@@ -53,7 +53,7 @@ func (s *told) Commit(ctx context.Context, batch store.Batch) ([]store.Code, err
 	return s.Store.Commit(ctx, batch)
 }
 
-// inTurn reads at once what is to be read beside.
+// inTurn does at once the read that would run concurrently.
 func inTurn(read func()) (wait func()) { read(); return func() {} }
 
 func always() bool { return true }
@@ -67,7 +67,7 @@ func (b *bundle) ahead(queue *told) (poller.Round, error) {
 
 func TestTheNextBatchIsReadBeforeTheLastIsCommittedUnlessThatMayChangeIt(t *testing.T) {
 	cases := map[string]struct {
-		say     []string // models of which there are results
+		say     []string // models with results
 		command string   // that comes between the claims
 		want    []string
 	}{

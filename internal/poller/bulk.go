@@ -35,7 +35,7 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 	return more
 }
 
-// stepBulk takes a step of the bulk behind that of the last step. Policies that have changed together share their walk.
+// stepBulk takes a step of the bulk after the last one. Policies that have changed together share their walk.
 func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err error) {
 	open, err := p.flow.Bulks(ctx)
 	open = slices.DeleteFunc(open, func(b flow.Bulk) bool { return !p.ready(&b, now) })
@@ -63,11 +63,11 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 // what comes then is planned by the new one.
 func (p *Poller) ready(b *flow.Bulk, now time.Time) bool {
 	early := b.Action == model.BulkReplan && backoff.Recent(b.Since, now, 2*p.config.Tick)
-	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: what it starts now would seem older than it is
+	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: its starts now would seem older than it is
 	return b.Problem == "" && !early && b.Rate.Allow(b.Next, now, p.behind()) > 0
 }
 
-// behind is how far back a rate reaches for what it has missed: over a pause between two steps.
+// behind is how far back a rate catches up: over a pause between two steps.
 func (p *Poller) behind() time.Duration { return max(time.Second, 2*p.config.Tick) }
 
 func sharesWalk(b *flow.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
@@ -132,7 +132,7 @@ type bulkStep struct {
 
 	changes int               // that were decided since the models were read
 	queued  map[string]string // the input list, if it matters
-	noted   bool              // what is about to be changed is written down
+	noted   bool              // the models about to be changed are stored
 	left    []string          // uids to look at again
 }
 
@@ -143,7 +143,7 @@ type pick struct {
 	transition *store.Transition // Applied
 }
 
-// run decides and commits about models, and counts what becomes of them.
+// run decides and commits about models, and counts the results.
 func (s *bulkStep) run(ctx context.Context, uids []string) error {
 	var commands []*model.Command
 	var picks []pick
@@ -186,8 +186,8 @@ func (s *bulkStep) Read(ctx context.Context, uids []string, commands []*model.Co
 	return s.store.Read(ctx, uids, commands)
 }
 
-// Commit stores the models about to be changed, and spends the rate, before it changes them: the rate holds over crashes, and whoever repeats the
-// step knows what this bulk has done.
+// Commit stores the models about to be changed, and spends the rate, before it changes them: the rate holds over crashes, and a repetition of
+// the step knows what this bulk has done.
 func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if b := s.bulks[0]; b.Action != model.BulkReplan && !s.noted && len(batch.Items) > 0 {
 		for _, item := range batch.Items {
@@ -224,7 +224,7 @@ func (s *bulkStep) decide(p *pick, record *store.Record, uid string) (*store.Tra
 	}
 	switch {
 	case p.transition == nil:
-		// Whoever tried it before has not heard that it was done. What this step has noted itself, it has heard of.
+		// An earlier try has not heard that it was done. This step has heard of its own notes.
 		if p.picked && flow.Harmless(p.outcome) && !s.noted && slices.Contains(s.bulks[0].Trying, uid) {
 			p.outcome = model.Applied
 		}

@@ -132,7 +132,7 @@ func TestABulkMeetsWhatIsNoModel(t *testing.T) {
 	})
 }
 
-// A step that was not noted is repeated: by then models may wait for a dispatcher, stand in line, or be done long ago.
+// A step that was not noted is repeated: by then models may wait for a dispatcher, be queued, or be done long ago.
 func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 	for name, meanwhile := range map[string]func(*bundle){
 		"nobody was there":           func(*bundle) {},

@@ -222,7 +222,7 @@ func (b *bundle) payload(uid string) string {
 	return b.Redis.Get(context.Background(), b.Store.Keys.Payload(uid)).Val()
 }
 
-// Whoever leads next begins with what the dead one left.
+// The next leader begins with the work that the dead one left.
 func TestTheCommandsOfADeadPollerComeBeforeNewerOnes(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Command(saved("a", 1))

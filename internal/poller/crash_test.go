@@ -133,7 +133,7 @@ func TestACommandThatAnotherPollerAdoptedIsNotAppliedTwice(t *testing.T) {
 	})
 }
 
-// jumps are what a clock does in the life of a poller: it is set by hand, or by NTP after a long time without.
+// jumps are the jumps of a clock in the life of a poller: it is set by hand, or by NTP after a long time without.
 var jumps = map[string][]time.Duration{
 	"it runs on":                       {0},
 	"a second back":                    {-time.Second},
@@ -161,7 +161,7 @@ func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
 				stopIf(t, err == nil, "want a crash")
 				b.roundOf(adopter)
 				rounds := 0
-				// A look comes four times in a lease, and what is found is applied in the round after.
+				// A look comes four times in a lease, and the round after it applies its findings.
 				for most := int((lease+lease/4)/tick) + 1; b.Stats()["success"] == 0; rounds++ {
 					stopIf(t, rounds > most, "want the message applied within %d rounds, got %v", most, b.Scores(b.Store.Keys.Pollers))
 					if rounds < len(jumps) {
@@ -176,7 +176,7 @@ func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
 	}
 }
 
-// Each call of a round fails in its turn: the error is told, and what the round has left undone the next ones do, and nothing twice.
+// Each call of a round fails in its turn: the error is reported, and the next rounds do the rest, and nothing twice.
 func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 	rounds := map[string]func(*poller.Poller) (poller.Round, error){
 		"one batch":                   func(p *poller.Poller) (poller.Round, error) { return p.RunOnce(t.Context()) },
@@ -193,7 +193,7 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 	}
 }
 
-// failOnce does a round of which the n-th call fails, and those that do the rest. It reports whether there was such a call.
+// failOnce does a round whose n-th call fails, and the rounds that do the rest. It reports whether there was such a call.
 func (b *bundle) failOnce(n int, round func(*poller.Poller) (poller.Round, error)) (struck bool) {
 	b.t.Helper()
 	b.running("a", "b", "c", "d")

@@ -60,7 +60,7 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		b.obey(`{"type":"accept","uid":"hold","by":"ann"}`)
 		accepted := b.record("hold")
 		failIf(t, accepted.Parked() || !accepted.LastSuccessAt.Equal(held.ParkedSince) || !last("hold").Accepted || last("hold").Outcome != model.EventSuccess, "accept: %+v", last("hold"))
-		success("hold", "20") // the accepted 49 is what is usual now
+		success("hold", "20") // the accepted 49 is now usual
 		b.obey(`{"type":"reject","uid":"hold","by":"ann"}`)
 		rejected := b.record("hold")
 		failIf(t, rejected.Parked() || rejected.AttemptNo != 1 || rejected.Trigger != model.TriggerRetry || last("hold").ErrorType != "suspect", "reject: %+v", rejected.State)

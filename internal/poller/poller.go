@@ -1,8 +1,8 @@
 // Package poller does everything that a message triggers: results of workers, and commands of applications.
 //
 // A poller claims a batch of messages into a list of its own, lets package model decide, and commits the decisions in one script
-// that removes each message with what it changes. Meanwhile the next batch is claimed, and read unless the first may change its
-// models. A crash anywhere replays: what is still claimed is decided again, by the poller itself or by another that adopts the list.
+// that removes each message with the change that it causes. Meanwhile the next batch is claimed, and read unless the first may change its
+// models. A crash anywhere replays: claimed messages are decided again, by the poller itself or by another that adopts the list.
 package poller
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Store is what a poller needs of Redis. *store.Store is one.
+// Store is a poller's view of Redis. *store.Store is one.
 type Store interface {
 	Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
@@ -37,20 +37,20 @@ type Store interface {
 	WaitControl(ctx context.Context) (bool, error)
 }
 
-// Flow is what a poller needs to steer many models. flow.Flow is one.
+// Flow lets a poller steer many models. flow.Flow is one.
 type Flow interface {
 	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
 	Bulks(ctx context.Context) ([]flow.Bulk, error)
 	MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error)
 }
 
-// Rooms are what a poller works on.
+// Rooms are the parts of Redis that a poller works on.
 type Rooms struct {
 	Store Store
 	Flow  Flow
 }
 
-// RoomsOf are those of a part of a queue.
+// RoomsOf returns the rooms of a part of a queue.
 func RoomsOf(part *store.Store) Rooms { return Rooms{part, flow.Of(part)} }
 
 // Poller applies the messages of one queue.

@@ -15,14 +15,14 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Round is what one round of a poller did.
+// Round is the result of one round of a poller.
 type Round struct {
 	Claimed  int // messages taken, or left from before
 	Applied  int // messages that changed a model
 	Settled  int // messages that changed nothing: counted, and kept in rejected if unusable
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
-	Waiting  int // of Left: commands for another part of the queue, or for all of them, of which one does not answer; and what needs a key of another type
+	Waiting  int // of Left: commands for another part, or for all parts while one does not answer; and those that need a key of another type
 	// Leads says that this poller applies the commands.
 	Leads bool
 	// Bulks says that another step of a bulk can be taken at once.
@@ -32,7 +32,7 @@ type Round struct {
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
 
-// RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts what expired pollers left.
+// RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts the messages of expired pollers.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	return p.RunPipelined(ctx, func() bool { return false }, nil)
 }
@@ -63,7 +63,7 @@ func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, keepGoing f
 	round, err := p.finish(ctx, b)
 	wait()
 	all.add(round)
-	if p.left = err != nil || round.Applied+round.Settled < round.Claimed; p.left { // what is left comes before the next
+	if p.left = err != nil || round.Applied+round.Settled < round.Claimed; p.left { // the rest precedes the next
 		next = nil
 	}
 	return next, cmp.Or(err, failed)
@@ -188,7 +188,7 @@ func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {
 	return item
 }
 
-// decideModel decides what the message does to its model. It returns why the message cannot be handled, if it cannot.
+// decideModel applies the message to its model. It returns why the message cannot be handled, if it cannot.
 func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now time.Time) (reason error) {
 	record := snapshot.Records[item.UID]
 	record.Taken = m.taken != "" && m.taken == record.AttemptUID
@@ -197,7 +197,7 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 	var err error
 	field := "uid"
 	switch {
-	case record.Broken: // refused by the commit, which says what the key holds
+	case record.Broken: // refused by the commit, which names the type of the key
 		item.Transition = record.Mend()
 		return nil
 	case m.command != nil:
@@ -223,7 +223,7 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 	return reason
 }
 
-// note counts an item that was committed, and logs what became of its model, or why its message cannot be handled.
+// note counts a committed item, and logs the result for its model, or why its message cannot be handled.
 func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) {
 	if item.Transition != nil {
 		round.Applied++
@@ -241,7 +241,7 @@ func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) 
 	}
 }
 
-// batch is what was claimed together.
+// batch is claimed together.
 type batch struct {
 	store.Claim
 	messages []*message
@@ -320,7 +320,7 @@ type message struct {
 	counter string
 	reason  error
 
-	replies string // the name of the list on which its sender is told; empty: on none
+	replies string // the name of the list for the answer; empty: none
 	wire    model.Wire
 }
 

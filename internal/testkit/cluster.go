@@ -115,7 +115,7 @@ func clusterServes(ctx context.Context, client *redis.Client) bool {
 	return err == nil && strings.Contains(info, "cluster_state:ok\r\n") && strings.Contains(info, slots)
 }
 
-// isComplete tells whether a node knows those that live as masters and replicas in good health, and has its own replicas, or its master.
+// isComplete reports whether a node sees the live nodes as masters and replicas in good health, and has its own replicas, or its master.
 func (s *Server) isComplete(ctx context.Context, client *redis.Client) bool {
 	nodes, err := client.ClusterNodes(ctx).Result()
 	if err != nil || strings.Count(nodes, "\n") != len(s.nodes) ||
@@ -129,7 +129,7 @@ func (s *Server) isComplete(ctx context.Context, client *redis.Client) bool {
 	return err == nil && strings.Count(info, ",state=online,") == strings.Count(nodes, "slave "+ownLine(nodes)[0])
 }
 
-// isReplica reads what a node tells of its replication.
+// isReplica reads the replication section of INFO.
 func isReplica(info string) bool { return strings.Contains(info, "role:slave\r\n") }
 
 // ownLine returns the words of a node about itself. The first is its id, those from the ninth on are its slots.

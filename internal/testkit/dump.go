@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Value is what Dump tells of one key.
+// Value is the value of one key in a Dump.
 type Value struct {
 	Type    string // as the command TYPE says
 	Data    any    // string; []string of a list; map[string]string of a hash; map[string]float64 of a zset; map[string]bool of a set; Stream

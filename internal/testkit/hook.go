@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Hook is called for each call of a client, with one command or those of a pipeline. next sends them.
+// Hook is called for each call of a client, with one command or a pipeline. next sends them.
 type Hook func(ctx context.Context, commands []redis.Cmder, next func() error) error
 
 // DialHook changes nothing.

@@ -72,7 +72,7 @@ func FreeAddress(t testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", port)
 }
 
-// freePort draws a port from below those that systems give to whoever asks for any (Linux from 32768 on, others from 49152): none of them takes it before
+// freePort draws a port below the ports that systems assign themselves (Linux from 32768 on, others from 49152): nobody takes it before
 // it is used, nor does another test.
 func freePort() (string, error) {
 	for range 100 {
@@ -103,7 +103,7 @@ func (n *node) start() (err error) {
 	return nil
 }
 
-// answers tells whether the server at the address of n is n. It compares process ids, because a server of somebody else may
+// answers reports whether the server at the address of n is n. It compares process ids, because a server of somebody else may
 // have taken the port and would answer as well.
 func (n *node) answers() bool {
 	// A client's pool would wait for a second after a refused connection, so the port is tried without one first.

@@ -43,11 +43,11 @@ var (
 var kept bool
 
 var (
-	ends  []func() // what AtEnd was told; guarded by endMu
+	ends  []func() // from AtEnd; guarded by endMu
 	endMu sync.Mutex
 )
 
-// AtEnd lets Main call end when all tests have ended: for what the tests of a package share.
+// AtEnd lets Main call end when all tests have ended: for resources that the tests of a package share.
 func AtEnd(end func()) {
 	endMu.Lock()
 	defer endMu.Unlock()

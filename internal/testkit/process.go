@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-// build compiles the binary once per test process. `go run` keeps what it has linked, which `go build` does not.
+// build compiles the binary once per test process. `go run` keeps the linked binary, which `go build` does not.
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "refreshd-")
 	if err != nil {
@@ -55,7 +55,7 @@ func Refreshd(t testing.TB, args ...string) *Process {
 	return Start(t, Binary(t), args...)
 }
 
-// Start starts a program. What it prints is logged if the test fails.
+// Start starts a program. Its output is logged if the test fails.
 func Start(t testing.TB, program string, args ...string) *Process {
 	t.Helper()
 	return StartCommand(t, exec.Command(program, args...))
@@ -133,7 +133,7 @@ func (p *Process) Busy() time.Duration {
 // Signal sends the process a signal.
 func (p *Process) Signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
 
-// File is the path of what the system tells about a running process under a name, on Linux.
+// File is the path of a file of /proc about a running process, on Linux.
 func (p *Process) File(name string) string {
 	return fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, name)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-// sentinelName is what sentinels call the master.
+// sentinelName is the sentinels' name for the master.
 const sentinelName = "mymaster"
 
 // Sentinel lends an empty redis-server that one sentinel watches. Its clients ask the sentinel where it is.

@@ -60,7 +60,7 @@ func BothIfLong(t *testing.T, test func(t *testing.T, s *Server)) {
 	test(t, Redis(t))
 }
 
-// Miniredis starts an in-process server whose keys expire, as those of a real one, whatever its clock was set to.
+// Miniredis starts an in-process server whose keys expire, as in a real one, whatever its clock was set to.
 func Miniredis(t testing.TB) *Server {
 	t.Helper()
 	mini := miniredis.NewMiniRedis()
@@ -110,10 +110,10 @@ func (s *Server) at(addrs []string) *Server {
 	return s
 }
 
-// IsCluster tells whether the server is a cluster, where all keys of a script must share one hash tag.
+// IsCluster reports whether the server is a cluster, where all keys of a script must share one hash tag.
 func (s *Server) IsCluster() bool { return len(s.Addrs) > 1 }
 
-// Options returns what Client connects with, for tests that need a client of their own. Nothing is retried, because a
+// Options returns the options of Client, for tests that need a client of their own. Nothing is retried, because a
 // repeated command would hide a lost reply, and nothing but HELLO is sent ahead of the test's commands. MaxRedirects is
 // part of that: a cluster client repeats a command after a lost reply for as long as it may redirect.
 func (s *Server) Options() *redis.UniversalOptions {
@@ -161,7 +161,7 @@ func (s *Server) Kill(t testing.TB) {
 	}
 }
 
-// Signal sends a signal to the server, to every node of a cluster: one that is stopped receives what is sent to it and answers when it goes on.
+// Signal sends a signal to the server, to every node of a cluster. A stopped server receives its input and answers when it goes on.
 func (s *Server) Signal(t testing.TB, signal syscall.Signal) {
 	t.Helper()
 	for _, n := range s.processes(t) {
@@ -200,7 +200,7 @@ func (s *Server) SignalNode(t testing.TB, address string, signal syscall.Signal)
 	s.node(t, address).Signal(signal)
 }
 
-// RestartNode starts a killed node of a cluster again, and returns when it has found its place: that of a replica if another was
+// RestartNode starts a killed node of a cluster again, and returns when it has found its place: as a replica if another was
 // promoted meanwhile.
 func (s *Server) RestartNode(t testing.TB, address string) {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Decode decodes one JSON value to what encoding/json makes of it, numbers as they are written, for a third of its price; false: the text is
+// Decode decodes one JSON value as encoding/json does, numbers as they are written, for a third of its price; false: the text is
 // not one value in UTF-8. An object in a field of the outermost one that is named raw stays as it is written, a json.RawMessage in text.
 func Decode(text []byte, raw ...string) (value any, valid bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
@@ -18,14 +18,14 @@ func Decode(text []byte, raw ...string) (value any, valid bool) {
 	return d.value(raw), true
 }
 
-// Twice is a field that an object has twice, of which a decoder takes the last.
+// Twice is a field that an object repeats. A decoder takes the last one.
 type Twice struct {
 	Field string // its path, as in an Error
-	At    int    // where it stands again, in bytes from the beginning of the text
+	At    int    // where it is repeated, in bytes from the beginning of the text
 }
 
-// DecodeOnce decodes as Decode does, and also tells the first field that stands twice, also in what stays as it is written; nil: none does. It is for
-// what people write: a program reads back what it wrote.
+// DecodeOnce decodes as Decode does, and also returns the first repeated field, also within raw values; nil: none.
+// It is for text that people write: a program reads back its own output.
 func DecodeOnce(text []byte, raw ...string) (value any, twice *Twice, valid bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
 		return nil, nil, false
@@ -102,12 +102,12 @@ func (d *decoder) object(raw []string) map[string]any {
 	return fields
 }
 
-// within puts what was found in a part below the name of the part.
+// within puts the findings in a part below the name of the part.
 func (d *decoder) within(name string) {
 	d.twice = &Twice{(&Error{Field: d.twice.Field}).At(name).Field, d.twice.At}
 }
 
-// space passes over spaces, and returns what follows.
+// space passes over spaces, and returns the rest.
 func (d *decoder) space() byte {
 	for d.text[d.at] <= ' ' {
 		d.at++

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// values are JSON, and what is none.
+// values are valid and invalid JSON.
 var values = []string{
 	`{}`, `[]`, `""`, `0`, `null`, ` true `, "\t{ \"a\" :\r\n[ 1 , -2.50e+3,{}, [ ] ,false,null ] , \"\": \"\" } ", `{"a":1,"a":{"b":2}}`,
 	`{"a":{"b":1},"a":null}`, `"\u00e9\ud83d\ude00\ud800\\\"\/\n"`, `{"\u0061":"x","a\\":"\\"}`, `"é😀 "`, `123456789012345678901234567890.0001`,
@@ -18,7 +18,7 @@ var values = []string{
 	strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999), strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001),
 }
 
-// decodesAlike compares Decode with encoding/json, which is told to read what stayed as it was written.
+// decodesAlike compares Decode with encoding/json, which reads the raw values too.
 func decodesAlike(t *testing.T, text []byte) {
 	t.Helper()
 	var want any

@@ -42,7 +42,7 @@ type durationUnit struct {
 	unitNames
 }
 
-// durationUnits stand in the order in which they may follow each other.
+// durationUnits are in the order in which they may follow each other.
 var durationUnits = []durationUnit{
 	{7 * 24 * time.Hour, unitNames{" w week weeks ", " w "}},
 	{24 * time.Hour, unitNames{" d day days ", " d "}},
@@ -61,7 +61,7 @@ type durationScan struct {
 	next  int   // the first of durationUnits that may still come
 }
 
-// read reads the Go and the English form, such as "1h30m", "1 hour and 30 minutes" or "90", or that of ISO 8601 behind its P: days, T, times.
+// read reads the Go and the English form, such as "1h30m", "1 hour and 30 minutes" or "90", or ISO 8601 behind its P: days, T, times.
 func (s *durationScan) read(iso bool) string {
 	if iso && s.rest == "" {
 		return "nothing after P"
@@ -85,7 +85,7 @@ func (s *durationScan) read(iso bool) string {
 		if reason := s.add(number, unit, iso); reason != "" {
 			return reason
 		}
-		if !iso { // between two amounts may stand blanks, a comma, "and"; at the very end nothing may
+		if !iso { // blanks, a comma or "and" may separate two amounts; nothing may follow the last
 			rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(s.rest, " "), ","), " ")
 			s.rest = cmp.Or(strings.TrimLeft(strings.TrimPrefix(rest, "and "), " "), s.rest)
 		}

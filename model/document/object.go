@@ -1,5 +1,5 @@
-// Package document reads what people and programs write: objects of JSON and YAML, durations, uids, texts. What it refuses it
-// refuses with an Error, which says where, what was expected and what was found.
+// Package document reads input of people and programs: objects of JSON and YAML, durations, uids, texts. It refuses invalid input
+// with an Error, which has the place, the expected value and the found one.
 package document
 
 import (
@@ -25,7 +25,7 @@ func Place(err error, prefix string) error {
 	return err
 }
 
-// Rename calls a field of a refusal otherwise, and what lies below it.
+// Rename renames a field of a refusal, and the fields below it.
 func Rename(err error, field, to string) error {
 	refused, is := errors.AsType[*Error](err)
 	if !is || !strings.HasPrefix(refused.Field, field) {
@@ -34,7 +34,7 @@ func Rename(err error, field, to string) error {
 	return Refuse(to+strings.TrimPrefix(refused.Field, field), refused.Want, refused.Found)
 }
 
-// ScalarText renders what JSON and YAML decoders make of a number, a text or null; false for anything else.
+// ScalarText renders a number, a text or null from a JSON or YAML decoder; false for anything else.
 func ScalarText(value any) (string, bool) {
 	switch v := value.(type) {
 	case nil:
@@ -52,15 +52,15 @@ func ScalarText(value any) (string, bool) {
 	}
 }
 
-// Error is the refusal of one input value. It says where the value stood, what was expected there and what was
+// Error is the refusal of one input value. It says where the value was, which value was expected and which was
 // found, so that the author of a document can mend it without reading code.
 type Error struct {
 	Field string // path inside the document, e.g. "policy.retries[2]"; empty for the document as a whole
-	Want  string // what is expected there, e.g. `a duration such as "5m"`
-	Found string // what was found, already quoted and shortened by Found
+	Want  string // the expected value, e.g. `a duration such as "5m"`
+	Found string // the value found, already quoted and shortened by Found
 }
 
-// Refuse returns the refusal of the value at a field: what is expected there, and what was found (see Found).
+// Refuse returns the refusal of the value at a field: the expected value, and the one found (see Found).
 func Refuse(field, want, found string) *Error { return &Error{field, want, found} }
 
 func (e *Error) Error() string {

@@ -149,6 +149,6 @@ func TestShortenedTextFitsWhateverItWas(t *testing.T) {
 }
 
 func fits(text string, limit int) bool {
-	unfit := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u202e' }
-	return len(text) <= limit && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, unfit)
+	invalid := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u202e' }
+	return len(text) <= limit && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, invalid)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Reader reads a decoded JSON or YAML object field by field, and remembers the first refusal. What is returned from then on means nothing: ask
+// Reader reads a decoded JSON or YAML object field by field, and remembers the first refusal. From then on its results mean nothing: ask
 // Err before it is used.
 type Reader struct {
 	Fields map[string]any

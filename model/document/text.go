@@ -71,10 +71,10 @@ var uidPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:@/+=~-]{0,199}$`)
 func IsUID(text string) bool { return uidPattern.MatchString(text) }
 
 // ValidateUID accepts the uid of a model: 1-200 letters, digits and _.:@/+=~- , beginning with a letter or digit, so that
-// it can stand in a Redis key, a command line and a log without being anything else.
+// it can appear in a Redis key, a command line and a log without being anything else.
 func ValidateUID(uid string) error { return ValidateID("uid", uid) }
 
-// ValidateID accepts in a field what could be the uid of a model.
+// ValidateID accepts in a field any possible uid of a model.
 func ValidateID(field, id string) error {
 	if IsUID(id) {
 		return nil

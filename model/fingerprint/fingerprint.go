@@ -1,4 +1,4 @@
-// Package fingerprint tells failures of one cause from those of another.
+// Package fingerprint groups failures that have the same cause.
 package fingerprint
 
 import (
@@ -23,11 +23,11 @@ const (
 	maxUnblanked  = 1000 // bytes of a text that are looked at
 	idLength      = 12   // hex digits
 	shortestHex   = 8    // letters and digits; of letters alone twice as many
-	longestCode   = 3    // digits of what is told apart: 503, exit code 137
+	longestCode   = 3    // digits that distinguish fingerprints: 503, exit code 137
 	shortestToken = 10   // letters and digits of an id that somebody has drawn
 )
 
-// Other is the id of all fingerprints beyond those that a queue keeps apart.
+// Other is the id of all fingerprints beyond the limit of a queue.
 const Other = "other"
 
 // Of is the fingerprint of a failure of a model.
@@ -131,7 +131,7 @@ func valueAt(text, uid string) (length int, name string) {
 	return length, name
 }
 
-// blankWord replaces digits, except in a code: a number of the error type, one behind "status" or "code", or one that stands alone.
+// blankWord replaces digits, except in a code: a number of the error type, one behind "status" or "code", or a number alone.
 func blankWord(word, before string, alone bool, codes []string) string {
 	groups := len(digits.FindAllString(word, -1))
 	switch number := digits.FindString(word); {

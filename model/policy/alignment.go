@@ -24,13 +24,13 @@ const (
 	UntilSuccess Alignment = "until_success"
 	// PlannedOnly lets no retry run: the planned refresh is the retry.
 	PlannedOnly Alignment = "planned_only"
-	// WhicheverFirst takes what starts first.
+	// WhicheverFirst takes the first to start.
 	WhicheverFirst Alignment = "whichever_first"
 	// BetweenPlanned is AlignPlanned, but a planned refresh begins a new cycle of attempts.
 	BetweenPlanned Alignment = "between_planned"
 )
 
-// Overlap compares the time of a retry with that of the planned refresh.
+// Overlap compares the time of a retry with the planned refresh.
 type Overlap string
 
 // The overlaps of a retry [start, start+timeout) with a planned refresh of the same length.

@@ -14,7 +14,7 @@ import (
 // Strategy names how the delay of a Backoff grows with the failures of a cycle.
 type Strategy string
 
-// The strategies, each with what it is good for.
+// The strategies, each with its purpose.
 const (
 	Fixed       Strategy = "fixed"       // base: a recovery whose length is known
 	Linear      Strategy = "linear"      // base * k: contention for a resource

@@ -31,7 +31,7 @@ type Failure struct {
 	Retryable          *bool         // the result's own word; nil: the policy decides
 	RetryAfter         time.Duration // at least this long after now; 0: no wish
 	ByServer           bool          // RetryAfter was read from a header of a server
-	Asked              time.Duration // what the server has asked for, if that is more than its policy allows; 0: it is not
+	Asked              time.Duration // the wish of the server, if that is more than its policy allows; 0: it is not
 
 	Ours bool // decided here, not by a worker: a deadline, or too many deferrals
 }
@@ -104,7 +104,7 @@ func (c *Classes) read(doc *document.Reader) {
 		}
 		doc.Fail(err)
 		for _, one := range typesOf(name) {
-			if _, named := fields[one]; !named || one == name { // its own delay goes before that of all permanent ones
+			if _, named := fields[one]; !named || one == name { // its own delay precedes the delay of all permanent ones
 				c.Delays[one] = delay
 			}
 		}

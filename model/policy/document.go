@@ -59,7 +59,7 @@ func (p *Policy) readSchedule(doc *document.Reader) {
 	}
 }
 
-// Anchor is what the schedule of the policy counts from.
+// Anchor is the start that the schedule of the policy counts from.
 func (p *Policy) Anchor() string { return cmp.Or(p.Dtstart, schedule.DefaultDtstart) }
 
 func (p *Policy) readTimes(doc *document.Reader) {

@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Draft is a policy as it was written. What it leaves out comes from the policy `default` when it is saved.
+// Draft is a policy as it was written. The policy `default` completes it when it is saved.
 type Draft struct {
 	given Policy
 	named map[string]bool // fields

@@ -16,7 +16,7 @@ const ofTheHouse = `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin","dtstart":"
 	`"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/m"}],"circuit":{"key":"{policy}","open_after":"5 of 10","on":["timeout"],"probe":"1h"},` +
 	`"retry_after_scope":"model","max_retry_after":"2h","closed":["holidays"],"fresh_within":"26h","warn_within":"24h","guard":[{"rows":{"min":1}}],"on_suspect":"hold","notify":["disabled"],"failing_from":3,"email":{"payload":"owner"},"disabled_reason":"Sorry."}`
 
-// completed reads a policy, and completes it with that of the house.
+// completed reads a policy, and completes it with the policy of the house.
 func completed(t testing.TB, text string) Policy {
 	t.Helper()
 	draft, err := Read(jsonOf(t, text))

@@ -30,7 +30,7 @@ func ExampleParse() {
 	// {"timeout":"1h","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned"} <nil>
 }
 
-// A lint tells what is allowed, but seldom meant.
+// A lint reports rules that are allowed, but seldom meant.
 func ExampleSubject_Lint() {
 	p, err := parse(`{"rrule": "every 2 hours", "timeout": "2h", "retries": ["1m"]}`)
 	if err != nil {

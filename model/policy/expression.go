@@ -90,7 +90,7 @@ func compile(text, meant, variables string, environment ...expr.Option) (formula
 // maxPatterns bounds all patterns of an expression together, in instructions of their programs: a short one can have a long program.
 const maxPatterns = 300
 
-// expressionBounds refuses what could make a short expression do much work.
+// expressionBounds refuses constructs by which a short expression could do much work.
 type expressionBounds struct {
 	err      error
 	patterns int // instructions so far
@@ -119,7 +119,7 @@ func (b *expressionBounds) Visit(node *ast.Node) {
 				b.refuse("the patterns of matches must be simpler")
 			}
 		}
-	case *ast.CallNode: // of times: what one formats, another one takes for a format, and each could be twice as long
+	case *ast.CallNode: // of times: one may take the output of another one for a format, and each could be twice as long
 		b.refuse("methods are not allowed")
 	case *ast.PredicateNode: // whichever argument of a function it is
 		b.refuse("loops are not allowed")

@@ -24,7 +24,7 @@ type field struct {
 	with string
 }
 
-// fields are those of a policy, in the order of the canonical form.
+// fields are the fields of a policy, in the order of the canonical form.
 var fields = []field{
 	{name: "name", value: func(p *Policy) (any, bool) { return givenOr(p.Name, p.Name != "", nil) }},
 	{name: "rrule", value: func(p *Policy) (any, bool) { return givenOr(p.Rule, p.Rule != "", nil) }},
@@ -137,7 +137,7 @@ type written struct {
 	explicit bool
 }
 
-// MarshalJSON writes fields in their order. Whoever calls it escapes for HTML, or not.
+// MarshalJSON writes fields in their order. The caller escapes for HTML, or not.
 func (w written) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

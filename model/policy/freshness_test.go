@@ -20,7 +20,7 @@ func TestARetryAfterClosesKeysAsThePolicySays(t *testing.T) {
 		{`{` + limits + `}`, "http_503", false},
 		{`{` + limits + `,"retry_after_scope":"model"}`, "http_429", false},
 		{`{` + limits + `,"retry_after_scope":"key"}`, "http_503", true},
-		{`{"retry_after_scope":"key"}`, "http_429", true}, // those of the queue
+		{`{"retry_after_scope":"key"}`, "http_429", true}, // the error types of the queue
 	} {
 		p := policyOf(t, test.policy)
 		got := p.RetryAfterClosesKeys(test.errorType)

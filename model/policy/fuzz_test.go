@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// FuzzParse: what is refused is refused with a field, and what is accepted is read back from its canonical text.
+// FuzzParse: a refusal names a field, and an accepted policy is read back from its canonical text.
 func FuzzParse(f *testing.F) {
 	seeds, err := os.ReadFile("testdata/policies.jsonl")
 	must(f, err)
@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseExpression: what is accepted evaluates to a delay in range, to no retry or to an error, and never panics.
+// FuzzParseExpression: an accepted expression evaluates to a delay in range, to no retry or to an error, and never panics.
 func FuzzParseExpression(f *testing.F) {
 	for _, text := range append([]string{
 		"10 * k", "k <= 5 ? min(2 ** (k - 1), 10) : false", "[0, 60][k]", "k % 0", "'next'", "let n = k; n * 60", "if k > 3 { false } else { '1m' }",

@@ -20,7 +20,7 @@ type Guard struct {
 	Of     int     // GuardDrop and guardRise: of how many good results the median is the usual number
 }
 
-// GuardRule is what a guard expects of a number.
+// GuardRule is a guard's expectation of a number.
 type GuardRule string
 
 // The rules.
@@ -53,7 +53,7 @@ const UsualHistory = 10
 // Relative reports whether the guard compares with the usual value.
 func (g Guard) Relative() bool { return g.Rule == GuardDrop || g.Rule == guardRise }
 
-// Allows reports whether a number is what the guard expects. usual is the median of the last good results; only a relative guard asks for it.
+// Allows reports whether the guard expects a number. usual is the median of the last good results; only a relative guard asks for it.
 func (g Guard) Allows(n, usual float64) bool {
 	margin := max(usual, -usual) * g.Bound / 100
 	switch g.Rule {
@@ -86,12 +86,12 @@ func FormatMetric(n float64) string {
 	return strconv.FormatFloat(n, format, -1, 64)
 }
 
-// OnSuspect is what becomes of a doubted success.
+// OnSuspect is the fate of a doubted success.
 type OnSuspect string
 
 // The choices. The default only notifies.
 const (
-	SuspectTell OnSuspect = "tell" // it counts, and somebody is told
+	SuspectTell OnSuspect = "tell" // it counts, and somebody is notified
 	SuspectFail OnSuspect = "fail" // it is a failure of type ReasonSuspect
 	SuspectHold OnSuspect = "hold" // the model waits until somebody accepts or rejects it
 )
@@ -157,7 +157,7 @@ func (p *Policy) readGuard(doc *document.Reader) {
 	}
 }
 
-// parseGuards reads the bounds of one number, each of which is a guard.
+// parseGuards reads the bounds of one number; each is a guard.
 func parseGuards(metric string, value any) (guards []Guard, err error) {
 	doc := document.Read(value, string(GuardMin), string(GuardMax), string(GuardDrop), string(guardRise), "of")
 	of := doc.Int("of", minGuardOf, maxGuardOf)
@@ -191,7 +191,7 @@ func readPercent(doc *document.Reader, name string, most float64) float64 {
 	return percent
 }
 
-// lintGuard warns of guards that cannot do what they say.
+// lintGuard warns of guards that cannot do as they say.
 func (l *linter) lintGuard() {
 	if l.Policy.OnSuspect != "" && len(l.Policy.Guard) == 0 {
 		l.warn("on_suspect", "says %s, and there is no guard: nothing is ever doubted", l.Policy.OnSuspect)

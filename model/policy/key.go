@@ -130,11 +130,11 @@ func (k Key) Of(payload string, labels map[string]string, policy string) string 
 const keyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/@+-"
 
 const (
-	maxKeyValue  = 100 // bytes of a value that stands in a key as it is
+	maxKeyValue  = 100 // bytes of a value that a key contains unchanged
 	maxKeyBegins = 40  // bytes of the beginning of any other
 )
 
-// keyValue makes a value fit for a Redis key: an unfit one becomes its allowed beginning, `~` and 12 hex digits of its SHA-256.
+// keyValue makes a value fit for a Redis key: an invalid one becomes its allowed beginning, `~` and 12 hex digits of its SHA-256.
 func keyValue(value string) string {
 	allowed := len(value) - len(strings.TrimLeft(value, keyCharacters))
 	if allowed == len(value) && len(value) <= maxKeyValue {

@@ -87,7 +87,7 @@ func TestAKeyOfAModelNamesWhatItCountsBy(t *testing.T) {
 	failIf(t, got != "", "no labels give %q", got)
 }
 
-// sumOf is what stands behind the ~ of a value that is no plain one.
+// sumOf is the text behind the ~ of a value that is no plain one.
 func sumOf(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return hex.EncodeToString(sum[:6])

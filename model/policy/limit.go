@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Limit bounds what models with the same key may do at the same time. It says Running or Rate, or both.
+// Limit bounds models with the same key at the same time. It says Running or Rate, or both.
 type Limit struct {
 	Key     Key
 	Running int  // attempts at a time, 1 to 100,000; 0: any number
@@ -96,7 +96,7 @@ func readKey(doc *document.Reader) Key {
 
 const maxClosed = 8
 
-// RetryAfterScope says what waits for the retry_after of a worker.
+// RetryAfterScope says which models wait for the retry_after of a worker.
 type RetryAfterScope string
 
 const (
@@ -123,12 +123,12 @@ func (p *Policy) RetryAfterClosesKeys(errorType string) bool {
 // DefaultMaxRetryAfter is the most that a server may ask for where a policy does not say.
 const DefaultMaxRetryAfter = 24 * time.Hour
 
-// maxClosing bounds for how long one answer closes a key, whoever asks: it stops many models.
+// maxClosing bounds for how long one answer closes a key, for any model: it stops many models.
 const maxClosing = time.Hour
 
 func (p *Policy) serversMost() time.Duration { return cmp.Or(p.MaxRetryAfter, DefaultMaxRetryAfter) }
 
-// Bound takes from a failure what its server asks for beyond MaxRetryAfter. What a worker asks for itself stays.
+// Bound bounds by MaxRetryAfter the wish of a failure's server. A worker's own wish stays.
 func (p *Policy) Bound(f *Failure) {
 	if most := p.serversMost(); f.ByServer && f.RetryAfter > most {
 		f.Asked, f.RetryAfter = f.RetryAfter, most
@@ -211,7 +211,7 @@ func (r Rate) Share(parts int) Rate {
 	return Rate{max(1, r.Count/parts), r.Per}
 }
 
-// Allow returns how many may start at now, when the next may from an instant on. What was not used is made up for as far as behind reaches back.
+// Allow returns how many may start at now, when the next may from an instant on. Unused starts are made up for as far as behind reaches back.
 func (r Rate) Allow(next, now time.Time, behind time.Duration) int {
 	if r.Count == 0 {
 		return math.MaxInt

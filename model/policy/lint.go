@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Warning is something that is allowed, but seldom what its author means.
+// Warning is about something allowed that its author seldom means.
 type Warning struct {
 	Field string // of the policy or model, e.g. "timeout"
 	Text  string
@@ -19,11 +19,11 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Field + ": " + w.Text }
 
-// Subject is what a lint looks at: a policy with the schedule that it works with.
+// Subject is the subject of a lint: a policy with its schedule.
 type Subject struct {
 	Policy   *Policy
 	Schedule *schedule.Schedule // nil: none
-	Rule     string             // of the model itself; empty: that of the policy
+	Rule     string             // of the model itself; empty: the rule of the policy
 	Timezone string             // in force
 }
 

@@ -38,14 +38,14 @@ type Policy struct {
 	Classes     Classes       // which errors are retried, and how soon
 	RetryWindow string        // a rule: retries start only inside its hours; empty: at any time
 
-	Misfire Misfire       // what becomes of a planned refresh that was missed
+	Misfire Misfire       // the fate of a missed planned refresh
 	Spread  time.Duration // planned refreshes are shifted by a part of this, fixed for each model; 0: not
 
-	// What models with the same key may do at a time. At most 4 limits, each of another name.
+	// Bounds of models with the same key at a time. At most 4 limits, each of another name.
 	Limits []Limit
 	// Circuit stops the models of a key that fails; nil: none.
 	Circuit *Circuit
-	// RetryAfterScope is what a worker's retry_after holds back.
+	// RetryAfterScope says which models wait for a worker's retry_after.
 	RetryAfterScope RetryAfterScope
 	// MaxRetryAfter bounds the retry_after that a server asked for, 1 second to 365 days; 0: DefaultMaxRetryAfter.
 	MaxRetryAfter time.Duration
@@ -57,7 +57,7 @@ type Policy struct {
 
 	// Guard doubts a success by the numbers that it reports. At most 8 rules.
 	Guard     []Guard
-	OnSuspect OnSuspect // what becomes of a doubted success; empty: SuspectTell
+	OnSuspect OnSuspect // the fate of a doubted success; empty: SuspectTell
 
 	// Muted lists the notices that are not sent.
 	Muted []Notice
@@ -65,7 +65,7 @@ type Policy struct {
 	FailingFrom int
 	// Email is who gets e-mail about a model, where that is sent to whom the policy says.
 	Email Recipient
-	// DisabledReason is what the owner of a disabled model reads when the worker has no text for him; empty: a template.
+	// DisabledReason is for the owner of a disabled model when the worker has no text for him; empty: a template.
 	DisabledReason string
 }
 
@@ -125,7 +125,7 @@ func (p Policy) PlansAlike(other Policy) bool {
 	return p.Rule == "" || p.Timezone == other.Timezone && p.Anchor() == other.Anchor()
 }
 
-// canonical is what json.Marshal makes of the policy, without its three passes over the text.
+// canonical is the result of json.Marshal for the policy, without its three passes over the text.
 func (p Policy) canonical() string {
 	text, err := written{Policy: &p}.MarshalJSON()
 	if err != nil {
@@ -158,7 +158,7 @@ const (
 	NoticeSuspect   Notice = "suspect"   // a success that a guard doubts, unless it is taken for a failure
 )
 
-// Notices are what `notify` may list.
+// Notices are the possible items of `notify`.
 var Notices = []Notice{NoticeDisabled, NoticeRecovered, NoticeStale, NoticeFresh, NoticeSuspect}
 
 // Notifies reports whether the owner gets a notice.

@@ -25,7 +25,7 @@ func TestAPolicyIsRead(t *testing.T) {
 		text string
 		want Policy
 	}{
-		// What is not named is that of the built-in policy; no retries are set
+		// Unnamed fields come from the built-in policy; no retries are set
 		{`{}`, Default()},
 		{`{"retries":null,"alignment":""}`, Default()},
 		{`{"retries":[]}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},

@@ -33,7 +33,7 @@ const (
 	neverRetry   = "never"
 )
 
-// RetryInput is what a strategy may know of the failure that it is asked about.
+// RetryInput is a strategy's input about a failure.
 type RetryInput struct {
 	K            int           // failures in this cycle, 1 is the first
 	Reason       string        // of the worker, or "timeout"
@@ -75,7 +75,7 @@ func formatDelay(delay time.Duration) string {
 	}
 }
 
-// parseRetries reads the retries of a policy. jitter is what the form implies when the policy says nothing of it.
+// parseRetries reads the retries of a policy. jitter is the jitter that the form implies when the policy names none.
 func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	switch v := value.(type) {
 	case nil:
@@ -101,7 +101,7 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	}
 }
 
-// refuseRetries asks what a bare number means: how many, or how soon.
+// refuseRetries asks for the meaning of a bare number: how many, or how soon.
 func refuseRetries(value any) error {
 	want := wantRetries
 	if text, ok := document.ScalarText(value); ok && text != "" && strings.Trim(text, "0123456789") == "" {

@@ -60,7 +60,7 @@ func CheckCalendarName(field, name string) error {
 }
 
 // ParseCalendar reads a calendar from decoded JSON or YAML: {name, rrule, timezone, dtstart, for: 4h, reason}. The rule may be written in
-// any way of RuleText. Every refusal is a *document.Error, that of a calendar which never opens too.
+// any way of RuleText. Every refusal is a *document.Error, also for a calendar which never opens.
 func ParseCalendar(value any) (Calendar, error) {
 	doc := document.Read(value, "name", "rrule", "timezone", "dtstart", "for", "reason")
 	c := Calendar{Name: doc.Text("name")}
@@ -94,7 +94,7 @@ func ParseCalendar(value any) (Calendar, error) {
 
 // ClosedUntil returns the end of the period that now lies in; closed is false if it lies in none. A period begins with its first
 // instant, and its last instant is open. Periods that touch or overlap are one; where so many do that the search takes too many steps, until
-// is an earlier instant, at which it is closed still, and which is to be asked about again. The error is that of Schedule.Evaluate.
+// is an earlier instant, at which it is closed still, and which is to be asked about again. The error comes from Schedule.Evaluate.
 func (c Calendar) ClosedUntil(now time.Time) (until time.Time, closed bool, err error) {
 	b := budget(maxSteps)
 	first, found := c.starts.ask(now.Add(-c.For), &b) // the first that still lasts
@@ -124,7 +124,7 @@ func (c Calendar) joined(at time.Time, b *budget) (until time.Time) {
 type Closing struct{ From, Until time.Time }
 
 // NextClosed returns the first period that begins after an instant; false: there is none. Of the period that the instant lies in it
-// returns the one that follows. Until is as in ClosedUntil. The error is that of Schedule.Evaluate.
+// returns the one that follows. Until is as in ClosedUntil. The error comes from Schedule.Evaluate.
 func (c Calendar) NextClosed(after time.Time) (Closing, bool, error) {
 	until, closed, err := c.ClosedUntil(after)
 	if err != nil {

@@ -61,8 +61,8 @@ func between(last, next byte) bool {
 	return last == monthWord || (strings.IndexByte(times, last) >= 0) != (strings.IndexByte(times, next) >= 0)
 }
 
-// follows reports whether a part can stand behind another one: what that says of its half of the day, its months and its unit may hold for both,
-// and without an "and" the second may stand in place of the first: "every day at 9:00, Mondays at 10:00".
+// follows reports whether a part can follow another one: the half of the day, the months and the unit of that one may hold for both,
+// and without an "and" the second may replace the first: "every day at 9:00, Mondays at 10:00".
 func (p *phrase) follows(before *phrase) bool {
 	switch {
 	case before == nil:
@@ -76,7 +76,7 @@ func (p *phrase) follows(before *phrase) bool {
 	return before.joined || !same && p.unit != "day" && before.unit != "day"
 }
 
-// isPart reports whether a phrase can stand beside another one: it says its days and its times, and nothing that may hold for both.
+// isPart reports whether a phrase can follow another one: it says its days and its times, and nothing that may hold for both.
 func (p *phrase) isPart() bool {
 	return p.reason == "" && (p.named || len(p.between) > 0) && len(p.weekdays)+len(p.ordinals)+len(p.unit) > 0 && p.interval+p.count == 0 && p.start == "" && p.until.IsZero() &&
 		len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0

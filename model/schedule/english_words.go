@@ -17,7 +17,7 @@ type phraseWord struct {
 	kind byte
 	text string // as it was found; of a keyword its one form
 	n    int    // of a time: minutes since midnight; of a weekday: 0 is Monday; of a month: 1 is January
-	half string // of a time: the part of the day that stands behind it
+	half string // of a time: the part of the day behind it
 }
 
 // Kinds of words that the code names; english.txt has all of them. A pattern of words is a regular expression over kinds.
@@ -46,7 +46,7 @@ const (
 	endWord      = ';'
 	fillerWord   = '_'
 	nounWord     = '$'
-	hedgeWord    = '!' // it changes what is said
+	hedgeWord    = '!' // it changes the meaning
 	unknownWord  = '?'
 )
 
@@ -60,7 +60,7 @@ var (
 //go:embed english.txt
 var englishText string
 
-// vocabulary is what english.txt says.
+// vocabulary is the content of english.txt.
 type vocabulary struct {
 	words       map[string][]phraseWord
 	instead     map[string]string // of words that are not clear

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/zones"
 )
 
-// Note tells why an occurrence is not simply at the wall clock that the rule names: that wall clock does not exist on the
+// Note says why an occurrence is not simply at the wall clock that the rule names: that wall clock does not exist on the
 // day ("02:30 does not exist on that day, runs at 03:30"), or it exists twice ("02:30 occurs twice, runs at the first"). It
 // is empty for every other instant. Elapsed time and free hours have no notes, and RDATE lines have none: they are kept as instants.
 func (s *Schedule) Note(at time.Time) string {
@@ -73,7 +73,7 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 	return time.Unix(end, 0).UTC(), true
 }
 
-// ClockChanges tells what becomes of the first time that each change of the clocks within some days moves or doubles: "2026-10-25: 01:30 occurs
+// ClockChanges describes the first time that each change of the clocks within some days moves or doubles: "2026-10-25: 01:30 occurs
 // twice, runs at the first". It leaves out the changes that move nothing.
 func (s *Schedule) ClockChanges(after time.Time, days int) (changes []string) {
 	for change := range zones.Changes(s.zone.loc, after, after.AddDate(0, 0, days)) {
@@ -84,7 +84,7 @@ func (s *Schedule) ClockChanges(after time.Time, days int) (changes []string) {
 	return changes
 }
 
-// NextChange tells what becomes of the lines when the clocks are changed next: "2026-10-25 from 02:00 to 01:00; the hour is free,
+// NextChange describes the lines when the clocks are changed next: "2026-10-25 from 02:00 to 01:00; the hour is free,
 // runs in both". Of a text that is a cron expression, it adds what cron(8) does otherwise. It is empty if clocks are not changed within a year of
 // the next occurrence, or if no line lasts until then.
 func (s *Schedule) NextChange(after time.Time, text string) string {
@@ -104,7 +104,7 @@ func (s *Schedule) NextChange(after time.Time, text string) string {
 	return ""
 }
 
-// fates tells what becomes of the lines that last until a change of the clocks, and of the first that this moves.
+// fates describes the lines that last until a change of the clocks, and the first that this moves.
 func (s *Schedule) fates(change time.Time) (all []string, moved string) {
 	before, behind := s.zone.shownAt(change)
 	for _, rule := range s.rules {
@@ -122,7 +122,7 @@ func (s *Schedule) fates(change time.Time) (all []string, moved string) {
 	return all, moved
 }
 
-// atChange tells what becomes of the rule when clocks that show before are set to behind, both in wall time.
+// atChange describes the rule when clocks that show before are set to behind, both in wall time.
 func (c *recurrence) atChange(before, behind int64) (fate string, moves bool) {
 	b := budget(maxSteps)
 	from, to := min(before, behind), max(before, behind)

@@ -12,9 +12,9 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// phrase is a schedule in English by what its words say.
+// phrase is a schedule in English by the meaning of its words.
 type phrase struct {
-	phraseReader // words are those still to be taken; reason is that of a refusal: nothing counts behind it
+	phraseReader // words are those still to be taken; reason is set by a refusal: nothing counts behind it
 
 	every     bool // also by "twice per"
 	everyUnit bool // "every" has been taken before a day or a longer unit
@@ -30,7 +30,7 @@ type phrase struct {
 	weekdays []int // those chosen, by ordinals or all
 	group    bool  // they are a range, "weekday" or "weekend"
 	workdays bool  // they are "weekday"
-	behind   bool  // they stand behind times: "every day at 6, 8 on weekends"
+	behind   bool  // behind times: "every day at 6, 8 on weekends"
 	months   []int
 	span     bool // they are a range
 	dates    []phraseDates
@@ -47,15 +47,15 @@ type phrase struct {
 	once         bool      // at the start
 	until        time.Time // wall clock
 	spread       time.Duration
-	joined       bool // with "and" to what follows
+	joined       bool // with "and" to the next
 
-	rules []rrule.ROption // what all this means
+	rules []rrule.ROption // the meaning of all this
 }
 
 // phraseDates are the same days of some months.
 type phraseDates struct{ days, months []int }
 
-// takers take the words at the beginning of what is left, the first whose kinds fit. Together they are the grammar of a schedule.
+// takers take the first of the remaining words, the first taker whose kinds fit. Together they are the grammar of a schedule.
 var takers = []taker{
 	{grammar(`cD`), (*phrase).takeOnce},
 	{grammar(`c`), func(p *phrase, run []phraseWord) { p.takeCount(run[0]) }},
@@ -225,7 +225,7 @@ func (p *phrase) takeEnd(run []phraseWord) {
 	p.until = p.dateIn(run).Add(daySeconds*time.Second - time.Second)
 }
 
-// dateIn returns the date at the end of a run. A day of the week before it is that of the date.
+// dateIn returns the date at the end of a run. A day of the week before it belongs to the date.
 func (p *phrase) dateIn(run []phraseWord) time.Time {
 	last := len(run) - 1
 	date, _ := time.Parse(time.DateOnly, run[last].text)

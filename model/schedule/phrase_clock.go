@@ -33,7 +33,7 @@ var (
 	partBehind = regexp.MustCompile(`^[^h]*[^tlh](h+)[^tlh]*$`)
 )
 
-// settle gives each time its half of the day: that behind it or, behind a list or a range, once for all of them ("1:30 to 3:30 PM"); that of
+// settle gives each time its half of the day: the one behind it or, behind a list or a range, once for all of them ("1:30 to 3:30 PM"); the one of
 // the part of the day before them ("every evening at 6 and 7:30"), or of the only one ("at 6 on Sunday evenings"). Where this leaves two
 // readings it refuses both.
 func (r *phraseReader) settle() {
@@ -69,7 +69,7 @@ func (r *phraseReader) settle() {
 	r.words = slices.DeleteFunc(settled, func(word phraseWord) bool { return word.kind == fillerWord })
 }
 
-// settleRun settles times that stand together, by the parts of the day before them or by those behind them.
+// settleRun settles neighbouring times, by the parts of the day before them or behind them.
 func (r *phraseReader) settleRun(from, to int, parts []phraseWord) (settled []phraseWord) {
 	ends := from > 0 && (r.words[from-1].kind == betweenWord || r.words[from-1].kind == fromWord)
 	for _, word := range r.words[from:to] {

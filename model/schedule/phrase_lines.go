@@ -219,7 +219,7 @@ func (p *phrase) days() (days []rrule.ROption) {
 	return []rrule.ROption{o}
 }
 
-// begins returns the start, of which a phrase that names no day takes its day; if there is none, the first Monday that is also the first of a year.
+// begins returns the start, whose day a phrase without a day takes; if there is none, the first Monday that is also the first of a year.
 func (p *phrase) begins() time.Time {
 	if begins, err := time.Parse("2006-01-02T15:04:05", p.start); err == nil {
 		return begins
@@ -279,7 +279,7 @@ func (p *phrase) datesOfYear() (days []rrule.ROption) {
 	return days
 }
 
-// choice composes days of months: "1st and last", "first Monday", "last weekday"; that of the start when none is named.
+// choice composes days of months: "1st and last", "first Monday", "last weekday"; the day of the start when none is named.
 func (p *phrase) choice(freq rrule.Frequency, ordinals, months []int) rrule.ROption {
 	ordinals = p.daysOfMonth(ordinals)
 	o := rrule.ROption{Freq: freq, Bymonth: months, Bymonthday: ordinals}

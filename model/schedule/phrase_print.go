@@ -195,7 +195,7 @@ type ParsedAs struct {
 
 const shownNext = 3
 
-// Sentence is what was read, in English, with its start and its spread; empty where English has no words for the rule.
+// Sentence is the rule in English, with its start and its spread; empty where English has no words for the rule.
 func (r ParsedRule) Sentence() string {
 	text := Sentence(r.Rule)
 	if text == "" {
@@ -219,14 +219,14 @@ func spokenStart(dtstart string) string {
 	return start.Format(" starting 2 January 2006 at 15:04")
 }
 
-// ReadAs tells how a rule was read, and when it occurs after an instant, of whose day midnight stands for an empty dtstart. Errors are those of Parse.
+// ReadAs describes a rule, and its occurrences after an instant. An empty dtstart is midnight of the day of that instant. Errors come from Parse.
 func ReadAs(rule, timezone, dtstart string, after time.Time) (u ParsedAs, err error) {
 	today, err := Midnight(after, timezone)
 	if err != nil {
 		return u, err
 	}
 	starting := ""
-	if dtstart = cmp.Or(dtstart, today); dtstart != today { // which is that of all who say none
+	if dtstart = cmp.Or(dtstart, today); dtstart != today { // the default of all who say none
 		starting = spokenStart(dtstart)
 	}
 	compiled, err := Parse(rule, timezone, dtstart)

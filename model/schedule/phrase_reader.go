@@ -228,7 +228,7 @@ func yearDate(run []phraseWord) []phraseWord {
 	return []phraseWord{{kind: dateWord, text: date}}
 }
 
-// readTimes takes a number for a time of day where it stands behind "at", "from" or "between", beside a time or before a part of the day,
+// readTimes takes a number for a time of day behind "at", "from" or "between", beside a time or before a part of the day,
 // but not before a unit or a month. It leaves out the words that say nothing more.
 func (r *phraseReader) readTimes() {
 	at, before := false, byte(0)

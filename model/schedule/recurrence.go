@@ -83,7 +83,7 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (*recurrence, 
 	return c, nil
 }
 
-// withDefaults writes down what a rule takes from dtstart.
+// withDefaults writes down the parts that a rule takes from dtstart.
 func withDefaults(o rrule.ROption, dtstart time.Time) rrule.ROption {
 	if len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byweekday) == 0 {
 		switch o.Freq {
@@ -172,7 +172,7 @@ func (c *recurrence) next(after, before int64, b *budget) int64 {
 		search = c.shown
 	}
 	at := search(after, lastDay(min(c.until, before, known.after)), b)
-	if at > known.after { // what comes behind is known
+	if at > known.after { // the occurrences behind are known
 		at = known.end
 	}
 	if at > c.until {
@@ -192,11 +192,11 @@ func (c *recurrence) search(after, last int64, b *budget) int64 {
 	best, found := int64(endless), int64(endless)
 	from := max(after, c.dtstart-longestChange)
 	now, before := c.zone.offset(from), c.zone.offset(from-longestChange)
-	seen := from + now // what the clock shows
+	seen := from + now // the time on the clock
 	if now != before {
 		change := c.zone.changed(from-longestChange, from)
 		seen = max(seen, change+before-1)                   // all wall times of an overlap ran the first time round
-		if resumed := change + now; from+before < resumed { // those of a gap run behind it
+		if resumed := change + now; from+before < resumed { // times of a gap run behind it
 			if wall, ok := c.wallAfter(from+before, last, &c.clock, b); ok && wall < resumed {
 				best = wall - before
 			}
@@ -245,14 +245,14 @@ func (c *recurrence) shown(after, last int64, b *budget) int64 {
 	return endless
 }
 
-// form is what the rule is from its second occurrence on: wherever it begins, the same form goes on alike.
+// form is the form of the rule from its second occurrence on: wherever it begins, the same form goes on alike.
 func (c *recurrence) form() any {
 	clock, days := c.clock, c.days
 	clock.pace.start, days.base = floorMod(clock.pace.start, clock.pace.slot*clock.pace.every), floorMod(days.base, days.step)
 	return []any{clock, days, c.chosen, c.free}
 }
 
-// names tells whether a wall time is among those that the rule names, of which a free hour has none.
+// names reports whether the rule names a wall time. A free hour has none.
 func (c *recurrence) names(wall int64, b *budget) bool {
 	if c.free {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Bounds of what a rule may ask for. They keep every admitted rule cheap, and they are far from anything in use.
+// Bounds of a rule. They keep every admitted rule cheap, and they are far from anything in use.
 const (
 	maxInterval = 1_000_000
 	maxCount    = 10_000
@@ -25,7 +25,7 @@ type ruleLine struct {
 	until     int64  // an instant, inclusive
 	untilDate string // as it was written; empty: a time was
 
-	field string // what the line is called in a refusal, e.g. "rrule line 2"
+	field string // the name of the line in a refusal, e.g. "rrule line 2"
 	zone  zone   // the zone of an UNTIL without Z
 	seen  []string
 }

@@ -14,7 +14,7 @@ func onlyCron(field string) bool { return strings.Trim(field, "0123456789*/,-?LW
 
 const fiveFields = "five cron fields (minute, hour, day of month, month, day of week)"
 
-// exactCron reads what has exactly one meaning.
+// exactCron reads expressions with exactly one meaning.
 func exactCron(text string) (string, error) {
 	fields := strings.Fields(text)
 	if strings.HasPrefix(fields[0], "@") {

@@ -174,7 +174,7 @@ func (f *dayFilter) hasOrdinal(weekday, number, length int) bool {
 	return has(&list.fromStart, (number+6)/7) || has(&list.fromEnd, (length-number)/7+1)
 }
 
-// inWeeks tells whether the day lies in a week of BYWEEKNO. Week 1 is the first with four days in the year.
+// inWeeks reports whether the day lies in a week of BYWEEKNO. Week 1 is the first with four days in the year.
 func (f *dayFilter) inWeeks(d *date) bool {
 	year, index := d.year, d.yearDay-1
 	if f.weekly {
@@ -202,7 +202,7 @@ func (f *dayFilter) inWeeks(d *date) bool {
 	}
 	// In the year before, which counts as the library does: it calls some 52nd weeks the 53rd.
 	before, last := 365+leap(year-1), 52+(length-first)%7/4
-	since := int(floorMod(int64(firstWeekday-before-f.weekStart), 7)) // days from the beginning of the week to that of the year before
+	since := int(floorMod(int64(firstWeekday-before-f.weekStart), 7)) // days from the beginning of the week to the first day of the year before
 	if since >= 1 && since <= 3 {
 		last = 52 + (before+since)%7/4
 	}

@@ -78,7 +78,7 @@ func (d *dayRule) dayOf(unit int64) int64 {
 	return unit
 }
 
-// positions are the numbers of BYSETPOS. They choose among the times of one period, the days of which are seen as a whole.
+// positions are the numbers of BYSETPOS. They choose among the times of one period, whose days are seen as a whole.
 type positions []int
 
 const longestPeriod = 366

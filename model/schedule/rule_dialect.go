@@ -11,10 +11,10 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// dialect is a schedule as another program would read it. It says what to write instead of a text that is refused, and never what that means here.
+// dialect is a schedule as another program would read it. It says what to write instead of a refused text, and never which meaning we give it.
 type dialect struct {
 	differs        string    // how it differs from other readings; empty: in nothing
-	fields         [5]string // those of cron, in capital letters
+	fields         [5]string // in the order of cron, in capital letters
 	seconds, years string    // empty: 0, and all
 	sunday         int       // its number
 	both           bool      // a day must fit the day of month and the day of week
@@ -106,7 +106,7 @@ func peel(fields []string) (rest []string, zone, note string) {
 	return fields, zone, note
 }
 
-// readings are those of nicknames, of five, six and seven fields, and of systemd. aws: nobody else writes so.
+// readings are the ones of nicknames, of five, six and seven fields, and of systemd. aws: nobody else writes so.
 func readings(fields []string, aws bool) (all []dialect) {
 	take := func(differs, seconds, years string, sunday int, five []string) {
 		all = append(all, dialect{differs: differs, fields: [5]string(five), seconds: seconds, years: years, sunday: sunday}.variants()...)
@@ -159,7 +159,7 @@ func (d dialect) variants() []dialect {
 	return all
 }
 
-// onCalendar is the reading of systemd: weekdays, a date and a time of day, of which all must hold.
+// onCalendar is the reading of systemd: weekdays, a date and a time of day; all must hold.
 func onCalendar(fields []string) dialect {
 	d := dialect{fields: [5]string{"0", "0", "*", "*", "*"}, both: true, wrong: len(fields) == 0}
 	for i, field := range fields {

@@ -71,7 +71,7 @@ func proposals(t testing.TB, said string, count int) (all []string) {
 	return all
 }
 
-// advice is what a refusal says to write instead.
+// advice is the replacement that a refusal suggests.
 func advice(err error) string {
 	_, said, _ := strings.Cut(err.Error(), "; write ")
 	said, _, _ = strings.Cut(said, ", found ")

@@ -36,7 +36,7 @@ func readDocument(text string) (r ParsedRule, err error) {
 	return r, document.Place(err, "rrule")
 }
 
-// otherwise tells what a start in UTC is in a zone, and how to write it as a wall clock there: some programs put a Z behind that.
+// otherwise says which time a start in UTC is in a zone, and how to write it as a wall clock there: some programs put a Z behind that.
 func (r *ParsedRule) otherwise(timezone, field string) string {
 	z, err := loadZone(timezone)
 	at, began := parseFirst(r.Dtstart, dtstartLayout)

@@ -19,7 +19,7 @@ func linesOf(rule string) []*ruleLine {
 	return set.rules
 }
 
-// Remarks tell what of a rule is read in one of several ways that people mean, and what to write for another. A rule that is refused has none.
+// Remarks list the parts of a rule that people read in several ways, and what to write for another reading. A rule that is refused has none.
 func Remarks(rule string) (remarks []string) {
 	for _, line := range linesOf(rule) {
 		if len(line.Byweekno) > 0 && len(line.Byweekday)+len(line.Bymonthday)+len(line.Byyearday) == 0 {
@@ -33,7 +33,7 @@ func Remarks(rule string) (remarks []string) {
 }
 
 // Sentence says how a rule was read, in English if there are words for it. Empty: there are none. Of a cron expression that names days of the month
-// and weekdays it tells how to write days that are both, as other schedulers read it.
+// and weekdays it says how to write days that are both, as other schedulers read it.
 func Sentence(rule string) string {
 	text, _ := RuleEnglish(rule)
 	lines := linesOf(rule)

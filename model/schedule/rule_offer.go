@@ -176,7 +176,7 @@ func (d *dialect) value(f *cronField, text string) int {
 	return n
 }
 
-// days returns what the fields of days say, each part for a line of its own.
+// days returns the fields of days, each part for a line of its own.
 func (d *dialect) days(times *rrule.ROption) (parts []rrule.ROption) {
 	ofMonth, ofWeek := d.monthDays(), d.weekDays(times)
 	switch {
@@ -222,7 +222,7 @@ func (d *dialect) monthDays() (parts []rrule.ROption) {
 	return parts
 }
 
-// workdayNear is the day that W stands for. It does not leave the month.
+// workdayNear is the day that W names. It does not leave the month.
 func workdayNear(day int) []rrule.ROption {
 	before, after := []int{day - 1}, []int{day + 1}
 	switch day {

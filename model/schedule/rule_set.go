@@ -27,7 +27,7 @@ type ruleSet struct {
 	zone          zone
 }
 
-// readRuleSet reads all lines. Lines of other kinds are refused, never ignored: a dropped EXRULE would run what it excludes.
+// readRuleSet reads all lines. Lines of other kinds are refused, never ignored: a dropped EXRULE would run excluded times.
 func readRuleSet(text string, z zone) (*ruleSet, error) {
 	if err := checkRuleText(text); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *ruleSet) readExceptDays(field, list string) error {
 	return nil
 }
 
-// exclude leaves out what a rule of one time a day has on the days of EXDATE.
+// exclude leaves out the occurrences of a rule of one time a day on the days of EXDATE.
 func (s *ruleSet) exclude(rule *recurrence) error {
 	if len(s.exceptDays) > 0 && (rule == nil || rule.clock.count() != 1) {
 		return document.Refuse("rrule", "EXDATE with times, such as EXDATE:20261231T060000, as the rule has not just one time a day", "EXDATE;VALUE=DATE")
@@ -177,7 +177,7 @@ func parseFirst(text string, layouts ...string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// ParsedRule is what a text says of a schedule.
+// ParsedRule is the schedule that a text describes.
 type ParsedRule struct {
 	Rule     string        // RRULE text
 	Timezone string        // of its wall clocks; empty: not said
@@ -185,7 +185,7 @@ type ParsedRule struct {
 	Spread   time.Duration // "twice a day" leaves to each model when: within this, from each time of the rule; 0: the times are said
 }
 
-// Read returns what a schedule says in any of the ways in which people write one:
+// Read returns a schedule written in any of the ways of people:
 //
 //   - RRULE, RDATE and EXDATE lines pass unchanged, for Parse to judge. A DTSTART line before them says the start, and by its TZID or Z the zone;
 //     lines may be folded as in RFC 5545;
@@ -205,7 +205,7 @@ func Read(text string) (ParsedRule, error) {
 	if err := checkRuleText(text); err != nil {
 		return ParsedRule{}, err
 	}
-	// A cron expression, right or wrong, is told from English: "5 4 * * *", but not "3 times per day".
+	// A cron expression, right or wrong, differs from English: "5 4 * * *", but not "3 times per day".
 	var r ParsedRule
 	var err error
 	fields := strings.Fields(strings.ToUpper(text))
@@ -230,7 +230,7 @@ func RuleText(text string) (string, error) {
 	return r.Rule, err
 }
 
-// LooksLikeRule recognizes RRULE lines, also where it is wrong, so that its own reader can say what is wrong with it.
+// LooksLikeRule recognizes RRULE lines, also wrong ones, so that their own reader can explain the error.
 func LooksLikeRule(text string) bool {
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	first, _, _ := strings.Cut(upper, " ")

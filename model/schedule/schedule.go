@@ -28,7 +28,7 @@ type Schedule struct {
 //
 // timezone is an IANA name, empty for UTC. dtstart is the wall clock there which the rule counts from: "2006-01-02T15:04:05"
 // or "2006-01-02", from 1970 to 2200. It is an occurrence only if the rule says so. A part that the rule leaves open (the
-// minute of a daily rule) is that of dtstart.
+// minute of a daily rule) comes from dtstart.
 //
 // Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. A named hour that clocks skip runs at the offset before the gap
 // (02:30 becomes 03:30); one that occurs twice runs once, at the first. The hour of a rule finer than a day with BY parts but without BYHOUR is
@@ -104,7 +104,7 @@ func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 }
 
 // Evaluate is Next for those who want to know about an error: a *document.Error, when the search took too many steps and was
-// cut short. Parse refuses the rules of which that can be foreseen.
+// cut short. Parse refuses the rules for which that can be foreseen.
 func (s *Schedule) Evaluate(after time.Time) (next time.Time, ok bool, err error) {
 	return within(after, func(b *budget) (time.Time, bool) { return s.ask(after, b) })
 }
@@ -163,7 +163,7 @@ func Shown(wall time.Time, in *time.Location) time.Time {
 	return time.Unix(at, int64(wall.Nanosecond())).UTC()
 }
 
-// Again returns after how long the clocks of a zone show what they show at an instant for the second time; 0: they do not.
+// Again returns after how long the clocks of a zone show an instant's time for the second time; 0: they do not.
 func Again(at time.Time, in *time.Location) time.Duration {
 	z, instant := zone{in}, at.Unix()
 	now := z.offset(instant)
@@ -195,7 +195,7 @@ func parseDtstart(text string) (wall int64, err error) {
 	return t.Unix(), nil
 }
 
-// DefaultDtstart is what the schedule of a policy counts from when it names no dtstart: a Monday that begins a month and a
+// DefaultDtstart is the start of the schedule of a policy that names no dtstart: a Monday that begins a month and a
 // year, so that "every second day" means the same days for all models.
 const DefaultDtstart = "2001-01-01T00:00:00"
 
@@ -210,7 +210,7 @@ const (
 	// and the last working day of a year take 25, the hundredth takes 250; the third Sunday of a year that is a 7th takes 600.
 	maxCost = 750
 
-	// maxSteps is how many steps one question for the next occurrence may take: some times what is foreseen, for what EXDATE lines
+	// maxSteps bounds the steps of one question for the next occurrence: some times the foreseen ones, for those that EXDATE lines
 	// and a spread add, and for lines that become dearer than they began.
 	maxSteps = 4_000
 
@@ -222,7 +222,7 @@ const (
 	probes = 8
 )
 
-// budget is how many steps are left. Below zero the search was cut short, and what it found means nothing.
+// budget is how many steps are left. Below zero the search was cut short, and its result means nothing.
 type budget int
 
 func (b *budget) step() bool { return b.take(1) }

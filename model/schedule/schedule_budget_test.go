@@ -168,7 +168,7 @@ func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnothe
 	}
 }
 
-// In whatever order the questions come, also backwards as those of a spread do.
+// In any order of the questions, also backwards as a spread asks.
 func TestWhatIsRememberedNeverChangesAnAnswer(t *testing.T) {
 	r, want := rand.New(rand.NewPCG(5, 0)), long.Or(300, 800)
 	zones := []string{"", "Europe/Berlin", "Pacific/Apia", "Australia/Lord_Howe"}

@@ -175,7 +175,7 @@ func TestADtstartHasOneCanonicalForm(t *testing.T) {
 	}
 }
 
-// The first of January, however many of the last days of the month stand between it and the end.
+// The first of January, however many of the last days of the month are between it and the end.
 func TestAPositionFromTheEndIsFoundHoweverFarAwayItIs(t *testing.T) {
 	days := "1"
 	for n := 2; n <= 31; n++ {
@@ -207,7 +207,7 @@ func TestACachedScheduleIsCompiledOnceAndTheCacheIsBounded(t *testing.T) {
 	}
 }
 
-// The rules of a row stand between bars.
+// Bars separate the rules of a row.
 func TestAHostileRuleIsRefusedWithItsReason(t *testing.T) {
 	minutes := "0"
 	for n := 1; n < 60; n++ {

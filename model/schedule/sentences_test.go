@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// meaning is what a sentence says, as the author of the sentence wrote it down.
+// meaning is the meaning of a sentence, as its author wrote it down.
 type meaning struct {
 	refused           bool
 	rule, zone, start string
@@ -45,7 +45,7 @@ func readMeaning(t *testing.T, text string) (m meaning) {
 	return m
 }
 
-// occurrences are those of some years: the first ones, and those in the nights in which the clocks of Berlin change.
+// occurrences are the first ones of some years, and the ones in the nights in which the clocks of Berlin change.
 func (m meaning) occurrences(t *testing.T) (all []string) {
 	t.Helper()
 	zone, start := m.zone, m.start
@@ -70,7 +70,7 @@ func (m meaning) occurrences(t *testing.T) (all []string) {
 	return append(all, m.zone, m.start, fmt.Sprint(m.spread))
 }
 
-// misread tells how a sentence was read otherwise than it was meant; refused: it was not read.
+// misread returns how a sentence was read otherwise than it was meant; refused: it was not read.
 func misread(t *testing.T, sentence string, m meaning) (wrong string, refused bool) {
 	t.Helper()
 	r, err := Read(sentence)
@@ -122,7 +122,7 @@ type said struct{ text, rule string }
 
 func pickSaid(r *rand.Rand, list ...said) said { return list[r.Intn(len(list))] }
 
-// saidDays are the days of a sentence; "%s" in a text is where its times stand.
+// saidDays are the days of a sentence; its times replace "%s" in a text.
 func saidDays(r *rand.Rand) said {
 	days := []said{{"Monday", "MO"}, {"Tuesday", "TU"}, {"Wednesday", "WE"}, {"Thursday", "TH"}, {"Friday", "FR"}, {"Saturday", "SA"}, {"Sunday", "SU"}}
 	months := strings.Fields("January February March April May June July August September October November December")
@@ -211,7 +211,7 @@ func generated(r *rand.Rand) (sentence string, m meaning) {
 		text, rule = fmt.Sprintf("every hour at :%02d", minute), fmt.Sprintf("HOURLY;BYMINUTE=%d", minute)
 	case 3: // the time first
 		text, rule = at+" "+days.text, fmt.Sprintf("%s;BYHOUR=%d;BYMINUTE=%d", days.rule, hour, minute)
-	case 4: // two times, of which one is a full hour later
+	case 4: // two times, one of them a full hour later
 		text = days.text + fmt.Sprintf(" at %02d:%02d and %02d:%02d", hour, minute, hour+1, minute)
 		rule = fmt.Sprintf("%s;BYHOUR=%d,%d;BYMINUTE=%d", days.rule, hour, hour+1, minute)
 	default:
@@ -250,7 +250,7 @@ func TestNoGeneratedSentenceIsMisread(t *testing.T) {
 	failIf(t, 100*read < 95*len(seen), "expected 95 %% of %d sentences to be read, found %d", len(seen), read)
 }
 
-// idle are the words that may come or go while the meaning stays: fillers, those of a subject, and those that say again what others say.
+// idle words may come or go while the meaning stays: fillers, words of a subject, and words that repeat others.
 var idle = slices.Concat(fillers(), strings.Fields(strings.Join(words.Nouns, " ")), strings.Fields("all at every each"),
 	strings.Fields("am once twice but 1st please"),                          // "9:00 AM", "once every day", "but not on Mondays", "every quarter on the 1st", "twice at 8:00 and 9:00"
 	strings.Fields("day month week year from daily nightly weekly monthly")) // "the 1st day of the month", "weekly on Monday", "from Monday to Friday", "daily at 9:00"

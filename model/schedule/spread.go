@@ -13,7 +13,7 @@ type Spread struct {
 	Phase    float64 // of length, 0 up to but not including 1
 	Length   time.Duration
 	// By shifts each occurrence by a length that somebody has chosen, in place of the other two; 0: nobody has. Of one that is longer than
-	// the distance to the next occurrence, what is left after whole distances counts.
+	// the distance to the next occurrence, the rest after whole distances counts.
 	By time.Duration
 }
 
@@ -37,7 +37,7 @@ func (s Spread) Shift(distance time.Duration, found bool) time.Duration {
 	return time.Duration(s.Phase * float64(room)).Truncate(time.Millisecond)
 }
 
-// Evaluate returns the first shifted occurrence strictly after an instant. The error is that of Schedule.Evaluate, about all the
+// Evaluate returns the first shifted occurrence strictly after an instant. The error comes from Schedule.Evaluate, about all the
 // questions together that it takes.
 func (s Spread) Evaluate(after time.Time) (time.Time, bool, error) {
 	return within(after, func(b *budget) (time.Time, bool) {
@@ -46,7 +46,7 @@ func (s Spread) Evaluate(after time.Time) (time.Time, bool, error) {
 	})
 }
 
-// Occurrence returns the occurrence that runs at an instant; false: none does. The error is that of Evaluate.
+// Occurrence returns the occurrence that runs at an instant; false: none does. The error comes from Evaluate.
 func (s Spread) Occurrence(runs time.Time) (time.Time, bool, error) {
 	return within(runs, func(b *budget) (time.Time, bool) {
 		at, shifted, found := s.next(runs.Add(-time.Nanosecond), b)
@@ -54,7 +54,7 @@ func (s Spread) Occurrence(runs time.Time) (time.Time, bool, error) {
 	})
 }
 
-// Begun returns the last occurrence at or before an instant; false: there is none in the ten years before it. The error is that of Evaluate.
+// Begun returns the last occurrence at or before an instant; false: there is none in the ten years before it. The error comes from Evaluate.
 func (s *Schedule) Begun(by time.Time) (time.Time, bool, error) {
 	return within(by, func(b *budget) (time.Time, bool) {
 		at, found := s.ask(Spread{Schedule: s, Length: document.MaxDuration}.before(by, b), b)

@@ -55,13 +55,13 @@ const windowField = "retry_window"
 const allHours = ";BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"
 
 // Open returns the first instant from at on that lies in the window; at itself when the window will not open again, because a
-// retry is not lost for that. With an error, which is that of Schedule.Evaluate, it is at itself too.
+// retry is not lost for that. With an error, which comes from Schedule.Evaluate, it is at itself too.
 func (w *Window) Open(at time.Time) (time.Time, error) {
 	if w == nil {
 		return at, nil
 	}
 	opens, found, err := within(at, func(b *budget) (time.Time, bool) {
-		// When the clocks go back, what they show now they first showed earlier in the night.
+		// When the clocks go back, they first showed the present time earlier in the night.
 		shown, _, _ := w.zone.resolve(w.wall(at))
 		first := at.Add(time.Duration(shown-at.Unix()) * time.Second)
 		if w.holds(at, b) || !first.Equal(at) && w.holds(first, b) {

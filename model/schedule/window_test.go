@@ -106,7 +106,7 @@ func TestAWholeDayIsOpenInTheNightsInWhichTheClocksChange(t *testing.T) {
 		"Sun 2026-04-05 01:59:59 +1030": "Sun 2026-04-05 01:59:59 +1030",
 		"Sun 2026-10-04 02:30:00 +1100": "Sun 2026-10-04 02:30:00 +1100",
 	})
-	opens(t, "FREQ=DAILY;BYHOUR=1", "Europe/Berlin", map[string]string{ // and what is closed stays closed
+	opens(t, "FREQ=DAILY;BYHOUR=1", "Europe/Berlin", map[string]string{ // and a closed window stays closed
 		"Sun 2026-10-25 02:00:00 +0200": "Mon 2026-10-26 01:00:00 +0100",
 		"Sun 2026-10-25 02:00:00 +0100": "Mon 2026-10-26 01:00:00 +0100",
 	})

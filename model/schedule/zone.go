@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/zones"
 )
 
-// A wall clock is kept as "floating" seconds: what the clock shows, read as if it stood in UTC, in seconds since 1970. An
+// A wall clock is kept as "floating" seconds: its display, read as if it were UTC, in seconds since 1970. An
 // instant is real seconds since 1970. Both are int64 and differ by the zone's offset.
 const (
 	hourSeconds = 3600
@@ -130,7 +130,7 @@ func (z zone) changed(from, to int64) int64 {
 	return firstThat(from, to, func(at int64) bool { return z.offset(at) != old })
 }
 
-// shownAt returns what the clocks showed and what they show at an instant at which they are changed.
+// shownAt returns the wall times before and after a change of the clocks at an instant.
 func (z zone) shownAt(change time.Time) (before, behind int64) {
 	at := change.Unix()
 	return at + z.offset(at-1), at + z.offset(at)

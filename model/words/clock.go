@@ -50,7 +50,7 @@ func Sentence(text string) string {
 	return text + "."
 }
 
-// Clause begins a sentence with a small letter, so that it may stand behind a colon.
+// Clause begins a sentence with a small letter, so that it may follow a colon.
 func Clause(sentence string) string {
 	first, size := utf8.DecodeRuneInString(sentence)
 	return string(unicode.ToLower(first)) + sentence[size:]

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Bounds of what is compared, so that a hostile sentence costs little.
+// Bounds of the comparison, so that a hostile sentence costs little.
 const (
 	maxWords     = 25
 	maxWordRunes = 25
 )
 
-// The costs of making a known sentence from what was found. Words are rather left out by an author than added, and a sentence is
+// The costs of making a known sentence from the text. Authors rather leave words out than add some, and a sentence is
 // known by its first word.
 const (
 	costOfAdding   = 0.3
@@ -93,7 +93,7 @@ func Cut(sentence string) []string {
 	return strings.Fields(strings.TrimRight(marks.Replace(strings.ToLower(sentence)), " .!\t\r\n"))
 }
 
-// comparableWords cuts a sentence into words without the marks around them, and without those that tell no sentence from another.
+// comparableWords cuts a sentence into words without the marks around them, and without words that every sentence may have.
 func comparableWords(text string) (words []string) {
 	for _, word := range Cut(text[:min(len(text), maxWords*maxWordRunes)]) {
 		if word != "and" && word != "am" && word != "pm" && len(words) < maxWords {

@@ -10,7 +10,7 @@ import (
 // Pattern is a regular expression that is tried only on a text that can match.
 type Pattern struct {
 	*regexp.Regexp
-	needles []string // in lower case; one of them stands in each match; none: it may match any text
+	needles []string // in lower case; each match contains one of them; none: it may match any text
 }
 
 // CompilePattern compiles a regular expression, and panics if it is none.
@@ -28,7 +28,7 @@ func (p Pattern) Fits(text string) bool {
 	return len(p.needles) == 0 || slices.ContainsFunc(p.needles, func(needle string) bool { return strings.Contains(lower, needle) })
 }
 
-// Respelling is another way to write what a pattern matches.
+// Respelling is another spelling of a pattern's matches.
 type Respelling struct {
 	Pattern
 	With string // as in regexp.Regexp.ReplaceAllString
@@ -42,7 +42,7 @@ func (r Respelling) Apply(text string) string {
 	return r.ReplaceAllString(text, r.With)
 }
 
-// needles are texts of which each match has one: of a sequence those of the part whose shortest is longest.
+// needles are texts; each match contains one. Of a sequence it takes the part whose shortest text is longest.
 func needles(tree *syntax.Regexp) (found []string) {
 	switch tree.Op {
 	case syntax.OpLiteral:

@@ -64,7 +64,7 @@ func alternatives(words map[string]int) string {
 	return strings.Join(sorted, "|")
 }
 
-// Number reads what Digits reads, or a word in lower case: "zero" to "twenty", "thirty" to "ninety", "a" and "an".
+// Number reads the numbers of Digits, or a word in lower case: "zero" to "twenty", "thirty" to "ninety", "a" and "an".
 func Number(word string) (n int, ok bool) {
 	if n, ok = numbers[word]; ok {
 		return n, true
@@ -108,7 +108,7 @@ func ShortOrdinal(n int) string {
 	return strconv.Itoa(n) + ending
 }
 
-// Count says how many there are of what has these two names, as in 1 retry or 2 retries.
+// Count renders a number of things with these two names, as in 1 retry or 2 retries.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -125,7 +125,7 @@ func List(items []string) string {
 	return strings.Join(items[:last], ", ") + " and " + items[last]
 }
 
-// Distance tells a person how far an instant is from now.
+// Distance says how far an instant is from now.
 func Distance(at, now time.Time) string {
 	away := at.Sub(now)
 	switch {
@@ -138,7 +138,7 @@ func Distance(at, now time.Time) string {
 	}
 }
 
-// Roughly renders a length of time without what is little beside the rest.
+// Roughly renders a length of time without its small parts.
 func Roughly(length time.Duration) string {
 	switch {
 	case length >= 24*time.Hour:
@@ -151,12 +151,12 @@ func Roughly(length time.Duration) string {
 	return document.FormatDuration(length)
 }
 
-// DurationPattern matches, in a regular expression that ignores case, what ParseDuration may read.
+// DurationPattern matches, in a regular expression that ignores case, the durations of ParseDuration.
 var DurationPattern = amountPattern + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + amountPattern + `(?:weeks?|days?|hours?|hrs?|minutes?|mins?|(?:milli)?seconds?|m?secs?|m?s|[wdhm])\b)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
 
 var amountPattern = `(?:\d+(?:\.\d+)? ?|(?:half an?|half one|` + NumberPattern + `) )`
 
-// ParseDuration reads what document.ParseDuration reads, and numbers in words: "one week", "half an hour", "an hour and a half".
+// ParseDuration reads the durations of document.ParseDuration, and numbers in words: "one week", "half an hour", "an hour and a half".
 func ParseDuration(text string) (time.Duration, error) {
 	lower, half := strings.CutSuffix(strings.ToLower(text), " and a half")
 	words := strings.Fields(lower)
@@ -180,7 +180,7 @@ func ParseDuration(text string) (time.Duration, error) {
 // thousand is a number that people read in two ways.
 var thousand = regexp.MustCompile(`\b[1-9]\d{0,2}\.\d{3}\b`)
 
-// Nouns are what may be refreshed without a name of its own, in lower case.
+// Nouns are the things that may be refreshed without a name of its own, in lower case.
 var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|tables|table|banners|banner|thumbnails|thumbnail|thumbnailer service|service|"+
 	"product feeds|product feed|feeds|feed|search indexes|search index|indexes|index|reports|report|pages|page|cache|catalog|data|datasets|dataset|"+
 	"files|file|images|image|imports|import|exports|export|materialized views|materialized view|views|view|dashboards|dashboard|jobs|job|tasks|task|"+

@@ -1,7 +1,7 @@
 // Package zones holds time zones: which data they are taken from, and that data itself, of one release.
 //
-// A program of this module takes its own data unless it says otherwise (Use). refreshd takes the data of its host if that is newer, and that of
-// ZONEINFO in any case. All names come from one source: one that is missing there is another name for a zone that is there, or it is none.
+// A program of this module takes its own data unless it says otherwise (Use). refreshd takes the data of its host if that is newer, and always
+// the data of ZONEINFO. All names come from one source: a name missing there is an alias of a known zone, or no zone.
 package zones
 
 import (
@@ -29,7 +29,7 @@ type Origin struct {
 type Data struct {
 	Origin
 	files  fs.FS
-	links  map[string]string // name to the name of the zone that it stands for
+	links  map[string]string // name to the name of its zone
 	count  atomic.Int64      // of loaded
 	loaded sync.Map          // name to *time.Location; only names that exist get in, so it is bounded
 }
@@ -63,7 +63,7 @@ var archive string
 var Own = sync.OnceValue(func() *Data {
 	files, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
 	if err != nil {
-		panic(err) // of what is compiled in, and tested
+		panic(err) // the compiled-in data, which is tested
 	}
 	return Open(files, SourceOwn)
 })
@@ -78,7 +78,7 @@ func InUse() *Data {
 	return Own()
 }
 
-// Use has the program take all zones from other data. It is called before any schedule is compiled: what is compiled stays as it is.
+// Use has the program take all zones from other data. Call it before any schedule is compiled: compiled schedules do not change.
 func Use(d *Data) { inUse.Store(d) }
 
 // NewerThan reports whether the data is of a later release than another one. One that nobody knows (empty) is older than any.
@@ -116,7 +116,7 @@ func (d *Data) Load(name string) (*time.Location, error) {
 // Loaded is how many names were loaded so far, or a little more.
 func (d *Data) Loaded() int64 { return d.count.Load() }
 
-// otherNames are the other names of a zone, that by which it is stored first.
+// otherNames are the other names of a zone, the name that stores it first.
 func (d *Data) otherNames(name string) (names []string) {
 	links := d.links
 	if own := Own(); own.NewerThan(d.Release) {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Note is what the clocks of a zone show over some years, by one release: so a queue remembers by which data it was planned, as no program has the data
+// Note has the clocks of a zone over some years, by one release: so a queue remembers the data that planned it, as no program has the data
 // of another. The zero Note says nothing.
 type Note struct {
-	Release string // by which it was noted first; empty: one without a name
+	Release string // the first that noted it; empty: one without a name
 
 	at []time.Time // the beginning, each change, and the end: on the clocks from then on
 }
 
-// Note notes what the clocks of a zone show from one instant to another. The errors are those of Load.
+// Note records the clocks of a zone between two instants. The errors come from Load.
 func (d *Data) Note(name string, from, to time.Time) (Note, error) {
 	zone, err := d.Load(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func offset(at time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// noRelease stands for the release of data that names none.
+// noRelease means the release of data that names none.
 const noRelease = "none"
 
 // String is the note for Redis, such as "2026f 2026-11-28T00:00:00-08:00 2027-03-14T03:00:00-07:00 2031-11-28T01:00:00-07:00".
@@ -62,7 +62,7 @@ func (n Note) String() string {
 	return strings.Join(words, " ")
 }
 
-// readNote reads a note; what cannot be read says nothing.
+// readNote reads a note; an unreadable one says nothing.
 func readNote(text string) (n Note) {
 	words := strings.Fields(text)
 	for i, word := range words {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Notes are by which zone data a queue was planned, and which data its daemons have, as fields of a hash in Redis.
+// Notes are the zone data that planned a queue, and the data of its daemons, as fields of a hash in Redis.
 type Notes struct {
 	PlannedBy string            // the newest release that has planned it; empty: one without a name, or nobody knows
 	Known     bool              // that is noted
 	Older     bool              // daemons with older data have lived since the models were planned anew last
-	Daemons   map[string]Origin // by the names of daemons that have noted it, some of which are gone
+	Daemons   map[string]Origin // by the names of daemons that have noted it; some are gone
 	Zones     map[string]Note   // of the zones in use
-	Prior     map[string]Note   // what they were by the data before, of those that it has changed
+	Prior     map[string]Note   // the notes by the data before, of the zones that it has changed
 }
 
-// The fields beside those of zones.
+// The fields beside the fields of zones.
 const (
 	fieldPlannedBy = "planned_by"
 	fieldOlder     = "older"
@@ -43,8 +43,8 @@ func ReadNotes(hash map[string]string) *Notes {
 	return n
 }
 
-// Moved reports whether models of a zone may have been planned by other offsets than those of the newest release, and by which; the zero Note: by ones
-// that nobody knows.
+// Moved reports whether the offsets that planned models of a zone may differ from the newest release, and returns the old ones; the zero Note:
+// nobody knows them.
 func (n *Notes) Moved(zone string) (was Note, moved bool) {
 	if was, moved = n.Prior[zone]; moved {
 		return was, true
@@ -106,7 +106,7 @@ func (d *Data) note(name string, now time.Time) string {
 	return n.String()
 }
 
-// Doubts tells what is planned by different data: by that of daemons that live, and by others, by what they are called.
+// Doubts describes what different data has planned: the data of live daemons, and others, by their names.
 func (n *Notes) Doubts(living []string, others map[string]*Data) (texts []string) {
 	var origins []string
 	for _, name := range living {
@@ -130,7 +130,7 @@ const mostNamed = 5
 
 const noMoves = ", which differ for no zone in use"
 
-// moves tells which zones in use differ by others, and from when on.
+// moves describes which zones in use differ by others, and from when on.
 func (n *Notes) moves(other func(zone string) Note) string {
 	var zones []string
 	for _, name := range slices.Sorted(maps.Keys(n.Zones)) {

@@ -37,7 +37,7 @@ type queue struct {
 	now     time.Time
 }
 
-// note is what a daemon does now and then; true: all models are planned anew.
+// note is a daemon's regular task; true: all models are planned anew.
 func (q *queue) note(daemon string) bool {
 	set, drop, replan := zones.ReadNotes(q.hash).Update(q.daemons[daemon], daemon, slices.Collect(maps.Keys(q.daemons)), q.now)
 	maps.Copy(q.hash, set)

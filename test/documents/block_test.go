@@ -26,7 +26,7 @@ type block struct {
 	indented bool
 }
 
-// step is a command of a block, with the output that stands below it.
+// step is a command of a block, with the output below it.
 type step struct {
 	command string
 	output  []string
@@ -85,7 +85,7 @@ func split(lines []string) (blocks []*block) {
 	return blocks
 }
 
-// steps are the commands of a block in which each stands behind a "$ ". One that ends with a backslash, or within quotes, goes on.
+// steps are the commands of a block, each behind a "$ ". One that ends with a backslash, or within quotes, goes on.
 func (b *block) steps() (steps []step) {
 	for i := 0; i < len(b.lines); i++ {
 		command, is := strings.CutPrefix(b.lines[i], "$ ")
@@ -103,10 +103,10 @@ func (b *block) steps() (steps []step) {
 	return steps
 }
 
-// asks reports whether the commands of a block stand behind a "$ ", with what they print below them.
+// asks reports whether the commands of a block are behind a "$ ", with their output below them.
 func (b *block) asks() bool { return len(b.lines) > 0 && strings.HasPrefix(b.lines[0], "$ ") }
 
-// printed replaces what stands below a command, from the last to the first of a page.
+// printed replaces the output below a command, from the last to the first of a page.
 func printed(lines []string, b *block, s step, got []string) []string {
 	from := b.line - 1 + s.at
 	rest := append([]string{}, lines[from+len(s.output):]...)
@@ -120,7 +120,7 @@ func save(t testing.TB, page string, lines []string) {
 	}
 }
 
-// program writes a shell script that stands in for a program of a page.
+// program writes a shell script that replaces a program of a page.
 func program(t testing.TB, dir, name, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock() // a child of another test would hold the file open for writing, and nobody could run it

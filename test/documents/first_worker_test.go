@@ -14,7 +14,7 @@ import (
 
 const firstWorker = "docs/first-worker.md"
 
-// chapters are the command blocks of the page that are run, by the headings they stand under, and the headings in their order.
+// chapters are the command blocks of the page that are run, by their headings, and the headings in their order.
 func chapters(t testing.TB) (titles []string, blocks map[string][]*block) {
 	t.Helper()
 	lines, all := read(t, firstWorker)
@@ -48,7 +48,7 @@ func TestACronScriptBecomesAWorkerThatFailsIsMendedAndRecovers(t *testing.T) {
 
 const otherLanguages = "The same worker in other languages"
 
-// served waits until the worker has loaded one table and has told that the other one is missing.
+// served waits until the worker has loaded one table and has reported that the other one is missing.
 const served = `for _ in $(seq 600); do
   cmp -s shop_a.csv feeds/shop_a.csv && refreshd history shop_a | grep -q success && refreshd history shop_b | grep -q 'failure.*404' && exit
   sleep 0.05

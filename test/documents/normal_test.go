@@ -12,7 +12,7 @@ var (
 	numbered = regexp.MustCompile(`^ *\d+\) `)
 )
 
-// inOrder sorts the fields of a hash, which Redis tells in any order.
+// inOrder sorts the fields of a hash, which Redis returns in any order.
 func inOrder(command string, output []string) []string {
 	if !strings.Contains(command, "HGETALL") {
 		return output
@@ -28,7 +28,7 @@ func inOrder(command string, output []string) []string {
 	return fields
 }
 
-// varying is what differs from one run to the next: instants, lengths of time, uids, and numbers of Redis.
+// varying are the parts that differ between runs: instants, lengths of time, uids, and numbers of Redis.
 var varying = []struct {
 	pattern *regexp.Regexp
 	instead string

@@ -47,7 +47,7 @@ func commands(t testing.TB, page string) (found []*block) {
 	return found
 }
 
-// fleet is what the page of the fleet is about: a model that fails.
+// fleet is the subject of the page of the fleet: a model that fails.
 func fleet(t *testing.T, server *testkit.Server) {
 	t.Helper()
 	q := fixture.Live(t, server)
@@ -137,11 +137,11 @@ var (
 	link   = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)|(?:href|src)="([^"]+)"`)
 	anchor = regexp.MustCompile(`<a id="([^"]+)"`)
 	code   = regexp.MustCompile("`[^`]*`")
-	// dropped is what a forge leaves out of the anchor of a heading.
+	// dropped are the characters that a forge leaves out of the anchor of a heading.
 	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors are what links within a page may lead to.
+// anchors are the targets of links within a page.
 func anchors(t testing.TB, page string) map[string]bool {
 	t.Helper()
 	lines, blocks := read(t, page)
@@ -166,7 +166,7 @@ func anchors(t testing.TB, page string) map[string]bool {
 	return found
 }
 
-// inBlocks are the lines that stand in blocks, from 1.
+// inBlocks are the lines in blocks, from 1.
 func inBlocks(blocks []*block) map[int]bool {
 	within := map[int]bool{}
 	for _, b := range blocks {

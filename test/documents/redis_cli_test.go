@@ -57,7 +57,7 @@ func newKitchen(t *testing.T) *kitchen {
 	return k
 }
 
-// role is who may run a line: whoever only looks, an application, or a worker.
+// role is who may run a line: a reader, an application, or a worker.
 func role(command string) acl.Role {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(command, word) })
@@ -72,7 +72,7 @@ func role(command string) acl.Role {
 	}
 }
 
-// work lets a second pass, and the daemons do what is to be done.
+// work lets a second pass, and the daemons do their work.
 func (k *kitchen) work() {
 	k.t.Helper()
 	k.Clock.Turn(time.Second)
@@ -82,7 +82,7 @@ func (k *kitchen) work() {
 	}
 }
 
-// take lets a worker take the attempt of a model, whatever stands before it.
+// take lets a worker take the attempt of a model, whatever precedes it.
 func (k *kitchen) take(uid string) (attempt string) {
 	k.t.Helper()
 	attempt = k.Attempt(uid)
@@ -148,7 +148,7 @@ func (k *kitchen) cook() {
 	check.Must(k.t, (&store.Queue{Parts: []*store.Store{k.Store}}).Fleet().OrderPools(k.t.Context(), []string{pool}, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}))
 }
 
-// run runs a line as a reader would, and returns what stands on the screen.
+// run runs a line as a reader would, and returns the screen.
 func (k *kitchen) run(command string) []string {
 	k.t.Helper()
 	out := check.Got(os.Create(k.tty))(k.t)

@@ -30,10 +30,10 @@ type session struct {
 	ports  map[string]string // of the page, where they are
 	script strings.Builder
 	steps  []step // compared
-	lines  []int  // where they stand in the page
+	lines  []int  // their lines in the page
 }
 
-// mark stands before and behind what a compared command prints.
+// mark encloses the output of a compared command.
 const mark = "\x1e"
 
 func newSession(t *testing.T, page string) *session {

@@ -27,7 +27,7 @@ const root = "../.."
 
 var names = []string{"feed-reader", "product-feeds", "search-index"}
 
-// compose is a compose file. A key that stands not here is refused.
+// compose is a compose file. Other keys are refused.
 type compose struct {
 	Services map[string]*service
 	Volumes  map[string]any

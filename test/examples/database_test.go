@@ -17,7 +17,7 @@ import (
 // database is a server that docs/publish.md is run against.
 type database struct {
 	section string // of the page
-	folder  string // into which .ci/servers unpacks it; "": that of the system
+	folder  string // into which .ci/servers unpacks it; "": the system's
 	start   func(t *testing.T, folder string) (address string)
 }
 
@@ -62,7 +62,7 @@ func unpacked(t *testing.T, folder, program string) string {
 	return path
 }
 
-// statements are those of a section of docs/publish.md.
+// statements are the statements of a section of docs/publish.md.
 type statements struct {
 	Table   string   `json:"table"`
 	Win     []string `json:"win"`     // from the beginning of the transaction to the one whose rows count
@@ -111,7 +111,7 @@ var racedLevels = map[string][]string{
 	"MySQL":    {"REPEATABLE READ", "SERIALIZABLE", "READ COMMITTED", "READ UNCOMMITTED"},
 }
 
-// TestTheHigherFenceIsPublishedInEachDatabaseAtEachIsolation lets two attempts meet, of which one waits for the other, by the statements and rules of
+// TestTheHigherFenceIsPublishedInEachDatabaseAtEachIsolation lets two attempts meet, one waiting for the other, by the statements and rules of
 // docs/publish.md, and by publish of the client for Python.
 func TestTheHigherFenceIsPublishedInEachDatabaseAtEachIsolation(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, d database, port string) {

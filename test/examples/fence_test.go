@@ -116,7 +116,7 @@ func modelNumber(uid string) (n int) {
 	return n
 }
 
-// follow tells which model has ended an attempt.
+// follow returns which model has ended an attempt.
 func (f *fenced) follow(ctx context.Context) error {
 	client, from := f.Server.Client(f.t), "0"
 	for ctx.Err() == nil {
@@ -183,7 +183,7 @@ func (f *fenced) end(model int) *frozenWorker {
 
 const patience = 30 * time.Second
 
-// take is what a worker does first.
+// take is the first step of a worker.
 func (f *fenced) take(model int, who string) *frozenWorker {
 	select {
 	case a := <-f.attempts[model]:
@@ -202,7 +202,7 @@ func (f *fenced) read(model int, a attempt) *frozenWorker {
 	return &frozenWorker{a, model, f.source.Add(1)}
 }
 
-// write publishes what a worker has read, and tells the versions that both tables have then.
+// write publishes the data that a worker has read, and returns the versions that both tables have then.
 func (f *fenced) write(w *frozenWorker) (fenced, plain int64) {
 	s := <-f.sessions
 	defer func() { f.sessions <- s }()
@@ -231,7 +231,7 @@ type copiedKey struct {
 	lasts      time.Duration
 }
 
-// copyRedis is what a backup of Redis holds.
+// copyRedis is the content of a backup of Redis.
 func (f *fenced) copyRedis() (copied []copiedKey) {
 	keys := check.Got(f.Redis.Keys(f.t.Context(), "*").Result())(f.t)
 	for _, key := range keys {

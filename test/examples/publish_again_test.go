@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-// raise makes a server tell an error: on Postgres a SQLSTATE, on MariaDB a number.
+// raise makes a server report an error: on Postgres a SQLSTATE, on MariaDB a number.
 func raise(section, code string) string {
 	if section == "Postgres" {
 		return fmt.Sprintf("DO $$ BEGIN RAISE SQLSTATE '%s'; END $$", code)
@@ -20,9 +20,9 @@ func raise(section, code string) string {
 	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s", state, code)
 }
 
-// TestPublishRunsAgainWhatADatabaseEndsForAnother lets real servers tell each error that docs/publish.md names to each client, once, and then one that
-// it does not name, and one for ever. Then write swallows an error that has ended its transaction, and commits: neither is told as published. A client
-// that would not see it refuses what it is given last.
+// TestPublishRunsAgainWhatADatabaseEndsForAnother lets real servers report each error that docs/publish.md names to each client, once, and then
+// one that it does not name, and one for ever. Then write swallows an error that has ended its transaction, and commits: no client reports it as
+// published. A client that would not see it refuses the last one that it gets.
 func TestPublishRunsAgainWhatADatabaseEndsForAnother(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, d database, port string) {
 		page := statementsOf(t, d.section)

@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-// step is a command of README.md, behind a "$ ", with what it prints below. … stands for what differs.
+// step is a command of README.md, behind a "$ ", with its output below. … replaces the parts that differ.
 type step struct {
 	command string
 	shows   []string

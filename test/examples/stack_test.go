@@ -45,7 +45,7 @@ func newStack(t *testing.T, name, language string, hosts ...string) *stack {
 	return s
 }
 
-// up starts what is built here: first what ends, then what goes on.
+// up starts the services that are built here: first those that end, then those that go on.
 func (s *stack) up() {
 	s.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(s.file.Services)) {

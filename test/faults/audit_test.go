@@ -14,7 +14,7 @@ import (
 // to be adopted.
 const inTime = 7 * time.Second
 
-// String tells how much the workers have written down.
+// String says how much the workers have written down.
 func (l *ledger) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,7 +34,7 @@ func (l *ledger) String() string {
 		pops, asked, acked, unknown)
 }
 
-// auditCommands checks that after each gust of the storm each model stood where its last command had left it.
+// auditCommands checks that after each gust of the storm each model was where its last command had left it.
 func (c *chaos) auditCommands() {
 	c.t.Helper()
 	s := c.storm
@@ -134,7 +134,7 @@ func (c *chaos) auditTurns() {
 			byModel[w.uid] = append(byModel[w.uid], w)
 		}
 	}
-	const tick = 5 * time.Millisecond // Redis tells whole milliseconds
+	const tick = 5 * time.Millisecond // Redis has whole milliseconds
 	turns := 0
 	for _, uid := range slices.Sorted(maps.Keys(byModel)) {
 		all := byModel[uid]
@@ -188,7 +188,7 @@ func (c *chaos) auditKeys() {
 	c.t.Helper()
 	k := c.store.Keys
 	known := map[string]bool{k.Policies: true, k.Journal: true, k.Stats: true, k.Rejected: true}
-	// The token of a dispatcher, the last name in the command queue, what stood first in line, what was counted by hours, the numbers of commands, and the layout.
+	// The token of a dispatcher, the last name in the command queue, the head of the queue, the hours, the numbers of commands, and the layout.
 	perhaps := map[string]bool{k.Wake: true, k.Leader: true, k.Front: true, k.Hours: true, k.Forwarded: true, k.Settings: true, k.Zones: true, k.Heard: true}
 	for _, uid := range c.uids {
 		known[k.Model(uid)], known[k.Payload(uid)], known[k.History(uid)] = true, true, true

@@ -34,10 +34,10 @@ type strike struct {
 	order  []int         // of litter
 }
 
-// faults are what strikes, the frequent ones more than once.
+// faults are the faults that strike, the frequent ones more than once.
 var faults = []string{"kill", "kill", "kill", "freeze", "freeze", "flush", "crash", "litter", "litter"}
 
-// lease is that of each daemon in the chaos drill. A freeze is longer.
+// lease is the lease of each daemon in the chaos drill. A freeze is longer.
 const lease = time.Second
 
 // plan returns the strikes of a seed, one after the other: always the same.
@@ -71,7 +71,7 @@ type chaos struct {
 func newChaos(t *testing.T, seed uint64) *chaos {
 	t.Helper()
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
-	// Ten seconds, so that a result that came at once is applied in time, whoever is killed or frozen.
+	// Ten seconds, so that a result that came at once is applied in time, no matter which process is killed or frozen.
 	d.policy.Timeout, d.policy.Retries, d.elsewhere = 10*time.Second, policy.Delays{0, 0, 0}, true
 	c := &chaos{
 		server: server, ledger: &ledger{attempts: map[string]*worked{}}, storm: newStorm(100, seed), told: newTally(),
@@ -185,7 +185,7 @@ type ledger struct {
 type worked struct {
 	uid      string
 	version  int       // of the payload
-	deadline time.Time // as the entry told it
+	deadline time.Time // from the entry
 	pops     int       // by foreign workers
 	asked    []time.Time
 	said     []saying
@@ -252,7 +252,7 @@ func (c *chaos) foreign(ctx context.Context) error {
 	})
 }
 
-// answer is what a foreign worker does with an entry: mostly it succeeds, and always when the chaos is over.
+// answer is a foreign worker's answer to an entry: mostly it succeeds, and always when the chaos is over.
 func (c *chaos) answer(ctx context.Context, clients *redis.Clients, e entry) {
 	mood := rand.IntN(100)
 	switch {

@@ -27,7 +27,7 @@ const (
 
 // spread is a queue of several parts on a Redis Cluster, under load. Each part is a drill with the models that live there.
 type spread struct {
-	*drill // that of the first part, for what all share
+	*drill // of the first part, for everything that all share
 	server *testkit.Server
 	queue  *store.Queue
 	parts  []*drill
@@ -129,7 +129,7 @@ func (s *spread) progress(count int64) {
 	s.untilCounted(string(model.EventSuccess), before+count)
 }
 
-// work runs a foreign worker for each input list, which answers as the entries tell, and a pool of our own for all.
+// work runs a foreign worker for each input list, which answers as the entries say, and a pool of our own for all.
 func (s *spread) work() {
 	queues := make([]worker.Queue, spreadParts)
 	for i, part := range s.queue.Parts {

@@ -32,7 +32,7 @@ type disk struct {
 }
 
 // newDisk mounts a small tmpfs. Without the right to mount, the worker is not allowed to write files larger than nothing, which looks
-// almost the same to it: an error in the middle of a write. pid tells the worker.
+// almost the same to it: an error in the middle of a write. pid identifies the worker.
 func newDisk(t *testing.T, pid func() (int, error)) disk {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func newDisk(t *testing.T, pid func() (int, error)) disk {
 	return disk{"a full tmpfs", dir, fill, func() error { return os.Remove(filler) }}
 }
 
-// feed is a file of so many equal lines: what is cut off or mixed would be seen.
+// feed is a file of so many equal lines: a cut or a mix would be seen.
 const feedLines = 1000
 
 // newFeed serves a file that is another one each time, and notes each download.
@@ -116,7 +116,7 @@ func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 	y := d.audit()
 	d.checkFiles(space.dir)
 	entries, err := os.ReadDir(space.dir)
-	if want := 3 * len(d.uids); err != nil || len(entries) != want { // each fetched file, what is remembered of it, and its fence
+	if want := 3 * len(d.uids); err != nil || len(entries) != want { // each fetched file, its hidden file, and its fence
 		t.Errorf("want only %d files, got %d, %v", want, len(entries), err)
 	}
 	if full := y.errors["disk"]; full < len(d.uids) || full != y.events[model.EventFailure] {

@@ -50,8 +50,8 @@ type drill struct {
 	address string          // how the daemons and workers reach Redis
 	clients *redis.Clients
 	store   *store.Store            // how the test reaches it
-	clock   func() time.Time        // nil: that of Redis
-	admin   goredis.UniversalClient // one connection, that of who breaks something; nil behind sentinels
+	clock   func() time.Time        // nil: the clock of Redis
+	admin   goredis.UniversalClient // one connection, for breaking something; nil behind sentinels
 	record  *workerRecord
 	policy  policy.Policy
 
@@ -154,7 +154,7 @@ func (d *drill) until(what string, holds func() (bool, error)) {
 	d.check("wait for "+what, d.await(holds))
 }
 
-// await is until for goroutines other than that of the test.
+// await is until for goroutines other than the one of the test.
 func (d *drill) await(holds func() (bool, error)) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -201,7 +201,7 @@ func (d *drill) refreshAll() {
 	d.refreshedAfter(d.now())
 }
 
-// now asks for the clock of Redis until it is told.
+// now asks for the clock of Redis until it answers.
 func (d *drill) now() (now time.Time) {
 	d.t.Helper()
 	d.until("the clock of redis", func() (ok bool, err error) { now, err = d.store.Now(d.ctx); return true, err })

@@ -21,7 +21,7 @@ import (
 )
 
 // TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost lets a replica be promoted while the old master goes on. Of a key that lets one attempt run,
-// the new master counts the one that it was told of, and starts again what it was not told of: a worker sees by WAIT which of the two its attempt is.
+// the new master counts the one that it knows of, and starts the other again: a worker sees by WAIT which of the two its attempt is.
 func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1, 2, 1, time.Minute)
@@ -29,7 +29,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	must(t, err)
 	replica := testkit.Redis(t, "--replicaof", host, port)
 	successor := fixture.Live(t, replica)
-	// takes is what a worker does: it takes an attempt, and asks how many replicas know of that.
+	// takes is the work of a worker: it takes an attempt, and asks how many replicas know of that.
 	takes := func(q *fixture.Queue) (entry, int64) {
 		t.Helper()
 		client := redis.NewClient(&redis.Options{Addr: q.Server.Addr, MaxRetries: -1})
@@ -76,7 +76,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	}
 }
 
-// watched is a master with one replica and three sentinels, two of which must agree.
+// watched is a master with one replica and three sentinels; two of them must agree.
 type watched struct {
 	t               testing.TB
 	master, replica *testkit.Server
@@ -253,21 +253,21 @@ func mastersFor(t testing.TB, s *testkit.Server, key string) (master string, mas
 }
 
 func slotsOf(ctx context.Context, client *redis.Client) ([]redis.ClusterSlot, error) {
-	return client.ClusterSlots(ctx).Result() //nolint:staticcheck // the master stands first there; CLUSTER SHARDS tells it by its role alone
+	return client.ClusterSlots(ctx).Result() //nolint:staticcheck // the master is first there; CLUSTER SHARDS marks it by its role alone
 }
 
 func masterOf(ctx context.Context, client *redis.Client, slot int) (address, id string, err error) {
 	ranges, err := slotsOf(ctx, client)
 	for _, r := range ranges {
 		if r.Start <= slot && slot <= r.End {
-			return r.Nodes[0].Addr, r.Nodes[0].ID, nil // its master stands first
+			return r.Nodes[0].Addr, r.Nodes[0].ID, nil // its master is first
 		}
 	}
 	return "", "", cmp.Or(err, fmt.Errorf("slot %d: expected a master, found none", slot))
 }
 
-// TestAMovedSlotServesEveryKeyThatIsWrittenMeanwhile is also about what the drills with a killed master rely on: each write that is told to have
-// succeeded is there, at one node alone.
+// TestAMovedSlotServesEveryKeyThatIsWrittenMeanwhile is also about an assumption of the drills with a killed master: each write that was
+// confirmed is there, at one node alone.
 func TestAMovedSlotServesEveryKeyThatIsWrittenMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, lend := range map[string]func(testing.TB) *testkit.Server{"masters": testkit.Cluster, "with replicas": testkit.ReplicatedCluster} {

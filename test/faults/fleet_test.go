@@ -145,7 +145,7 @@ func (f *fleet) check() (again int) {
 	f.t.Helper()
 	events := f.AwaitEvent(model.EventSuccess, models)
 	f.stop()
-	// The journal tells nothing of so many models that are created at once.
+	// The journal says nothing about so many models that are created at once.
 	equal(f.t, map[string]int{"start": models, "success": models}, events)
 	want, stats := map[string]int{"create": models, "start": models, "success": models}, f.Stats()
 	again = stats["duplicate"] + stats["stale"]
@@ -170,7 +170,7 @@ func TestFiveDispatchersAndFivePollersRefreshEachModelOnce(t *testing.T) {
 	failIf(t, again != 0, "want no message handled twice, got %d", again)
 }
 
-// service is what workers post to. It lets the first requests wait for ever and answers all later ones.
+// service gets the requests of workers. It lets the first ones wait for ever and answers all later ones.
 type service struct {
 	*httptest.Server
 	t     testing.TB

@@ -128,7 +128,7 @@ func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
 	}
 }
 
-// expectNothingInHand checks that no process holds anything: what runs stands in the input list.
+// expectNothingInHand checks that no process holds anything: running attempts are in the input list.
 func (f *fleet) expectNothingInHand() {
 	f.t.Helper()
 	owners := f.owners() + len(f.Scores(f.Store.Keys.Pollers))
@@ -241,7 +241,7 @@ func TestDaemonsOutliveAnOutageOfRedisNotReadyButLiveAndWithoutSpinning(t *testi
 	p.suffer(func() { p.Server.Kill(t) }, func() { p.Server.Restart(t) })
 }
 
-// TestDaemonsAreNotReadyWhileRedisHangsAndLiveBecauseARestartWouldNotHelp stops the server where it stands: connections are accepted and nothing
+// TestDaemonsAreNotReadyWhileRedisHangsAndLiveBecauseARestartWouldNotHelp stops the server at any point: connections are accepted and nothing
 // answers.
 func TestDaemonsAreNotReadyWhileRedisHangsAndLiveBecauseARestartWouldNotHelp(t *testing.T) {
 	long.Only(t)
@@ -256,7 +256,7 @@ func TestDaemonsAreNotReadyWhileRedisHangsAndLiveBecauseARestartWouldNotHelp(t *
 // firstRelease is the commit of 0.9.0. Upgrades are promised from there. A later tag takes its place.
 const firstRelease = "7c9dee960d6086ed7e889ad00e326a80b94e0ca8"
 
-// TestTwoVersionsRunSideBySideDuringAnUpgrade begins with the daemons of the release before, lets those of this one join them, kills some of
+// TestTwoVersionsRunSideBySideDuringAnUpgrade begins with the daemons of the release before, lets daemons of this one join them, kills some of
 // both, and ends the old ones, all under load. An old one that is killed stays away.
 func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
 	long.Only(t)
@@ -318,7 +318,7 @@ func builtAt(t *testing.T, commit string) (program string) {
 		}
 		t.Skipf("this checkout has no history with the commit %s: git fetch --unshallow", commit)
 	}
-	root, err := git("rev-parse", "--show-toplevel") // git archive writes what is below the directory in which it runs
+	root, err := git("rev-parse", "--show-toplevel") // git archive writes the files below the directory in which it runs
 	must(t, err)
 	source, binary := t.TempDir(), filepath.Join(t.TempDir(), "refreshd")
 	build := exec.Command("sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -buildvcs=false -trimpath -o "$3" ./cmd/refreshd`, root, commit, source, binary)

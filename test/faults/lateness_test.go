@@ -25,7 +25,7 @@ import (
 // mostLate is how much later a request arrives at most. With the long tests some senders give up before.
 var mostLate = long.Or(300*time.Millisecond, 3*time.Second)
 
-// gusts let some of what is sent arrive late, also when its sender has hung up meanwhile, until the context ends.
+// gusts let some requests arrive late, also when their sender has hung up meanwhile, until the context ends.
 func gusts(ctx context.Context, l *link) error {
 	defer l.change(weather{})
 	for ctx.Err() == nil {
@@ -37,14 +37,14 @@ func gusts(ctx context.Context, l *link) error {
 	return nil
 }
 
-// lateVerb is what an operator does, what undoes it, and whether it is done in a part.
+// lateVerb is an operator's command, its inverse, and whether it is done in a part.
 type lateVerb struct {
 	name     string
 	do, undo func(context.Context) error
 	done     func(*store.Store) (bool, error)
 }
 
-// only is the error of a verb that also tells whether it changed something.
+// only is the error of a verb that also says whether it changed something.
 func only(_ bool, err error) error { return err }
 
 // lateVerbs are all verbs about a queue that change what operators set, but for that which stops a queue under load.
@@ -173,7 +173,7 @@ type lateQueue struct {
 	verbs        []lateVerb
 }
 
-// lateQueues are that of the drill, and one of several parts, of which pollers carry out commands.
+// lateQueues are the queue of the drill, and one of several parts whose pollers carry out commands.
 func (d *drill) lateQueues() (queues []lateQueue) {
 	d.t.Helper()
 	operator, _ := d.connect(d.address)

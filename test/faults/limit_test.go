@@ -61,7 +61,7 @@ func (h *hosts) refreshed() (all int) {
 	return all
 }
 
-// crowd is a fleet of which no more than so many models of a host may run.
+// crowd is a fleet. No more than so many models of a host may run.
 type crowd struct {
 	*fleet
 	hosts
@@ -109,8 +109,8 @@ func (c *crowd) saveEach(from, to int) {
 	}
 }
 
-// take starts a worker for each attempt at once: only the limits keep them from being too many. It pops what there is together, or it would be
-// what is measured.
+// take starts a worker for each attempt at once: only the limits keep them from being too many. It pops all there are together; otherwise it
+// would limit them itself.
 func (c *crowd) take(ctx context.Context) error {
 	client := c.Server.Client(c.t)
 	var working sync.WaitGroup
@@ -132,12 +132,12 @@ func (c *crowd) takeLate(ctx context.Context) error {
 		}
 		if next > 0 {
 			rest(ctx, next)
-			continue // another may stand there now
+			continue // another may be there now
 		}
 		if raw, err = client.LPop(ctx, c.Store.Keys.Input).Result(); err == nil {
 			select {
 			case c.taken <- struct{}{}:
-			default: // it is told already
+			default: // it was reported already
 			}
 			_ = json.Unmarshal([]byte(raw), &e)
 			working.Go(func() { c.answer(ctx, client, e) })
@@ -146,7 +146,7 @@ func (c *crowd) takeLate(ctx context.Context) error {
 	return nil
 }
 
-// patience is for how long a worker lets an attempt wait: that of every other wave until its deadline.
+// patience is for how long a worker lets an attempt wait: every other wave until its deadline.
 func (e entry) patience() time.Duration {
 	_, name, _ := strings.Cut(e.UID, "/m")
 	if number, _ := strconv.Atoi(name); number/perHost%2 == 1 {
@@ -259,7 +259,7 @@ func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *t
 	failIf(t, c.Stats()["taken"] == 0, "want attempts with a new deadline, got %v", c.Stats())
 }
 
-// TestAHostThatNeverAnswersHoldsUpNoOther lets a host answer nothing, whose models stand before all others and fill more than a page: all others
+// TestAHostThatNeverAnswersHoldsUpNoOther lets a host answer nothing, whose models precede all others and fill more than a page: all others
 // are refreshed while its four places are taken, and none of its other models is handed out.
 func TestAHostThatNeverAnswersHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
@@ -299,7 +299,7 @@ func BenchmarkFourAHost(b *testing.B) {
 	b.Run("hosts=200,unlimited", func(b *testing.B) { crowded(b, 200, 100, 100_000) })
 }
 
-// exhaust refreshes all models, of which those of one host take four times as long.
+// exhaust refreshes all models; the models of one host take four times as long.
 func (c *crowd) exhaust(slow string) {
 	c.slow = slow
 	c.run(c.take)
@@ -332,7 +332,7 @@ func BenchmarkFreedPlace(b *testing.B) {
 				c := newCrowd(b, 10, 100, perHost, time.Minute)
 				c.exhaust(slow)
 				c.stop()
-				delete(c.unused, "h000") // whether slow or not, so that both tell of the same hosts
+				delete(c.unused, "h000") // whether slow or not, so that both have the same hosts
 				unused = slices.Concat(unused, slices.Concat(slices.Collect(maps.Values(c.unused))...))
 			}
 			spread := bench.NewSpread(unused)

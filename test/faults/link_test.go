@@ -35,11 +35,11 @@ type link struct {
 	closed  bool               // guarded by mu
 }
 
-// weather is what happens to bytes on their way, in both directions.
+// weather changes bytes on their way, in both directions.
 type weather struct {
 	delay, jitter time.Duration // each piece arrives so much later
 	perSecond     int           // bytes of each connection; 0: any number
-	slowClose     time.Duration // the end of a connection is told so much later
+	slowClose     time.Duration // the end of a connection is passed on so much later
 	dark          bool          // new connections are accepted, and nothing arrives
 }
 
@@ -142,7 +142,7 @@ func (l *link) open(client, server *net.TCPConn) {
 	}
 }
 
-// carry moves bytes one way. Reading and writing are apart, so that a delay does not narrow the way.
+// carry moves bytes one way. Reading and writing are separate, so that a delay does not narrow the way.
 func (n *line) carry(from, to *net.TCPConn) {
 	pieces := make(chan piece, 1000)
 	n.link.done.Go(func() { n.write(to, pieces) })
@@ -249,7 +249,7 @@ func (w *witness) expectEnd() error {
 	return err
 }
 
-// expectSilence checks that what is sent is taken, that nothing comes back, and that nobody ends the connection.
+// expectSilence checks that the server takes the input, that nothing comes back, and that nobody ends the connection.
 func (w *witness) expectSilence(during time.Duration) {
 	w.t.Helper()
 	_, err := io.WriteString(w.conn, "PING\r\n")
@@ -266,7 +266,7 @@ func (d *drill) info(section, name string) int {
 	return numberIn(d.t, text, name)
 }
 
-// numberIn finds a number in what Redis tells of itself.
+// numberIn finds a number in INFO.
 func numberIn(t testing.TB, info, name string) int {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^` + name + `:(?:count=)?(\d+)`).FindStringSubmatch(info)
@@ -275,7 +275,7 @@ func numberIn(t testing.TB, info, name string) int {
 	return number
 }
 
-// killClients ends all connections but its own by CLIENT KILL, and looks whether any is left of those before.
+// killClients ends all connections but its own by CLIENT KILL, and checks whether any of the old ones is left.
 func (d *drill) killClients() {
 	d.t.Helper()
 	before := d.connections()

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// The commands by which servers move slots themselves.
+// The commands of servers that move slots themselves.
 const (
 	migrateslots = "cluster|migrateslots" // Valkey 9.0
 	migration    = "cluster|migration"    // Redis 8.4

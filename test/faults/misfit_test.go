@@ -48,7 +48,7 @@ func wireKeys(t *testing.T, errorID string) map[string]string {
 	return keys
 }
 
-// mistypes put something of each type where a key stands.
+// mistypes replace a key by one of each type.
 var mistypes = map[string]string{"string": "SET %s x", "list": "RPUSH %s x", "hash": "HSET %s x y", "set": "SADD %s x", "zset": "ZADD %s 1 x", "stream": "XADD %s * x y"}
 
 func mistype(ctx context.Context, r redis.UniversalClient, key, kind string) error {
@@ -116,7 +116,7 @@ func (s *traffic) round() {
 	}
 }
 
-// say pushes what is not pushed yet, and keeps what Redis refuses.
+// say pushes the messages that are left, and keeps the ones that Redis refuses.
 func (s *traffic) say(messages map[string][]string) {
 	for key, texts := range messages {
 		for len(texts) > 0 && s.Redis.RPush(s.t.Context(), key, texts[0]).Err() == nil {
@@ -126,7 +126,7 @@ func (s *traffic) say(messages map[string][]string) {
 	}
 }
 
-// What waits for which keys, as guarantees.md says; and keys that this traffic has no use for, which only the doctor tells of.
+// Which process waits for which keys, from guarantees.md; and keys that this traffic has no use for, which only the doctor reports.
 var (
 	stopPollers     = []string{":due", ":running", ":policies", ":pollers", ":claimed:p"}
 	stopDispatchers = []string{":due", ":running", "-input"}

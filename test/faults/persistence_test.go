@@ -39,7 +39,7 @@ func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
 }
 
 // killTail is how much Redis may hold back from the kernel with `everysec`: it waits for a slow disk for two seconds at most. What the
-// kernel has got survives the end of the process, but not that of the machine.
+// kernel has got survives the end of the process, but not the end of the machine.
 const killTail = 2 * time.Second
 
 func TestARedisThatWritesEverySecondHealsWhenItIsKilled(t *testing.T) {

@@ -29,7 +29,7 @@ func (f *fleet) clerk(name string) string {
 	return "redis://" + name + ":" + url.QueryEscape(secret) + "@" + f.Server.Addr
 }
 
-// expectUnsaid checks that a text does not tell the secret, however it is spelled.
+// expectUnsaid checks that a text does not contain the secret, in any spelling.
 func expectUnsaid(t *testing.T, where, text string) {
 	t.Helper()
 	for _, spelling := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), `ge%he\"im`, "he%22im", "geheim"} {
@@ -46,7 +46,7 @@ func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
 	health := map[string]string{}
 	run := func(address string, words ...string) *testkit.Process {
 		command := exec.Command(testkit.Binary(t), words...)
-		command.Env = append(os.Environ(), "REDIS_URL="+address) // an argument would stand in the list of processes, where users put it themselves
+		command.Env = append(os.Environ(), "REDIS_URL="+address) // an argument would be in the list of processes, where users put it themselves
 		return testkit.StartCommand(t, command)
 	}
 	start := func(address, command string, args ...string) *testkit.Process {

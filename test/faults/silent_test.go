@@ -52,7 +52,7 @@ type silence struct {
 	end   func(*hand)                               // nil: the worker is no more
 }
 
-// silences are those of a server and a cluster; the nodes of a cluster send a worker past the proxy.
+// silences are a server and a cluster; the nodes of a cluster send a worker past the proxy.
 var silences = []silence{
 	{begin: func(h *hand) { tell(h, syscall.SIGKILL); <-h.left }, over: (*silentFleet).forgot},
 	{begin: func(h *hand) { tell(h, syscall.SIGSTOP) }, over: (*silentFleet).forgot, end: func(h *hand) { tell(h, syscall.SIGCONT) }},
@@ -137,7 +137,7 @@ func (f *silentFleet) hire(n int) (workers []*hand) {
 // lives says whether a worker has not ended yet.
 func (h *hand) lives() bool { return h.Process.Signal(syscall.Signal(0)) == nil }
 
-// tell signals a worker with all that it has started. The number of one that has ended may be that of another program.
+// tell signals a worker with all that it has started. The number of an ended one may belong to another program.
 func tell(h *hand, number syscall.Signal) {
 	if h.lives() {
 		_ = syscall.Kill(-h.Process.Pid, number)

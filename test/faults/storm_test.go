@@ -25,7 +25,7 @@ type storm struct {
 	random   *rand.Rand
 
 	gusts, commands int
-	wrong           []string // models that did not stand where the last command of a gust left them
+	wrong           []string // models that were not where the last command of a gust left them
 }
 
 func newStorm(models int, seed uint64) *storm {
@@ -48,7 +48,7 @@ func (s *storm) remove(uid string) any {
 	return fmt.Sprintf(`{"type":"remove","uid":%q}`, uid)
 }
 
-// gust returns three commands for each model in their order, those of all models in turn. The first is a save; of a
+// gust returns three commands for each model in their order, the models interleaved. The first is a save; of a
 // quarter of the models the second is a remove, of another quarter the third.
 func (s *storm) gust(policy string) (commands []any) {
 	removes := make([]int, len(s.uids))
@@ -116,7 +116,7 @@ func (c *chaos) allApplied() (bool, error) {
 // isCommand reports whether a claimed message comes from the control list.
 func isCommand(claimed string) bool { return !strings.HasPrefix(strings.ToLower(claimed), "o") }
 
-// compare notes which models do not stand where their last command left them.
+// compare notes which models are not where their last command left them.
 func (c *chaos) compare() (bool, error) {
 	keys := make([]string, len(c.storm.uids))
 	for i, uid := range c.storm.uids {
@@ -149,7 +149,7 @@ func (s *storm) living() (uids []string) {
 	return uids
 }
 
-// litter is what nobody can use, by the counter that it is counted by.
+// litter are useless messages, by the counter that counts them.
 type litter struct {
 	list, counter, text string
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// tally is what is left of a drill when everything has settled.
+// tally is the state of a drill when everything has settled.
 type tally struct {
 	events   map[model.Event]int // of the journal
 	errors   map[string]int      // failures by the type of their error
@@ -58,7 +58,7 @@ var (
 	unsaid = []string{"stale", "duplicate", "unknown_model", "malformed", "no_uid", "unknown_type", "oversized", "broken_model"}
 )
 
-// read reads what was added to the journal since it was last read.
+// read reads the entries added to the journal since it was last read.
 func (d *drill) read(y *tally) {
 	d.t.Helper()
 	var entries []goredis.XMessage
@@ -149,7 +149,7 @@ func (d *drill) checkAttempts(y *tally) {
 	}
 }
 
-// checkCounters checks that each event is counted as often as it is told, but for what is told of a signature, which has no counter.
+// checkCounters checks that each event is counted as often as it is reported, except events of a fingerprint, which have no counter.
 func (d *drill) checkCounters(y *tally) {
 	d.t.Helper()
 	for event, count := range y.events {
@@ -187,7 +187,7 @@ func (d *drill) checkMessages(y *tally) (lost int) {
 	return lost
 }
 
-// workerRecord is what the workers of a drill know for themselves, to be compared with what Redis tells at the end.
+// workerRecord is the workers' own knowledge of a drill, to be compared with Redis at the end.
 type workerRecord struct {
 	mu      sync.Mutex
 	runs    map[string]int // guarded by mu: how often the work of each attempt was done
@@ -217,7 +217,7 @@ func (r *workerRecord) total() (total int) {
 	return total
 }
 
-// pushed notes what became of messages: an error that is no answer of Redis leaves it open.
+// pushed notes the fate of messages: an error that is no answer of Redis leaves it open.
 func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,7 +265,7 @@ func (d *drill) handle(ctx context.Context, attempt *worker.Attempt) error {
 	return ctx.Err()
 }
 
-// entry is what workers read of an attempt.
+// entry is an attempt as workers read it.
 type entry struct {
 	fixture.Entry
 	ReplyTo string `json:"reply_to"`
@@ -309,7 +309,7 @@ func push(ctx context.Context, client goredis.UniversalClient, output string, ev
 	}
 }
 
-// foreignWorker succeeds with whatever it takes, after it has waited for what it is told to.
+// foreignWorker succeeds with every attempt, after the given wait.
 func (d *drill) foreignWorker(wait func(entry)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		clients, store := d.connect(d.address)
@@ -327,7 +327,7 @@ func (d *drill) say(ctx context.Context, client goredis.UniversalClient, e entry
 	push(ctx, client, d.store.Keys.Output, model.EventSuccess, e, func(_ time.Time, err error) { d.record.pushed(err, 1, e.AttemptUID) })
 }
 
-// pause is what a worker does after an error of Redis.
+// pause is a worker's pause after an error of Redis.
 func pause(ctx context.Context) { rest(ctx, 50*time.Millisecond) }
 
 // rest waits for a while, unless the context ends before.

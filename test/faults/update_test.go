@@ -25,7 +25,7 @@ type update struct {
 	program string // of the older release
 }
 
-// group are models in one state. What their names begin with tells the worker what to say.
+// group are models in one state. The beginning of their names says which message the worker sends.
 type group struct {
 	name, fields string
 	count        int

@@ -1,6 +1,6 @@
 package feeds
 
-// caches are servers of Debian that stand in front of another, which says nothing of how long its feed may be kept.
+// caches are servers of Debian in front of another one, which says nothing of how long its feed may be kept.
 var caches = []server{
 	{
 		name: "squid", program: "squid", debian: "squid", version: []string{"-v"}, cache: true,
@@ -12,7 +12,7 @@ var caches = []server{
 	nginxCache("`proxy_cache_bypass`", "proxy_cache_bypass $http_cache_control; "),
 }
 
-// staying is a cache that cannot be told to ask the server behind it.
+// staying is a cache that cannot be made to ask the server behind it.
 func (s server) staying(note string) server {
 	s.stale = true
 	return s.noting(note)

@@ -2,7 +2,7 @@ package feeds
 
 import "strings"
 
-// debianServers are servers that Debian has, and that of Go.
+// debianServers are servers that Debian has, and the one of Go.
 var debianServers = []server{
 	nginx("", ""),
 	nginx("`gzip on`", "gzip on; gzip_types text/csv;"),

@@ -23,7 +23,7 @@ type feed struct {
 	handler worker.Handler
 }
 
-// feedOf makes the model. The name is that of the file.
+// feedOf makes the model. It has the name of the file.
 func (s *site) feed(name string) *feed {
 	f := &feed{site: s, name: name, dir: s.TempDir()}
 	f.handler = check.Got(handlers.Fetch(f.dir, handlers.FetchOptions{AllowPrivate: true}))(s.T)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 var servers = slices.Concat(debianServers, caches, npmServers)
 
-// TestFetchGetsWhatEachServerHas also writes the table of docs/feeds.md, when it is told to.
+// TestFetchGetsWhatEachServerHas also writes the table of docs/feeds.md, on request.
 func TestFetchGetsWhatEachServerHas(t *testing.T) {
 	var mu sync.Mutex
 	var rows []row // guarded by mu

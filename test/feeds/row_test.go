@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-// row is what is seen of a server.
+// row is the observation of a server.
 type row struct {
 	place     [2]int // in the table
 	server    string
@@ -71,7 +71,7 @@ func (s *site) ask(t *testing.T, of *server) http.Header {
 	return response.Header
 }
 
-// validators are what a response may be asked for again by. Of a hash the begin is enough.
+// validators are the means of asking for a response again. Of a hash the begin is enough.
 func validators(headers http.Header) string {
 	var sends []string
 	if tag := headers.Get("ETag"); len(tag) > 32 {

@@ -24,9 +24,9 @@ type server struct {
 	// args are those with which it serves a site in the foreground. modules is the folder that it takes modules from.
 	args    func(s *site, modules string) []string
 	modules string   // the folder where Debian has them
-	version []string // arguments with which the program tells its version; nil: its responses tell it
+	version []string // arguments with which the program prints its version; nil: its responses have it
 
-	cache bool   // whether it stands in front of another server, which is that of Go
+	cache bool   // whether it is in front of another server, the one of Go
 	stale bool   // whether nothing makes it ask that server before a time of its own
 	whole bool   // whether it never answers 304
 	note  string // for the table
@@ -41,7 +41,7 @@ type installation struct {
 	root    string // of the files of its package
 }
 
-// installations are that of the system and those that are there beside it. Of npm nothing is there without make feeds.
+// installations are the system's and others beside it. Of npm there is none without make feeds.
 func (s *server) installations() (found []installation) {
 	switch {
 	case s.npm == "":

@@ -53,7 +53,7 @@ func (s *site) path(names ...string) string {
 }
 func (s *site) port() string { return strings.TrimPrefix(s.address, "127.0.0.1:") }
 
-// configure writes a configuration, in which $DIR, $ADDRESS, $PORT, $ORIGIN and $ORIGIN_PORT stand for those of the site.
+// configure writes a configuration, in which the site replaces $DIR, $ADDRESS, $PORT, $ORIGIN and $ORIGIN_PORT.
 func (s *site) configure(text string) (path string) {
 	path = s.path("config")
 	_, originPort, _ := strings.Cut(s.origin, ":")

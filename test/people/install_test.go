@@ -55,7 +55,7 @@ func toolbox(t *testing.T, programs ...string) (dir string) {
 	return dir
 }
 
-// forInstalling is what install.sh needs of a machine, beside something that downloads and something that makes checksums.
+// forInstalling are the needs of install.sh, beside something that downloads and something that makes checksums.
 var forInstalling = []string{"sh", "uname", "mkdir", "mktemp", "sed", "cut", "chmod", "mv", "rm"}
 
 func TestTheInstallerInstallsAWholeVerifiedProgramOrNothing(t *testing.T) {

@@ -127,7 +127,7 @@ policy: mine
 	tab.Leave()
 }
 
-// requireMail waits for the n-th letter, and checks that its text tells the owner this.
+// requireMail waits for the n-th letter, and checks that its text has these words.
 func requireMail(t *testing.T, office *post.Office, n int, texts ...string) {
 	t.Helper()
 	check.Eventually(t, fmt.Sprintf("letter %d came", n), func() bool { return len(office.Letters()) >= n })

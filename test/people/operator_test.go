@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// The fleet of the operator: many hosts with as many feeds each, all of which are refreshed every forty seconds.
+// The fleet of the operator: many hosts with as many feeds each, all refreshed every forty seconds.
 const (
 	hosts    = 100
 	perHost  = 40
@@ -58,7 +58,7 @@ func (i *internet) turn(host string, out bool) {
 	i.bad, i.out, i.refreshed = host, out, map[string]int{}
 }
 
-// done is how many models were refreshed, and how many of those of the bad host.
+// done is how many models were refreshed, and how many of the bad host.
 func (i *internet) done() (all, bad int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -125,7 +125,7 @@ routes:
 - {events: [circuit_opened, new_error], channels: [pager]}
 `)
 	dispatcher, poller, browsed := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
-	// The circuit tells of the outage of a host, however many of its models are in hand when it begins.
+	// The circuit reports the outage of a host, however many of its models are in hand when it begins.
 	me.run(me.refreshd, "queue", "set", "--new-error-above", fmt.Sprint(perHost))
 	me.start(me.refreshd, "dispatcher", "--health", dispatcher)
 	me.start(me.refreshd, "poller", "--health", poller)
@@ -148,7 +148,7 @@ routes:
 		operator.AwaitText("host=" + bad)
 		operator.AwaitText("host is out")
 
-		// A search, the filter that it finds, and a hold of all that it shows. The host comes back meanwhile: its models stand still, the others go on.
+		// A search, the filter that it finds, and a hold of all results. The host comes back meanwhile: its models wait, the others go on.
 		operator.press("Models")
 		operator.write("l", bad)
 		operator.press("Show")

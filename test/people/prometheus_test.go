@@ -19,7 +19,7 @@ import (
 // prometheusServer is a real Prometheus with the alerts that are shipped.
 type prometheusServer struct{ address string }
 
-var lasting = regexp.MustCompile(`(?m)^(\s+for:) \S+$`)
+var forDuration = regexp.MustCompile(`(?m)^(\s+for:) \S+$`)
 
 // startPrometheus starts one that asks each daemon for its metrics every second. How long a symptom must last is shortened to seconds.
 func startPrometheus(t *testing.T, daemons ...string) *prometheusServer {
@@ -28,7 +28,7 @@ func startPrometheus(t *testing.T, daemons ...string) *prometheusServer {
 	alerts := check.Got(os.ReadFile("../../deploy/prometheus/alerts.yaml"))(t)
 	config := "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [alerts.yaml]\nscrape_configs:\n- job_name: refreshd\n  static_configs: [{targets: [\"" +
 		strings.Join(daemons, `", "`) + "\"]}]\n"
-	for name, text := range map[string]string{"alerts.yaml": lasting.ReplaceAllString(string(alerts), "$1 2s"), "prometheus.yml": config} {
+	for name, text := range map[string]string{"alerts.yaml": forDuration.ReplaceAllString(string(alerts), "$1 2s"), "prometheus.yml": config} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	p := &prometheusServer{testkit.FreeAddress(t)}

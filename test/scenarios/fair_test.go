@@ -30,7 +30,7 @@ func (q *policyQueue) outcome(uid string) model.Event {
 	return last.Outcome
 }
 
-// invalid is what a worker says of an address that no retry helps.
+// invalid is a worker's message about an address that no retry helps.
 const invalid = `"retryable":false,"reason":"Provided URL is invalid: /broken"`
 
 func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
@@ -207,7 +207,7 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 					q.work()
 					q.idle()
 				}
-				put("11m") // what is no cure moves nothing forward
+				put("11m") // a change that is no cure moves nothing forward
 				q.is("feed", map[string]string{"not_before": model.FormatTime(until)})
 				q.Clock.Set(until.Add(-time.Millisecond))
 				q.work()

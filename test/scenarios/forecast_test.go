@@ -12,20 +12,20 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// forecastOf is what is forecast of a queue for some time, where each attempt succeeds in the same minute.
+// forecastOf forecasts a queue for some time, where each attempt succeeds in the same minute.
 func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.Counts {
 	q.t.Helper()
 	now := q.Clock.Now()
 	records := check.Got(q.Store.Load(q.t.Context(), uids))(q.t)
-	gates := check.Got(q.Store.Fleet().Blockers(q.t.Context()))(q.t)
-	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), gates)
+	blockers := check.Got(q.Store.Fleet().Blockers(q.t.Context()))(q.t)
+	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), blockers)
 	for _, uid := range uids {
 		walker.Starts(&records[uid].Model, 0, counts.Add)
 	}
 	return counts
 }
 
-// answer lets workers end all that stands in the input list, and counts it.
+// answer lets workers end all attempts in the input list, and counts them.
 func (q *policyQueue) answer() (ended int) {
 	for {
 		entry, found := q.Take()

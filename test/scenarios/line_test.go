@@ -109,7 +109,7 @@ func (c *crowd) counters(ends int) (stats map[string]int) {
 
 const healthyModels, lineWorkers = 200, 8
 
-// virtually tells the story of 200 one-shots and 8 workers on a clock that costs no time.
+// virtually runs the story of 200 one-shots and 8 workers on a clock that costs no time.
 func virtually(t *testing.T, tell func(c *crowd)) {
 	synctest.Test(t, func(t *testing.T) {
 		q := fixture.Virtual(t)
@@ -120,7 +120,7 @@ func virtually(t *testing.T, tell func(c *crowd)) {
 	})
 }
 
-// everyClock tells the story also on a redis-server, a fifth as long.
+// everyClock runs the story also on a redis-server, a fifth as long.
 func everyClock(t *testing.T, tell func(c *crowd)) {
 	t.Run("virtual", func(t *testing.T) { virtually(t, tell) })
 	t.Run("redis-server", func(t *testing.T) {

@@ -74,7 +74,7 @@ func (q *policyQueue) say(kind, uid string, fields ...string) {
 	q.work()
 }
 
-// told lists what a stream tells, as "event uid".
+// told lists the entries of a stream, as "event uid".
 func (q *policyQueue) told(key string) (events []string) {
 	q.t.Helper()
 	entries := check.Got(q.Redis.XRange(q.t.Context(), key, "-", "+").Result())(q.t)

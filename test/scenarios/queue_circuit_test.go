@@ -13,7 +13,7 @@ import (
 
 const feeds = 12
 
-// onFleet tells of a dozen feeds that one retry and then nothing is left for.
+// onFleet runs a story of a dozen feeds that have one retry left and then nothing.
 func onFleet(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	t.Helper()
 	onQueue(t, func(t *testing.T, q *policyQueue) {
@@ -25,7 +25,7 @@ func onFleet(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	})
 }
 
-// round starts what is due and lets every attempt end in the same way.
+// round starts the due models and lets every attempt end in the same way.
 func (q *policyQueue) round(after time.Duration, outcome string) {
 	q.t.Helper()
 	q.Clock.Turn(after)
@@ -43,7 +43,7 @@ func (q *policyQueue) breaks(window time.Duration) {
 	must(q.t, flow.Of(q.Store).SetQueueCircuit(q.t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: window, Min: 10}, "ann"))
 }
 
-// expectIncidents wants that the outbox tells of the circuit of the queue, and of nothing else.
+// expectIncidents wants that the outbox reports the circuit of the queue, and nothing else.
 func (q *policyQueue) expectIncidents(want ...string) {
 	q.t.Helper()
 	got := q.told(q.Store.Keys.Outbox)

@@ -132,8 +132,8 @@ func TestAThumbnailIsMadeAfterEachEditOrItsOwnerReadsWhyNot(t *testing.T) {
 		{at: "2026-01-05T12:08:00Z", do: "fail " + failed, no: 4, refresh: "", why: "disabled after 4 failures, no retry left", reason: "thumbnail creation failed"},
 		{at: "2026-01-12T12:00:00Z", do: "stay"},
 
-		// Edited again, and twice more while its thumbnail is being made: the second thumbnail shows the last edit, and nobody is told
-		// what became of the first.
+		// Edited again, and twice more while its thumbnail is being made: the second thumbnail shows the last edit, and nobody hears
+		// about the first.
 		{at: "2026-01-12T13:00:00Z", do: "save " + edit2, no: 0, refresh: "2026-01-12T13:00:00Z", why: "saved: refresh now"},
 		{at: "2026-01-12T13:00:00Z", do: "start", no: 1, deadline: "2026-01-12T13:01:00Z", refresh: "2026-01-12T13:01:00Z", why: "on timeout: retry 1 of 3 at once"},
 		{at: "2026-01-12T13:00:10Z", do: "save " + edit3, no: 1, deadline: "2026-01-12T13:01:00Z", refresh: "2026-01-12T13:01:00Z", why: "saved while running: again"},
@@ -168,7 +168,7 @@ func TestAThumbnailWhoseAnswersAreAllLostIsGivenUpToo(t *testing.T) {
 	})
 }
 
-// morning is a cycle of explicit failures, each ten minutes after the start. TODAY stands for the date.
+// morning is a cycle of explicit failures, each ten minutes after the start. TODAY is the date.
 var morning = []step{
 	{at: "TODAY T06:00:00+01:00", do: "start", no: 1, deadline: "TODAY T07:00:00+01:00", refresh: "TODAY T07:00:00+01:00", why: "on timeout: retry 1 of 6 at once, ends before planned"},
 	{at: "TODAY T06:10:00+01:00", do: "fail", no: 1, refresh: "TODAY T06:10:00+01:00", why: "retry 1 of 6 at once, ends before planned"},
@@ -186,7 +186,7 @@ var morning = []step{
 	{at: "TODAY T09:01:00+01:00", do: "fail", no: 0, refresh: "TODAY T16:00:00+01:00", why: "waits for planned after 7 failures"},
 }
 
-// afternoon is a cycle in which every answer is lost: it ends after midnight. NEXT stands for the date of the next day.
+// afternoon is a cycle in which every answer is lost: it ends after midnight. NEXT is the date of the next day.
 var afternoon = []step{
 	{at: "TODAY T16:00:00+01:00", do: "start", no: 1, deadline: "TODAY T17:00:00+01:00", refresh: "TODAY T17:00:00+01:00", why: "on timeout: retry 1 of 6 at once, ends before planned"},
 	{at: "TODAY T17:00:00+01:00", do: "lost", no: 1, refresh: "TODAY T17:00:00+01:00", why: "retry 1 of 6 at once, ends before planned"},

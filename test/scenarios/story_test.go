@@ -63,7 +63,7 @@ type story struct {
 	starts int // attempts
 }
 
-// tell runs a story on each kind of server and compares what is left of it.
+// tell runs a story on each kind of server and compares the remains.
 func tell(t *testing.T, definition string, steps []step, left remains) {
 	on := func(t *testing.T, server *testkit.Server) {
 		s := open(t, server, definition)
@@ -95,7 +95,7 @@ func open(t *testing.T, server *testkit.Server, definition string) *story {
 	return s
 }
 
-// store is that of a daemon, which on a redis-server may do only what it has to.
+// store is the store of a daemon, which on a redis-server may do only what it has to.
 func (s *story) store(role acl.Role) *store.Store {
 	s.t.Helper()
 	client := s.redis
@@ -212,7 +212,7 @@ func (s *story) work(step step) {
 	stopIf(s.t, diff != "", "%s: the worker took, -want +got\n%s", step.at, diff)
 }
 
-// url is what was saved last.
+// url is the last saved one.
 func (s *story) url() string {
 	s.t.Helper()
 	var payload struct {
@@ -231,7 +231,7 @@ func instant(rfc3339 string) time.Time {
 	return at
 }
 
-// text is an instant as it stands in Redis: UTC with milliseconds.
+// text is an instant as Redis has it: UTC with milliseconds.
 func text(rfc3339 string) string {
 	if rfc3339 == "" {
 		return ""
@@ -239,7 +239,7 @@ func text(rfc3339 string) string {
 	return instant(rfc3339).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// remains is what a story leaves behind, written by hand.
+// remains are the results of a story, written by hand.
 type remains struct {
 	counters map[string]string
 	outbox   []string // "event at #attempt_no: reason"

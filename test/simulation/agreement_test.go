@@ -117,8 +117,7 @@ func (p *replay) checkMoves() {
 	for _, entry := range before {
 		uid := attemptOf(entry)
 		hash := p.before.models[p.oracle.attempts[uid].model]
-		// Whoever saw the deadline pass before `started`, or its wait in line, moved it gives the attempt up: that costs one more deadline,
-		// as a death would.
+		// If the deadline was seen to pass, or was moved, the attempt is given up: that costs one more deadline, as a death would.
 		moved := hash["processing_at"] != "" || hash["taken_at"] != ""
 		deadline := instant(hash["deadline_at"])
 		passed := slices.ContainsFunc(p.clock, func(at time.Time) bool { return !deadline.After(at) }) // and the clock was set back since
@@ -147,12 +146,12 @@ func (p *replay) over(attemptUID string) bool {
 	return facts.ended != "" && facts.at < p.since || facts.ended == "" && passed
 }
 
-// answers reports whether a worker pool wants to tell how an attempt ended.
+// answers reports whether a worker pool wants to report how an attempt ended.
 func (p *replay) answers(attemptUID string) bool {
 	return slices.ContainsFunc(p.said, func(text string) bool { return endOf(text) == attemptUID })
 }
 
-// answered are the attempts whose end a worker pool has just told.
+// answered are the attempts whose end a worker pool has just reported.
 func (p *replay) answered() map[string]bool {
 	told := map[string]bool{}
 	for _, message := range p.sent {
@@ -180,13 +179,13 @@ var journaled = []model.Event{
 	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventImport, model.EventAccept, model.EventCancel, "orphan", "circuit_opened", "circuit_closed",
 }
 
-// settled are the counters of messages that made no entry; kept are those whose messages stand in rejected.
+// settled are the counters of messages that made no entry; kept are the counters of messages in rejected.
 var (
 	settled = []string{"status", "stale", "duplicate", "unchanged", "hold", "release"}
 	kept    = []string{"unknown_model", "busy", "stopped", "malformed", "no_uid", "unknown_type"}
 )
 
-// checkCounters checks that journal and counters agree, that each message was counted exactly once, and that the outbox got what owners are to be told.
+// checkCounters checks that journal and counters agree, that each message was counted exactly once, and that the outbox got each notice to owners.
 func (p *replay) checkCounters() {
 	failIf(len(p.after.outbox) != p.notices, "the outbox got %v, want %d notices", p.after.outbox, p.notices)
 	entries := map[model.Event]int{}
@@ -242,7 +241,8 @@ func (p *replay) checkWake() {
 	calls := p.after.wake - p.before.wake
 	urgent := p.wakes || p.frees
 	latest := slices.MaxFunc(append(p.clock[:len(p.clock):len(p.clock)], p.now), time.Time.Compare).Add(time.Second)
-	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.before.running, p.after.running} { // what is mended may be due
+	// A mended model may be due.
+	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.before.running, p.after.running} {
 		for _, at := range scores {
 			urgent = urgent || int64(at) < latest.UnixMilli()
 		}
@@ -257,7 +257,7 @@ func (p *replay) checkWake() {
 	}
 }
 
-// record is what the history must tell of an attempt that has ended.
+// record is the record that the history must have of an ended attempt.
 type record struct {
 	AttemptUID, Reason, Worker, Why           string
 	Metrics, Suspect                          string
@@ -268,7 +268,7 @@ type record struct {
 	Outcome                                   model.Event
 }
 
-// remember notes what the history must have got by an entry of the journal about a running attempt, or about one that was doubted.
+// remember notes the history due after an entry of the journal about a running attempt, or about a doubted one.
 func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, entry map[string]string) {
 	event, at := decision.Event, instant(entry["at"])
 	replaces := deferred[event] && m.Deferrals > 0 || !m.Running() || event == model.EventLate // one of several that do not count takes the place of the one before
@@ -285,7 +285,7 @@ func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, 
 		Reason: entry["reason"], Worker: m.Worker, RefreshAt: instant(entry["refresh_at"]), Why: entry["refresh_why"], Suspect: decision.Ended.Suspect,
 	}}
 	switch {
-	case event == model.EventLate: // what became of it stands
+	case event == model.EventLate: // its earlier end stays
 		r = p.pasts[uid][0]
 	case !m.Running(): // somebody has judged it
 		r = p.pasts[uid][0]
@@ -334,14 +334,14 @@ func (p *replay) checkHistories() {
 
 type attempt struct {
 	model  string
-	gone   bool   // its entry stands nowhere any more: a foreign worker has it, or it was answered or dropped
+	gone   bool   // its entry is nowhere any more: a foreign worker has it, or it was answered or dropped
 	handed bool   // it was handed back by a worker pool, or for one
 	since  int    // in which step that was last
 	entry  string // as a worker got it, or would get it
 	ended  model.Event
 	at     int // in which step it ended
 	ticket int
-	left   time.Time // when it left the input list first; zero: it stands there still
+	left   time.Time // when it left the input list first; zero: it is there still
 }
 
 // modelOf reads which model an entry of the input list is about.
@@ -351,7 +351,7 @@ func modelOf(entry string) string {
 	return in.UID
 }
 
-// book notes what the decision does to attempts.
+// book notes the effect of the decision on attempts.
 func (p *replay) book(uid string, m *model.Model, decision model.Decision) {
 	if attemptUID := decision.Next.AttemptUID; decision.Event == model.EventStart {
 		failIf(p.oracle.attempts[attemptUID] != nil, "the attempt %s was started before", attemptUID)
@@ -387,7 +387,7 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) {
 	}
 }
 
-// checkFence checks that what attempts of a model are told only grows, whatever the clock has done, and is no less than the clock. Who removes a model
+// checkFence checks that the fences of a model only grow, whatever the clock has done, and are no less than the clock. The removal of a model
 // forgets it.
 func (p *replay) checkFence(uid, entry string, at time.Time) {
 	var told struct{ Fence int64 }

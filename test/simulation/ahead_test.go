@@ -11,8 +11,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// ahead is the queue of a poller whose rounds overlap: what is read beside is read at once, before the batch in front is decided. A model must be in one
-// batch at a time, and the batch in front must be committed first.
+// ahead is the queue of a poller whose rounds overlap: the concurrent read is done at once, before the batch in front is decided. A model must
+// be in one batch at a time, and the batch in front must be committed first.
 type ahead struct {
 	queue
 	fail func(format string, args ...any)
@@ -79,7 +79,7 @@ func (p aheadRole) round(ctx context.Context) error {
 	return err
 }
 
-// newAhead returns a poller whose rounds overlap, on top of which a bug may be planted.
+// newAhead returns a poller whose rounds overlap; a bug may be planted in it.
 func (w *world) newAhead(owner string, batch int) (role, error) {
 	queue := &ahead{queue: w.queue, fail: func(format string, args ...any) {
 		if w.broken == nil {
@@ -133,7 +133,7 @@ func (s *tardy) Commit(ctx context.Context, batch store.Batch) ([]store.Code, er
 	return codes, err
 }
 
-// aheadBugs are those of rounds that overlap.
+// aheadBugs are bugs of rounds that overlap.
 var aheadBugs = []bug{
 	{name: "a batch is read ahead whose models the one in front changes", first: 13, over: func(s *ahead) poller.Store { return rash{s} }},
 	{name: "a batch is committed before the one in front", first: 13, over: func(s *ahead) poller.Store { return &tardy{ahead: s} }},

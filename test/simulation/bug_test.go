@@ -18,8 +18,8 @@ import (
 type bug struct {
 	name  string
 	mark  string                    // of the line of a script or an include, which ends with it: --@ mark
-	file  string                    // of the script, where the mark does not tell
-	line  string                    // what stands there instead
+	file  string                    // of the script, if the mark is not enough
+	line  string                    // the replacement
 	lie   liar                      // what the store says else, or
 	store func(fixture.Part) queue  // another store
 	over  func(*ahead) poller.Store // or one that pollers have whose rounds overlap
@@ -27,7 +27,7 @@ type bug struct {
 
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
-	// Where it shows: it is looked for in such worlds only, of which each run has its share.
+	// Where it shows: only such worlds are searched, and each run has its share of them.
 	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away bool
 	keyed                                                                                                         string // the policy that most models have there; empty: any
 	deeds                                                                                                         deeds  // what operators mostly do there; empty: anything
@@ -218,7 +218,7 @@ func TestEveryPlantedBugIsFound(t *testing.T) {
 	}
 }
 
-// steeredBugs are those of gates, keys, indexes and bulks.
+// steeredBugs are bugs of blockers, keys, indexes and bulks.
 var steeredBugs = []bug{
 	{name: "an end does not free its key", steers: true, mark: "step", line: without(does("ZREM", ":limit:"))},
 	{name: "a slot is leaked by a kill", steers: true, mark: "step", line: "if " + takes + " then args[3] = '+inf' end " + runs},
@@ -245,7 +245,7 @@ var steeredBugs = []bug{
 		}
 	}}},
 	{name: "a parked model is forgotten", steers: true, mark: "step", line: without(does("ZADD", ":gates$"))},
-	{name: "a parked model stands at no gate", steers: true, mark: "step", line: without(does("ZADD", ":parked:"))},
+	{name: "a parked model stands at no blocker", steers: true, mark: "step", line: without(does("ZADD", ":parked:"))},
 	{name: "one attempt too many is counted of a key", steers: true, keyed: singlePolicy, lie: liar{limiters: func(l *model.Limiters) {
 		for _, limiter := range l.Keys {
 			limiter.Running++
@@ -253,9 +253,9 @@ var steeredBugs = []bug{
 	}}},
 	{name: "a place of a key is counted twice", steers: true, keyed: singlePolicy, mark: "below",
 		line: "if check.args[1] == 'ZCARD' then reply = reply - 1 end return " + below, lie: knowsNothingRunning},
-	{name: "a gate is forgotten with its models", steers: true, mark: "models wait", line: "if true then"},
-	{name: "a gate that was opened meanwhile is closed", first: 58, steers: true, deeds: holding, mark: "opened meanwhile", line: "if true then"},
-	{name: "what has left a gate stands there still", steers: true, mark: "step", line: without(does("ZREM", ":parked:"))},
+	{name: "a blocker is forgotten with its models", steers: true, mark: "models wait", line: "if true then"},
+	{name: "a blocker that was opened meanwhile is closed", first: 58, steers: true, deeds: holding, mark: "opened meanwhile", line: "if true then"},
+	{name: "what has left a blocker stands there still", steers: true, mark: "step", line: without(does("ZREM", ":parked:"))},
 	{name: "what is parked no more stands there still", steers: true, mark: "group", line: stays("parked")},
 
 	{name: "a probe that never ends", first: 25, steers: true, keyed: triedPolicy, mark: "probe anew"},
@@ -281,7 +281,7 @@ var steeredBugs = []bug{
 	{name: "a bulk is never over", steers: true, file: "move-bulk.lua", mark: "end"},
 }
 
-// fleetBugs are those of freshness, of causes of failures, of what a hold takes back, and of what is moved.
+// fleetBugs are bugs of freshness, of fingerprints, of attempts that a hold takes back, and of moved models.
 var fleetBugs = []bug{
 	{name: "stale is told twice", ages: true, store: func(s fixture.Part) queue {
 		return repeating{liar{Part: s, record: func(r *store.Record) {
@@ -315,11 +315,11 @@ var fleetBugs = []bug{
 
 	{name: "a removed model is failing for ever", few: true, mark: "step",
 		line: having("removes", "other.args[1] == 'DEL' and other.n == 4") + without("step.run == verbs.recover", "removes")},
-	{name: "a cause is never left", few: true, mark: "leave the error"},
-	{name: "a cause counts one model", few: true, mark: "join the error", line: "group.uids, group.began, group.models = last, group.began + 1, 1"},
-	{name: "the models of a cause are written for the first of a batch only", few: true, mark: "models of an error",
+	{name: "a fingerprint is never left", few: true, mark: "leave the error"},
+	{name: "a fingerprint counts one model", few: true, mark: "join the error", line: "group.uids, group.began, group.models = last, group.began + 1, 1"},
+	{name: "the models of a fingerprint are written for the first of a batch only", few: true, mark: "models of an error",
 		line: "redis.call('ZINCRBY', errors, 1, group.id)"},
-	{name: "causes have no end", few: true, mark: "too many", line: "if id == 'other' then"},
+	{name: "fingerprints have no end", few: true, mark: "too many", line: "if id == 'other' then"},
 	{name: "what is wanted again counts as a failure", lie: liar{record: func(r *store.Record) { r.Again = false }}},
 
 	{name: "a cancelled attempt counts", steers: true, lie: liar{read: func(r *store.Record, commands []*model.Command) {
@@ -347,5 +347,5 @@ var fleetBugs = []bug{
 		line: having("imports", "other.args[1] == 'DEL' and other.n == 2") + checks +
 			" if imports and checks[i].second and not refused[subject] then refusal = nil end"},
 
-	{name: "what is urgent waits behind gates", steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
+	{name: "what is urgent waits behind blockers", steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 }

@@ -18,7 +18,7 @@ const patience = 400
 // for a lease in which the clock runs evenly, and a heartbeat of another may lie as much as a lease ahead.
 const handedOver = 3 * lease
 
-// turnOf is how long dispatchers leave what is due to one before them.
+// turnOf is how long dispatchers leave due models to one before them.
 const turnOf = 25 * time.Millisecond
 
 // settle ends all faults and lets everybody work until there is nothing left to do.
@@ -185,15 +185,15 @@ func (w *world) next() (at time.Time, waiting bool) {
 		}
 		soonest(float64(later(allowed, w.now.Add(time.Second)).UnixMilli()))
 	}
-	for gate := range s.parkedBy {
-		if look := max(s.gates[gate], float64(w.now.UnixMilli())); look < float64(model.Never.UnixMilli()) {
+	for blocker := range s.parkedBy {
+		if look := max(s.blockers[blocker], float64(w.now.UnixMilli())); look < float64(model.Never.UnixMilli()) {
 			soonest(look)
 		}
 	}
 	return at, waiting || len(s.input) > 0
 }
 
-// scenes are what is played when all is quiet: what chance brings about too seldom. Daemons and workers play as ever; all comes to rest after each.
+// scenes are played when all is quiet: chance brings them about too seldom. Daemons and workers play as ever; all comes to rest after each.
 func (w *world) scenes() (all []func()) {
 	if w.temper.moves {
 		all = append(all, w.moveHouse)
@@ -210,7 +210,7 @@ func (w *world) scenes() (all []func()) {
 	return all
 }
 
-// errand is what the operator does in one round.
+// errand is the operator's work in one round.
 type errand func(ctx context.Context) error
 
 // order is an errand: to carry out a command.
@@ -245,7 +245,7 @@ func (w *world) moveHouse() {
 	}
 }
 
-// fallIll lets the workers fail all models once, each by a cause of its own, and takes some away.
+// fallIll lets the workers fail all models once, each by its own fingerprint, and takes some away.
 func (w *world) fallIll() {
 	const put, remove = `{"type":"put","uid":%q,"policy":{"timeout":"1m","retries":["20m","next"]},"refresh":"now"}`, `{"type":"remove","uid":%q}`
 	w.ill = true

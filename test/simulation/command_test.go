@@ -22,7 +22,7 @@ const replyName = "r"
 // span is between which instants something happened.
 type span struct{ from, to time.Time }
 
-// named is what became of the commands with ids that a deed has handled.
+// named are the results of the commands with ids that a deed has handled.
 type named struct {
 	known   map[string]span // id -> when a command with it was handled last
 	handled map[string]int  // id -> how many of it were handled by the deed
@@ -74,7 +74,7 @@ func (c *named) repeats() (n int) {
 	return n
 }
 
-// checkReplies checks that the sender of each command was told once, and the truth, and that its id is noted.
+// checkReplies checks that the sender of each command was answered once, and correctly, and that its id is noted.
 func (p *replay) checkReplies() {
 	told := map[string]map[string]int{}
 	for _, text := range p.after.replies {
@@ -105,9 +105,9 @@ func (p *replay) checkReplies() {
 	failIf(len(told) > 0, "replies to commands that were not handled: %v", told)
 }
 
-// lanes keep the commands about each model that were pushed and are not handled yet, in the order in
+// commandQueue keeps the pushed and unhandled commands about each model, in the order in
 // which they reached Redis.
-type lanes map[string][]string
+type commandQueue map[string][]string
 
 // subject is the model that a command is about; empty: it is no command, or one that cannot be read.
 func subject(message string) string {
@@ -121,17 +121,17 @@ func subject(message string) string {
 	return command.UID
 }
 
-func (l lanes) push(messages []string) {
+func (q commandQueue) push(messages []string) {
 	for _, message := range messages {
 		if uid := subject(message); uid != "" {
-			l[uid] = append(l[uid][:len(l[uid]):len(l[uid])], message)
+			q[uid] = append(q[uid][:len(q[uid]):len(q[uid])], message)
 		}
 	}
 }
 
 // pop takes out what was handled, and returns it with the commands about each model in their order. Of these, none may have been
 // handled before one that was pushed earlier.
-func (l lanes) pop(handled []string) (ordered []string) {
+func (q commandQueue) pop(handled []string) (ordered []string) {
 	counts := map[string]int{}
 	for _, message := range handled {
 		if uid := subject(message); uid != "" {
@@ -141,24 +141,24 @@ func (l lanes) pop(handled []string) (ordered []string) {
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(counts)) {
-		first, left := l[uid][:counts[uid]], slices.Clone(handled)
+		first, left := q[uid][:counts[uid]], slices.Clone(handled)
 		for _, message := range first {
 			at := slices.Index(left, message)
-			failIf(at < 0, "a command was handled before one that was pushed earlier: of %q these were handled: %q", l[uid], handled)
+			failIf(at < 0, "a command was handled before one that was pushed earlier: of %q these were handled: %q", q[uid], handled)
 			left = slices.Delete(left, at, at+1)
 		}
 		ordered = append(ordered, first...)
-		if l[uid] = l[uid][len(first):]; len(l[uid]) == 0 {
-			delete(l, uid)
+		if q[uid] = q[uid][len(first):]; len(q[uid]) == 0 {
+			delete(q, uid)
 		}
 	}
 	return ordered
 }
 
-// typesOfBatch is how a batch of items says of which types its keys are.
+// typesOfBatch matches how a batch of items names the types of its keys.
 var typesOfBatch = regexp.MustCompile(`^(!?[a-z]+ )+$`)
 
-// read notes what a script is to do with the circuit of the queue, and with the heartbeats of pollers and worker pools.
+// read notes a script's work on the circuit of the queue, and on the heartbeats of pollers and worker pools.
 func (d *deed) read(k store.Keys, command redis.Cmder) {
 	args := command.Args()
 	if name := command.Name(); name != "eval" && name != "evalsha" {
@@ -214,11 +214,11 @@ func (p *replay) checkHeartbeats() {
 		}
 	}
 	byCommand := func(message string) bool { return message[0] == 'c' || message[0] == 'C' }
-	failIf(p.commits != p.before.holder && slices.ContainsFunc(p.handled, byCommand),
-		"%q has handled commands, %q leads: %q", p.commits, p.before.holder, p.handled)
-	at, known := p.before.pollers[p.before.holder]
-	failIf(known && p.after.holder != p.before.holder && p.living(time.UnixMilli(int64(at))),
-		"%s has lost the lead to %s, its last heartbeat was at %s", p.before.holder, p.after.holder, time.UnixMilli(int64(at)).UTC())
+	failIf(p.commits != p.before.leader && slices.ContainsFunc(p.handled, byCommand),
+		"%q has handled commands, %q leads: %q", p.commits, p.before.leader, p.handled)
+	at, known := p.before.pollers[p.before.leader]
+	failIf(known && p.after.leader != p.before.leader && p.living(time.UnixMilli(int64(at))),
+		"%s has lost the lead to %s, its last heartbeat was at %s", p.before.leader, p.after.leader, time.UnixMilli(int64(at)).UTC())
 }
 
 // evenly reports whether looks have followed each other for a lease without a gap.
@@ -273,14 +273,14 @@ func takenOver(k store.Keys, c *call) string {
 	}
 }
 
-// compared is what whoever changes what operators set has read of it.
+// compared are the settings of operators as their changer has read them.
 type compared struct {
 	seen, opened string // how many changes there were; of a circuit, since when it was open
 	turns        bool   // it turns the circuit of the queue
 	part, number string // of the command that asks for it; empty: none does
 }
 
-// outdated reports whether what is about to be changed has changed since it was read.
+// outdated reports whether the settings about to be changed have changed since they were read.
 func (p *replay) outdated() bool {
 	c := p.compared
 	return c != nil && (c.seen != p.before.changes || c.turns && c.opened != p.before.queueCircuit["opened_at"])

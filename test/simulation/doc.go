@@ -5,13 +5,13 @@
 // which only the simulation turns. Workers and operators are played: they call the same methods of scripts.Store in the same
 // order as worker.Pool and the command line do. The pool itself cannot be stepped: its goroutines share a queue of messages
 // and real timers, so what it does next is not decided by the replies of Redis alone. Its
-// real loop, and those of dispatcher and poller, run on a fake clock in loop_test.go, without faults of the network.
+// real loop, like the loops of dispatcher and poller, runs on a fake clock in loop_test.go, without faults of the network.
 //
 // In a third of the worlds operators steer the fleet: they begin and release holds, which may take back what runs, set limits, put calendars and
-// begin bulks, and models have labels, limits and circuits. What keys, circuits and bulks must be is told from the journal alone; steer_test.go
-// has what operators do, gate_test.go and index_test.go what they may rely on, bug_test.go the bugs that must be found.
+// begin bulks, and models have labels, limits and circuits. The journal alone decides what keys, circuits and bulks must be; steer_test.go
+// has what operators do, blocker_test.go and index_test.go what they may rely on, bug_test.go the bugs that must be found.
 //
-// In a quarter of the worlds each policies promise that models do not grow old (promise_test.go), few causes of failures are told apart
+// In a quarter of the worlds each policies promise that models do not grow old (promise_test.go), few fingerprints are kept apart
 // (index_test.go), and operators export models and import them again (import_test.go). calm_test.go plays at the end what chance brings about too
 // seldom.
 //

@@ -103,7 +103,7 @@ func rebuilds(before, after *model.Model, entry map[string]string) {
 		was[name] = cmp.Or(was[name], "") // each name once
 	}
 	for name, value := range was {
-		again := name == "error" && contains(entry, name) && entry[name] == is[name] // each failure tells by what
+		again := name == "error" && contains(entry, name) && entry[name] == is[name] // each failure names its fingerprint
 		failIf(name != "refresh_why" && !again && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]),
 			"%s was %q and is %q", name, value, is[name])
 	}
@@ -209,7 +209,7 @@ func passed(m *model.Model, at time.Time) bool {
 	return m != nil && m.Running() && !expires(fields(m)).After(at)
 }
 
-// queued reports whether an attempt stood in the input list.
+// queued reports whether an attempt was in the input list.
 func (p *replay) queued(attemptUID string) bool {
 	return slices.ContainsFunc(p.before.input, func(entry string) bool { return attemptOf(entry) == attemptUID })
 }
@@ -299,13 +299,13 @@ func (p *replay) carryOut(m *model.Model, command model.Command, event model.Eve
 			return decision, true
 		}
 		if facts := p.oracle.attempts[m.AttemptUID]; !stands || facts == nil || !facts.handed || facts.since < p.since {
-			break // otherwise it was handed back since the round began: whoever looked before has found it taken
+			break // otherwise it was handed back since the round began: an earlier look has found it taken
 		}
 	}
 	return model.Decision{}, false
 }
 
-// named is the policy that a command names: it is read behind those of the models, and the shared one may have changed meanwhile.
+// named is the policy that a command names: it is read behind the policies of the models, and the shared one may have changed meanwhile.
 func (p *replay) named(name string) policy.Policy {
 	if name == sharedPolicy {
 		return p.compiled(p.meant)
@@ -313,7 +313,7 @@ func (p *replay) named(name string) policy.Policy {
 	return p.policy(name)
 }
 
-// says reports whether a decision is the one that the journal tells of.
+// says reports whether a decision is the one in the journal.
 func says(decision model.Decision, event model.Event, entry map[string]string) bool {
 	reason := ""
 	if decision.Ended != nil {
@@ -323,7 +323,7 @@ func says(decision model.Decision, event model.Event, entry map[string]string) b
 		model.FormatTime(decision.Next.RefreshAt) == entry["refresh_at"] && decision.Next.Why == entry["refresh_why"])
 }
 
-// died is what the death of a worker does to the model over whose attempt it has died: it had begun that, and gives no heartbeats.
+// died decides about a model whose worker has died: the worker had begun the attempt, and gives no heartbeats.
 func (p *replay) died(m *model.Model, at time.Time) model.Decision {
 	failIf(m == nil || m.ProcessingAt.IsZero(), "a worker died over what nobody had begun")
 	owner := slices.IndexFunc(slices.Sorted(maps.Keys(p.before.taken)), func(owner string) bool {

@@ -14,9 +14,9 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// note is what a dispatcher has asked to note of the input list.
+// note is a dispatcher's request for a note of the input list.
 type note struct {
-	ticket int // of the first attempt; 0: nothing stood there
+	ticket int // of the first attempt; 0: the list was empty
 	since  int // in Unix ms
 }
 
@@ -32,7 +32,7 @@ func frontsOf(lines []string) (fronts []model.HeadSample) {
 	return fronts
 }
 
-// checkFront checks that what is noted of the input list is true, and that only a note changes it.
+// checkFront checks that the notes of the input list are true, and that only a note changes them.
 func (p *replay) checkFront() {
 	before, after := frontsOf(p.before.front), frontsOf(p.after.front)
 	switch {
@@ -59,7 +59,7 @@ func (p *replay) checkFront() {
 	}
 }
 
-// checkNewFront checks a front that was added: whoever has a lower ticket, and was not handed back, must have left the list.
+// checkNewFront checks an added front: an attempt with a lower ticket that was not handed back must have left the list.
 func (p *replay) checkNewFront(before []model.HeadSample, newest model.HeadSample, since time.Time) {
 	switch drawn := count(p.before.stats["start"]); {
 	case len(before) > 0 && newest.Ticket < before[len(before)-1].Ticket, p.note.ticket > 0 && len(before) > 0 && newest.Ticket == before[len(before)-1].Ticket:
@@ -146,7 +146,7 @@ func (p *replay) count(event model.Event, at time.Time) {
 	}
 }
 
-// turn is what somebody does with the circuit of the queue by hand.
+// turn is a change of the circuit of the queue by hand.
 type turn struct{ to, at, probeAt string }
 
 // turn does what `refreshd circuit open queue` and `close queue` do.
@@ -164,7 +164,7 @@ func (o *operatorRole) turn(ctx context.Context) error {
 	return err
 }
 
-// checkQueueCircuit checks what a measurement of the circuit of the queue has led to, or somebody who has opened or closed it.
+// checkQueueCircuit checks the result of a measurement of the circuit of the queue, or of opening or closing it.
 func (p *replay) checkQueueCircuit() {
 	told := slices.DeleteFunc(slices.Clone(p.after.journal), func(entry map[string]string) bool { return !aboutQueueCircuit(entry) })
 	want, entry := p.afterMeasuring()
@@ -176,7 +176,7 @@ func (p *replay) checkQueueCircuit() {
 		"the circuit of the queue is open since, and may be tried from, %q, want %q by %v, told was %v", is, want, entry, told)
 }
 
-// afterTurning is what somebody makes of the circuit of the queue, and what is told of it. What it has counted is forgotten.
+// afterTurning is the circuit of the queue after somebody's change, and its entry. Its counts are forgotten.
 func (p *replay) afterTurning() (is [2]string, entry map[string]string) {
 	since, to := p.before.queueCircuit["opened_at"], p.turned.to
 	if p.outdated() {
@@ -192,7 +192,7 @@ func (p *replay) afterTurning() (is [2]string, entry map[string]string) {
 	return [2]string{cmp.Or(since, p.turned.at), p.turned.probeAt}, entry
 }
 
-// afterMeasuring is what a measurement makes of the circuit of the queue, and what is told of it. Without one it stays.
+// afterMeasuring is the circuit of the queue after a measurement, and its entry. Without one it stays.
 func (p *replay) afterMeasuring() (is [2]string, entry map[string]string) {
 	is = [2]string{p.before.queueCircuit["opened_at"], p.before.queueCircuit["probe_at"]}
 	if p.measured.IsZero() || p.before.queueCircuit["on"] != "1" {

@@ -44,7 +44,7 @@ var releases = []string{
 	`{"type":"disable","uid":%q}`, `{"type":"remove","uid":%q}`, `{"type":"accept","uid":%q}`, `{"type":"reject","uid":%q}`, `{"type":"enable","uid":%q}`,
 }
 
-// doubt are worlds with guards, drawn apart like those that are steered.
+// doubt are worlds with guards, drawn separately like the steered ones.
 func (t *temper) doubt(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.doubts
 	plain := !t.steers && !t.hands && !t.timed && !t.silent && !t.pools && !t.waits
@@ -54,7 +54,7 @@ func (t *temper) doubt(rng *rand.Rand, planted bug) {
 	}
 }
 
-// rows are what a success reports of itself.
+// rows are the numbers of a success.
 func (w *workerRole) rows() []string {
 	return w.pick(`"metrics":{"rows":100}`, `"metrics":{"rows":100,"bytes":7}`, `"metrics":{"rows":110}`, `"metrics":{"rows":120}`, `"metrics":{"rows":90}`,
 		`"metrics":{"rows":70}`, `"metrics":{"rows":0}`, `"metrics":{"rows":0},"changed":false`, `"metrics":{"bytes":7}`, `"metrics":{"rows":"many"},"changed":true`)
@@ -63,7 +63,7 @@ func (w *workerRole) rows() []string {
 // historyCap is how many attempts a history keeps.
 const historyCap = 3
 
-// ending is what an attempt has left behind: its entry of the history, and the rows that it reported.
+// ending is the end of an attempt: its entry of the history, and the rows that it reported.
 type ending struct {
 	record
 	rows      float64
@@ -129,7 +129,7 @@ func (p *replay) expected(uid string) bool {
 	return known || len(good) >= historyCap
 }
 
-// learn notes what is usual behind a good result, or one that was accepted: that begins a new level.
+// learn notes the usual numbers behind a good result, or behind an accepted one: that begins a new level.
 func (p *replay) learn(m *model.Model, r ending, decision *model.Decision) {
 	if learns := r.good() && len(m.Policy.Guard) > 0; !learns {
 		return
@@ -165,7 +165,7 @@ func (p *replay) doubted(m *model.Model, rows float64, carried bool) bool {
 	})
 }
 
-// judge checks what becomes of a doubted success, and that one which is held goes on when somebody says so and not before.
+// judge checks the fate of a doubted success, and that a held one goes on when somebody says so and not before.
 func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at time.Time) {
 	held, next := p.held[uid], &decision.Next
 	if p.message != nil && p.message.Type == model.MessageSuccess && decision.Event != model.EventOutdated && decision.Event != model.EventLate {
@@ -205,7 +205,7 @@ func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at t
 	failIf(!ends && (next.RefreshAt.IsZero() || next.RefreshAt.After(planned)), "released, the model waits until %q, planned is %s", model.FormatTime(next.RefreshAt), planned)
 }
 
-// beUsual lets two models tell numbers that are usual or not: too few of them are no measure, and what was doubted is none, however often it comes.
+// beUsual lets two models report numbers that are usual or not: too few of them are no measure, nor are doubted ones, however often they come.
 func (w *world) beUsual() {
 	w.series = map[string][]int{"m1": {100, 100, 10}, "m2": {100, 100, 100, 10, 10, 10}}
 	for _, uid := range []string{"m1", "m2"} {
@@ -270,7 +270,7 @@ func (s partial) Commit(ctx context.Context, batch store.Batch) ([]store.Code, e
 	return s.Store.Commit(ctx, batch)
 }
 
-// guardBugs are those of guards. Of the last, what is decided and what it is compared with have it alike: nothing but what was promised tells it.
+// guardBugs are bugs of guards. The last one changes both the decision and its comparison: only the promise shows it.
 var guardBugs = []bug{
 	{name: "a guard looks at the doubted success itself", doubts: true, store: func(s fixture.Part) queue {
 		return partial{s, func(past []model.Attempt, itself model.Attempt) []model.Attempt {
@@ -285,7 +285,7 @@ var guardBugs = []bug{
 			return past
 		}}
 	}},
-	{name: "a held model still stands at its gate behind its release", doubts: true, mark: "step", line: without(does("ZREM", ":parked:"))},
+	{name: "a held model still stands at its blocker behind its release", doubts: true, mark: "step", line: without(does("ZREM", ":parked:"))},
 	{name: "a held model that its release forgets", first: 42, doubts: true, believed: func(m *model.Model) {
 		if m.Held() {
 			m.Schedule = nil

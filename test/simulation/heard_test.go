@@ -30,7 +30,7 @@ type push struct {
 // outage is a time in which no dispatcher looked.
 type outage struct{ from, to time.Time }
 
-// leave are worlds with such a grace, drawn apart like those that are steered.
+// leave are worlds with such a grace, drawn separately like the steered ones.
 func (t *temper) leave(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.away
 	plain := !t.steers && !t.hands && !t.timed && !t.silent && !t.pools && !t.waits && !t.doubts && !t.rules
@@ -71,8 +71,8 @@ func (w *world) beAway() {
 	w.slow = false
 }
 
-// beBereaved lets workers stand still over what they have taken, begun or not, while all dispatchers are away until its deadline has passed. What pools
-// had taken is handed back behind that.
+// beBereaved freezes workers over their attempts, begun or not, while all dispatchers are away until the deadline has passed. The attempts of pools
+// are handed back behind that.
 func (w *world) beBereaved() {
 	w.slow = true
 	for i, uid := range w.uids {
@@ -196,7 +196,7 @@ func (s unforgiving) RequeueExpired(ctx context.Context, now, _ time.Time, lease
 	return s.Part.RequeueExpired(ctx, now, now, lease)
 }
 
-// heardBugs are those of messages that nobody has heard, and of outages.
+// heardBugs are bugs of messages that nobody has heard, and of outages.
 var heardBugs = []bug{
 	{name: "messages in output are not looked at", first: 4, away: true, mark: "pushed"},
 	{name: "what a dead poller has claimed is not looked at", away: true, file: "read-due.lua", mark: "claimed", line: "at = at"},

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// mover is what export and import need of Redis. *store.Store is one.
+// mover is the part of the store for export and import. *store.Store is one.
 type mover interface {
 	Now(ctx context.Context) (time.Time, error)
 	Export(ctx context.Context, uids []string) ([]store.Export, error)
@@ -22,7 +22,7 @@ type mover interface {
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 }
 
-// luggage is a model that was exported: the line that was written, and what stood in Redis then.
+// luggage is an exported model: its line, and its state in Redis then.
 type luggage struct {
 	moved    model.Moved
 	hash     map[string]string
@@ -55,7 +55,7 @@ func (m moving) Histories(ctx context.Context, uids []string, most int) (map[str
 	return m.Store.Report().Histories(ctx, uids, most)
 }
 
-// mover is what an operator moves models by.
+// mover lets an operator move models.
 func (w *world) mover() mover { return moving{w.server.store, w.queue} }
 
 // move does what `refreshd model export --state` and `model import --replace` do.
@@ -191,12 +191,12 @@ func (p *replay) imported(uid string, m *model.Model, event model.Event, at time
 	return decisions[chosen]
 }
 
-// leftBehind are the fields of a model that has an attempt, or waits for a gate or a slot: none of that can be moved. What follows from it is
+// leftBehind are the fields of a model that has an attempt, or waits for a blocker or a slot: none of that can be moved. What follows from it is
 // another time to start, and a give-up window that ends later.
 var leftBehind = []string{
 	"attempt_uid", "attempt_no", "started_at", "deadline_at", "entry_deadline_at", "entry_times", "taken_at", "processing_at", "worker", "silent_after", "heard_at", "again", "outdated",
 	"traced", "guarded", "counted_by", "refresh_at", "refresh_why", "refresh_for", "planned_for", "last_attempt_uid", "parked_by", "parked_since", "reserved", "trying_since", "not_before",
-	"rev", "error", // another signature may stand for it here
+	"rev", "error", // another fingerprint may replace it here
 }
 
 // arrive checks that a model which was imported is as it was exported, and notes what follows.

@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// checkIndexes checks that what stands in the sets beside the models is what their hashes say.
+// checkIndexes checks that the sets beside the models match their hashes.
 func (s *snapshot) checkIndexes(steers bool) {
 	want := steered{
 		failing: map[string]float64{}, disabled: map[string]float64{}, parked: map[string]float64{},
@@ -31,12 +31,12 @@ func (s *snapshot) checkIndexes(steers bool) {
 			want.disabled[uid] = float64(m.DisabledAt.UnixMilli())
 		}
 		if m.Parked() {
-			at, gate := float64(m.RefreshAt.UnixMilli()), string(m.ParkedBy)
+			at, blocker := float64(m.RefreshAt.UnixMilli()), string(m.ParkedBy)
 			want.parked[uid] = at
-			if want.parkedBy[gate] == nil {
-				want.parkedBy[gate] = map[string]float64{}
+			if want.parkedBy[blocker] == nil {
+				want.parkedBy[blocker] = map[string]float64{}
 			}
-			want.parkedBy[gate][uid] = at
+			want.parkedBy[blocker][uid] = at
 		}
 		want.growOld(m)
 		if m.FingerprintID != "" {
@@ -46,16 +46,16 @@ func (s *snapshot) checkIndexes(steers bool) {
 			want.labels[term] = append(want.labels[term], uid)
 		}
 	}
-	for gate := range want.parkedBy {
-		_, known := s.gates[gate]
-		failIf(!known, "%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
+	for blocker := range want.parkedBy {
+		_, known := s.blockers[blocker]
+		failIf(!known, "%v wait for the blocker %s, and nobody will look at it", want.parkedBy[blocker], blocker)
 	}
 	for name, state := range s.circuits {
-		_, known := s.gates[string(model.NewBlocker(model.BlockerCircuit, name))]
-		failIf(state["opened_at"] != "" && !known, "the circuit of %s is open, and people are not told: %v", name, s.gates)
+		_, known := s.blockers[string(model.NewBlocker(model.BlockerCircuit, name))]
+		failIf(state["opened_at"] != "" && !known, "the circuit of %s is open, and people are not told: %v", name, s.blockers)
 	}
 	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked},
-		{"parked by gate", want.parkedBy, s.parkedBy}, {"stale_at", want.ages, s.ages}, {"late", want.late, s.late}, {"stale", want.stale, s.stale}, {"errors", want.errors, s.errors}}
+		{"parked by blocker", want.parkedBy, s.parkedBy}, {"stale_at", want.ages, s.ages}, {"late", want.late, s.late}, {"stale", want.stale, s.stale}, {"errors", want.errors, s.errors}}
 	if steers {
 		pairs = append(pairs, [3]any{"labels", want.labels, s.labels})
 	}
@@ -107,7 +107,7 @@ func (s *snapshot) checkProbes() {
 	}
 }
 
-// Where few signatures are kept apart, a failure by another one is sorted under other: mostErrors is the mark of the line that says so.
+// With few fingerprints, other failures are sorted under other: mostErrors is the mark of that line.
 const (
 	mostErrors = "most errors"
 	fewErrors  = 1
@@ -121,7 +121,7 @@ func (d *deed) most() int {
 	return manyErrors
 }
 
-// sort completes a decision with the cause by which its model is failing from now on: what is new is told apart as long as there is room.
+// sort completes a decision with the fingerprint that its model is failing by from now on: new ones are kept apart as long as there is room.
 func (p *replay) sort(m *model.Model, decision *model.Decision) {
 	was, is := "", decision.Next.FingerprintID
 	if m != nil {
@@ -130,7 +130,7 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) {
 	if decision.Event == model.EventRemove {
 		is = ""
 	}
-	p.checkCause(m, decision)
+	p.checkFingerprint(m, decision)
 	if p.failing == nil {
 		p.failing = map[string]float64{}
 		maps.Copy(p.failing, p.before.errors)
@@ -154,8 +154,8 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) {
 	}
 }
 
-// checkCause checks that a failure counts for the cause that its worker has named, and for none if the model is wanted again.
-func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
+// checkFingerprint checks that a failure counts for the fingerprint that its worker has named, and for none if the model is wanted again.
+func (p *replay) checkFingerprint(m *model.Model, decision *model.Decision) {
 	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
 		return
 	}
@@ -177,12 +177,12 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
 		"the failure counts for %q, want %q", decision.Fingerprint, want)
 }
 
-// checkCauses checks that of each cause is known how many models began and ceased to fail by it, and how often.
-func (p *replay) checkCauses() {
-	apart := len(p.after.errors)
-	failIf(apart > p.most()+1, "%d signatures are kept apart: %v", apart, p.after.errors)
-	for _, id := range slices.Sorted(maps.Keys(p.after.causes)) {
-		is, was := p.after.causes[id], p.before.causes[id]
+// checkFingerprints checks that it is known how many models began and ceased to fail by each fingerprint, and how often.
+func (p *replay) checkFingerprints() {
+	kept := len(p.after.errors)
+	failIf(kept > p.most()+1, "%d fingerprints are kept: %v", kept, p.after.errors)
+	for _, id := range slices.Sorted(maps.Keys(p.after.fingerprints)) {
+		is, was := p.after.fingerprints[id], p.before.fingerprints[id]
 		models, text := int(p.after.errors[id]), fingerprint.Text(is["signature"])
 		switch {
 		case count(is["began"])-count(is["ended"]) != models:
@@ -282,7 +282,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 	}
 }
 
-// fenceOf is the fence that a hash tells: by its own field, or else by when the attempt started or the model succeeded last.
+// fenceOf is the fence in a hash: its own field, or else when the attempt started or the model succeeded last.
 func fenceOf(hash map[string]string) int64 {
 	return cmp.Or(int64(count(hash["fence"])), impliedFence(instant(hash["started_at"]), instant(hash["last_success_at"])))
 }

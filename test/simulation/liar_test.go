@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// liar is a store that changes what Redis tells the daemons, or what they tell Redis. Where a function is nil it is honest.
+// liar is a store that changes the replies of Redis to the daemons, or their requests. Where a function is nil it is honest.
 type liar struct {
 	fixture.Part
 	due      func(*store.Due)
@@ -38,7 +38,7 @@ func (b bug) wrap(s fixture.Part) queue {
 	return lie
 }
 
-// also tells a lie about something, unless there is none or it could not be read.
+// also applies a lie to a value, unless there is none or it could not be read.
 func also[T any](lie func(T), of T, err error) {
 	if lie != nil && err == nil {
 		lie(of)
@@ -130,7 +130,7 @@ func bursting(s fixture.Part) queue {
 		takes := item.Transition.Decision().Acquires
 		for i := range takes {
 			for _, slots := range []*model.Slots{&takes[i].Before, &takes[i].After} {
-				if slots.Closed.IsZero() { // as it stands in Redis
+				if slots.Closed.IsZero() { // as it is in Redis
 					slots.Closed = closed[takes[i].Name]
 				}
 			}
@@ -152,7 +152,7 @@ func hearsay(believe func(*store.Record, model.Message)) func(fixture.Part) queu
 	}
 }
 
-// believesMessage takes the uid of a message for that of the running attempt: a duplicate is of a model that nobody knows.
+// believesMessage takes the uid of a message for the running attempt's: a duplicate is of a model that nobody knows.
 func believesMessage(r *store.Record, message model.Message) {
 	if r.LastAttemptUID == message.AttemptUID {
 		r.LastAttemptUID = ""
@@ -215,7 +215,7 @@ func (s impatient) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 	return due, err
 }
 
-// repeating lets a dispatcher look at what is stale once more.
+// repeating lets a dispatcher look at stale models once more.
 type repeating struct{ liar }
 
 func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
@@ -280,7 +280,7 @@ func (s *forgetful) WalkModels(ctx context.Context, selector model.Selector, fro
 	return uids, to, err
 }
 
-// relapsing repeats each step of a bulk, as what it has done is not noted when it is told so first.
+// relapsing repeats each step of a bulk: three of four notes of a move are lost.
 type relapsing struct {
 	liar
 	moves *int
@@ -293,7 +293,7 @@ func (s relapsing) MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time)
 	return s.Flow.MoveBulk(ctx, bulk, now)
 }
 
-// premature takes each attempt for taken when the front was seen last that stood before it.
+// premature takes each attempt for taken when the front before it was seen last.
 type premature struct{ fixture.Part }
 
 func (s premature) HeadSamples(ctx context.Context) (model.HeadSamples, error) {

@@ -54,7 +54,7 @@ func (l *loops) count() {
 	}
 }
 
-// refresh fails once for each model; that of the model named slow takes half a minute.
+// refresh fails once for each model; for the model named slow it takes half a minute.
 func (l *loops) refresh(_ context.Context, attempt *worker.Attempt) error {
 	l.work <- attempt.AttemptUID
 	if attempt.UID == "slow" {
@@ -183,7 +183,7 @@ func (l *loops) heard(key string, within time.Duration) error {
 	return nil
 }
 
-// liveWith runs all loops on a store and tells which promise they break.
+// liveWith runs all loops on a store and returns the promise that they break.
 func liveWith(t *testing.T, wrap func(fixture.Part) queue) (broken error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

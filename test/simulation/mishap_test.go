@@ -35,7 +35,7 @@ type temper struct {
 	silent       bool              // workers announce signs of life, and policies count on them
 	doubts       bool              // guards doubt what succeeds
 	away         bool              // there is a grace behind outages, and all dispatchers or all pollers are away for a while
-	few          bool              // few signatures of failures are kept apart
+	few          bool              // few fingerprints are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
 
@@ -90,7 +90,7 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 	return t
 }
 
-// steer lets operators steer in some worlds. They are drawn apart, so that all else of a seed stays as it is.
+// steer lets operators steer in some worlds. They are drawn separately, so that all else of a seed stays as it is.
 func (t *temper) steer(rng *rand.Rand, planted bug) {
 	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.ages || planted.moves || planted.few || planted.doubts // where the bug shows
 	if t.steers = !elsewhere && !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
@@ -104,7 +104,7 @@ func (t *temper) steer(rng *rand.Rand, planted bug) {
 	}
 }
 
-// fleet lets operators have what many models need in some worlds, likewise drawn apart.
+// fleet lets operators have what many models need in some worlds, likewise drawn separately.
 func (t *temper) fleet(rng *rand.Rand, planted bug) {
 	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.steers || planted.ages || planted.moves || planted.few || planted.doubts
 	some := func() bool { return rng.IntN(4) == 0 && !elsewhere }
@@ -185,7 +185,7 @@ func (w *world) strike() {
 	}
 }
 
-// slay kills a worker pool that has something in hand, or lets it stand still for longer than its lease: best when it is about to answer.
+// slay kills a worker pool that has something in hand, or freezes it for longer than its lease: best when it is about to answer.
 func (w *world) slay() {
 	holds := func(a *actor) bool {
 		pool, ok := a.role.(*poolRole)
@@ -209,9 +209,9 @@ func (w *world) slay() {
 	w.bury(a)
 }
 
-// stall lets the poller that leads stand still in the middle of a round for longer than its lease.
+// stall freezes the poller that leads in the middle of a round for longer than its lease.
 func (w *world) stall() bool {
-	at := slices.IndexFunc(w.actors, func(a *actor) bool { return a.at != nil && ownerOf(a) != "" && ownerOf(a) == w.before.holder })
+	at := slices.IndexFunc(w.actors, func(a *actor) bool { return a.at != nil && ownerOf(a) != "" && ownerOf(a) == w.before.leader })
 	if at < 0 {
 		return false
 	}

@@ -224,7 +224,7 @@ func (a *applicationRole) rush() {
 	}
 }
 
-// saves are what else a save may say.
+// saves are the other possible parts of a save.
 var saves = []string{
 	"", "", `,"refresh":"now"`, `,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01"`,
 	`,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","refresh":"planned"`,

@@ -14,24 +14,24 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// oracle knows what must be true of a queue beyond what stands in it now.
+// oracle knows what must be true of a queue beyond its present state.
 type oracle struct {
-	attempts map[string]*attempt // every attempt that was ever started, by its uid
-	newest   map[string]string   // model -> uid of the attempt started last
-	stated   map[string]int      // model -> in which step its status changed last: that is no transition, and may come between a read and a commit
-	meddled  map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
-	lanes    lanes               // commands that are still to be handled
-	pushed   int                 // messages that reached Redis
-	handled  int                 // messages that are done with
-	ids      map[string]span     // of commands: when they were handled last
-	steers   bool                // operators steer: what they name is read
-	wishes   map[string]wish     // bulks, by their ids
-	unheard  map[string][]push   // messages of workers that are not handled yet, oldest first
+	attempts     map[string]*attempt // every attempt that was ever started, by its uid
+	newest       map[string]string   // model -> uid of the attempt started last
+	stated       map[string]int      // model -> in which step its status changed last: that is no transition, and may come between a read and a commit
+	meddled      map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
+	commandQueue commandQueue        // commands that are still to be handled
+	pushed       int                 // messages that reached Redis
+	handled      int                 // messages that are done with
+	ids          map[string]span     // of commands: when they were handled last
+	steers       bool                // operators steer: what they name is read
+	wishes       map[string]wish     // bulks, by their ids
+	unheard      map[string][]push   // messages of workers that are not handled yet, oldest first
 	known
 	waiting map[string]bool // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
 
-// known is what is told from the journal alone.
+// known comes from the journal alone.
 type known struct {
 	ends     []end                  // what the circuit of the queue counts
 	promises map[string]promise     // model -> what its worker or a hand was promised
@@ -40,7 +40,7 @@ type known struct {
 	opens    map[string]time.Time   // key -> before that no start may be, by what was promised
 	states   map[string]circuit     // key -> its circuit
 	ages     map[string]age         // model -> how old it may become
-	fences   map[string]int64       // model -> the fence that was told last
+	fences   map[string]int64       // model -> the last fence
 	pasts    map[string][]ending    // model -> the attempts that ended last, newest first
 	held     map[string]bool        // models whose last success is doubted
 	usual    map[string]float64     // model -> the rows that were usual when its last good result came
@@ -52,19 +52,19 @@ func (k known) clone() known {
 
 func newOracle() *oracle {
 	return &oracle{
-		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{}, unheard: map[string][]push{},
+		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, commandQueue: commandQueue{}, ids: map[string]span{}, wishes: map[string]wish{}, unheard: map[string][]push{},
 		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}, map[string][]ending{}, map[string]bool{}, map[string]float64{}},
 	}
 }
 
-// account checks what a deed did and enters it. An error is a broken promise.
+// account checks the effects of a deed and enters them. An error is a broken promise.
 func (o *oracle) account(d *deed) error {
 	return flawOf(func() {
 		consumed := d.consumed()
 		o.hear(d)
 		defer o.forget(consumed)
-		o.lanes.push(d.sent)
-		consumed = o.lanes.pop(consumed)
+		o.commandQueue.push(d.sent)
+		consumed = o.commandQueue.pop(consumed)
 		p := o.replay(d, consumed)
 		o.pushed, o.handled = o.pushed+len(d.sent), o.handled+len(consumed)
 		p.leave()
@@ -75,7 +75,7 @@ func (o *oracle) account(d *deed) error {
 }
 
 // replay finds a reading of the journal under which everything is right. When messages of one batch are so alike that an entry may
-// answer either, it tries both; the error is that of the first reading.
+// answer either, it tries both; the error comes from the first reading.
 func (o *oracle) replay(d *deed, consumed []string) (p *replay) {
 	var first error
 	for choices := []int{}; choices != nil; choices = p.nextChoices() {
@@ -100,7 +100,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay) {
 
 func (o *oracle) checkStanding(s *snapshot) {
 	for owner := range s.claimed {
-		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // the command queue is everybody's who finds it without a holder
+		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // anybody may take a command queue without a leader
 			fail("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}
@@ -122,7 +122,7 @@ func checkPolicies(s *snapshot) {
 	}
 }
 
-// checkEntries checks what stands in the input list and in the lists of worker pools.
+// checkEntries checks the input list and the lists of worker pools.
 func (o *oracle) checkEntries(s *snapshot) {
 	for pool := range s.taken {
 		_, known := s.workers[pool]
@@ -171,10 +171,10 @@ func (o *oracle) checkScores(s *snapshot) {
 	}
 }
 
-// scores are those of a model in the three sets; empty: it does not stand there.
+// scores are the scores of a model in the three sets; empty: it is not a member.
 type scores struct{ due, urgent, running string }
 
-// scoresOf derives the scores of a model from its hash. What is idle and waits stands in one of due and urgent, never in both.
+// scoresOf derives the scores of a model from its hash. An idle model that waits is in one of due and urgent, never in both.
 func scoresOf(uid string, hash map[string]string) scores {
 	m := parse(uid, hash, "")
 	at := digits(int(m.RefreshAt.UnixMilli()))
@@ -185,7 +185,7 @@ func scoresOf(uid string, hash map[string]string) scores {
 		fail("%s is disabled and has something to do: %v", uid, hash)
 	case m.AttemptUID != "":
 		return scores{running: digits(int(expires(hash).UnixMilli()))}
-	case m.RefreshAt.IsZero(), hash["parked_by"] != "": // that stands among the parked
+	case m.RefreshAt.IsZero(), hash["parked_by"] != "": // it is among the parked
 	case hash["refresh_for"] == "hand", hash["refresh_for"] == "change":
 		return scores{urgent: at}
 	case hash["refresh_for"] == "run":
@@ -203,7 +203,7 @@ func score(set map[string]float64, uid string) string {
 	return ""
 }
 
-// checkQuiet checks what must be true when there is nothing left to do.
+// checkQuiet checks the promises for a time when there is nothing left to do.
 func (o *oracle) checkQuiet(s *snapshot) {
 	if left := s.messages(); len(left) > 0 || o.pushed != o.handled {
 		fail("%d messages were sent and %d handled, left are %v", o.pushed, o.handled, left)
@@ -222,14 +222,14 @@ type flaw struct{ error }
 
 func fail(format string, args ...any) { panic(flaw{fmt.Errorf(format, args...)}) }
 
-// failIf tells of a promise that is broken when something is wrong.
+// failIf reports a broken promise when something is wrong.
 func failIf(wrong bool, format string, args ...any) {
 	if wrong {
 		fail(format, args...)
 	}
 }
 
-// must tells of what fails though nothing has been made to.
+// must reports a failure that no fault was planted for.
 func must(err error) {
 	if err != nil {
 		panic(flaw{err})

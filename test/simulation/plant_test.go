@@ -19,20 +19,20 @@ const (
 	writes = "redis.call(group.args[1], group.args[2], unpack(list, first_of, last_of))"
 )
 
-// takes is of the step by which a start takes a place of a limit.
+// takes matches the step of a start that takes a place of a limit.
 var takes = does("ZADD", ":limit:") + " and step.run == redis.call"
 
-// does is of a step with a command and a key, of which a pattern tells.
+// does matches steps with a command and a key, by a pattern.
 func does(command, key string) string {
 	return fmt.Sprintf("args[1] == '%s' and string.find(args[2], '%s')", command, key)
 }
 
-// without leaves out the steps of which all conditions hold.
+// without leaves out the steps for which all conditions hold.
 func without(conditions ...string) string {
 	return strings.Replace(runs, "step.run", "not ("+strings.Join(conditions, " and ")+") and step.run", 1)
 }
 
-// removed lets other keys go than those of a removed model.
+// removed lets other keys go than the keys of a removed model.
 func removed(keys string) string {
 	return "local reply if args[1] == 'DEL' and step.n == 4 then reply = step.run('DEL', " + keys + ") else reply = step.run(unpack(args, 1, step.n)) end"
 }

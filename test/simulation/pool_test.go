@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// poolRole plays worker.Pool: it takes into a list of its own, looks at the fences, tells `started` or hands back, works, answers,
+// poolRole plays worker.Pool: it takes into a list of its own, looks at the fences, sends `started` or hands back, works, answers,
 // and sends heartbeats. The parts of a round come in any order, as the goroutines of a
 // pool do, but one after the other.
 type poolRole struct {
@@ -19,7 +19,7 @@ type poolRole struct {
 	owner string         // under which entries are taken now
 	known bool           // Redis has heard of owner
 	doubt bool           // a reply was lost
-	held  []string       // entries that stand in the taken list for all that the pool knows
+	held  []string       // entries in the taken list for all that the pool knows
 	hand  []work         // what of them is worked on
 	away  []store.Answer // what Redis does not surely have
 	from  []string       // under which owner each of them was taken
@@ -37,7 +37,7 @@ func (p *poolRole) round(ctx context.Context) error {
 	return p.answer(ctx)
 }
 
-// resign hands back what is in hand, and leaves.
+// resign hands back the work in hand, and leaves.
 func (p *poolRole) resign(ctx context.Context) {
 	for _, in := range p.hand {
 		p.end(in, "interrupted")
@@ -151,7 +151,7 @@ func (p *poolRole) work() {
 	})
 }
 
-// end is the last word about an entry; no kind: there is nothing to tell.
+// end is the last message about an entry; no kind: there is none.
 func (p *poolRole) end(in work, kind model.MessageType, fields ...string) {
 	answer := store.Answer{Ends: true, Entry: in.entry}
 	if kind != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// promise is what somebody may rely on about one model. It is noted from what was said alone, and nothing of it is read from Redis.
+// promise is a promise about one model. It is noted from messages alone, and nothing of it is read from Redis.
 type promise struct {
 	floor   time.Time // a worker has asked that nothing starts by itself before
 	stopped bool      // a hand has disabled the model
@@ -113,7 +113,7 @@ func (s *sight) count() (n int) {
 	return n
 }
 
-// checkRoom checks how a dispatcher has shared the room in the input list: what is urgent starts first, and gets half of the room at least,
+// checkRoom checks how a dispatcher has shared the room in the input list: urgent models start first, and get half of the room at least,
 // and no more while others are due too.
 func (p *replay) checkRoom() {
 	if p.saw == nil || len(p.started) == 0 || p.saw.meddled {
@@ -161,7 +161,7 @@ func ageing(rng *rand.Rand, text string) string {
 	return strings.Replace(text, `"policy":{`, `"policy":{`+promises[rng.IntN(len(promises))], 1)
 }
 
-// age is what was promised of how old a model may become, and what was told of that. It is noted from the journal alone.
+// age is the promised age of a model, and the reported one. It is noted from the journal alone.
 type age struct {
 	within, warn time.Duration // 0: nothing is promised
 	success      time.Time     // the last one
@@ -169,7 +169,7 @@ type age struct {
 	told         model.Freshness
 }
 
-// since is what the age counts from.
+// since is the start of the age.
 func (a age) since() time.Time {
 	if a.success.IsZero() {
 		return a.watched
@@ -195,13 +195,13 @@ func (a age) is(at time.Time) model.Freshness {
 
 var badness = map[model.Freshness]int{"": 0, model.Fresh: 0, model.FreshnessNever: 0, model.FreshnessLate: 1, model.FreshnessStale: 2}
 
-// growOld asks for a model whose age is to be told.
+// growOld asks for a model whose age is to be reported.
 func (p *replay) growOld(m *model.Model, at time.Time) model.Decision {
 	failIf(m == nil || m.Scores().StaleAt.IsZero() || m.Scores().StaleAt.After(at), "nothing is to be told of its age")
 	return m.ChangeFreshness(at)
 }
 
-// grow checks what an entry tells of the age of a model, and notes it. It is told worse as soon as it is, once, and better by a success, or
+// grow checks the age of a model in an entry, and notes it. A decline is reported at once, and once; an improvement by a success, or
 // when somebody has promised something else.
 func (p *replay) grow(uid string, event model.Event, at time.Time) {
 	m := p.models[uid]
@@ -231,7 +231,7 @@ func (p *replay) grow(uid string, event model.Event, at time.Time) {
 		is.watched = at
 	}
 	p.ages[uid] = is
-	if event == model.EventImport { // what is worse was told elsewhere
+	if event == model.EventImport { // the decline was reported elsewhere
 		if badness[is.told] == 0 && is.told != "" {
 			p.tellOwner(uid, before, is.told)
 		}
@@ -240,7 +240,7 @@ func (p *replay) grow(uid string, event model.Event, at time.Time) {
 	p.checkTold(uid, event, was, is, at)
 }
 
-// checkTold checks one step of what is told of the age of a model.
+// checkTold checks one step of the reported age of a model.
 func (p *replay) checkTold(uid string, event model.Event, was, is age, at time.Time) {
 	worse := map[model.Event]model.Freshness{model.EventBecameLate: model.FreshnessLate, model.EventBecameStale: model.FreshnessStale}[event]
 	promised := is.within != was.within || is.warn != was.warn
@@ -261,7 +261,7 @@ func (p *replay) checkTold(uid string, event model.Event, was, is age, at time.T
 	p.tellOwner(uid, was.told, is.told)
 }
 
-// tellOwner notes what the owner of a model must be told.
+// tellOwner notes the notice that the owner of a model must get.
 func (p *replay) tellOwner(uid string, was, is model.Freshness) {
 	notice := policy.NoticeFresh
 	switch m := p.models[uid]; {
@@ -275,7 +275,7 @@ func (p *replay) tellOwner(uid string, was, is model.Freshness) {
 	}
 }
 
-// checkAges checks that the owners were told of each change once, and that it was counted once.
+// checkAges checks that the owners were notified of each change once, and that it was counted once.
 func (p *replay) checkAges() {
 	var told []string
 	for _, entry := range p.after.outbox {
@@ -288,7 +288,7 @@ func (p *replay) checkAges() {
 	failIf(counted != p.again, "%d models are counted as fresh again, want %d", counted, p.again)
 }
 
-// checkAged checks that of each model was told how old it has become, whatever it does.
+// checkAged checks that the age of each model was reported, whatever it does.
 func (o *oracle) checkAged(s *snapshot, now time.Time) {
 	for uid, a := range o.ages {
 		is := a.is(now)
@@ -296,7 +296,7 @@ func (o *oracle) checkAged(s *snapshot, now time.Time) {
 	}
 }
 
-// growOld enters a model into what indexes must tell of its age.
+// growOld enters a model into the indexes of its age.
 func (s *steered) growOld(m *model.Model) {
 	at := float64(m.StaleAt.UnixMilli())
 	switch m.Freshness {

@@ -22,7 +22,7 @@ type replay struct {
 	oracle       *oracle
 	consumed     []string                // messages that no entry has answered for yet
 	handled      []string                // all messages that are done with
-	ids          named                   // those of them with ids
+	ids          named                   // those with ids
 	passed       int                     // commands that an answered one came after: they changed nothing
 	left         []model.Command         // orders that no entry has answered for yet
 	models       map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
@@ -32,7 +32,7 @@ type replay struct {
 	message      *model.Message          // that the last entry answers; nil: it answers none
 	started      []string                // entries that must have been pushed
 	back         []string                // uids of attempts whose entries must have left the input list
-	changed      [][2]string             // entries that must stand changed in their places, if they stood there
+	changed      [][2]string             // entries that must be changed in their places, if they were there
 	newest       map[string]string       // model -> uid of the attempt started here last
 	records      map[string][]record     // model -> what its history must have got, newest first
 	replaced     map[string]bool         // models whose newest attempt of before must be gone from the history
@@ -43,17 +43,17 @@ type replay struct {
 	common       string                  // likewise the shared policy
 	ended        map[string]model.Event  // attempts that ended here
 	notices      int
-	told         []string            // what must be told of circuits
+	told         []string            // due entries about circuits
 	frees        bool                // an attempt has given keys back: models may wait for them
-	begun        map[string]bool     // models of which an attempt was started here; false: which were removed
+	begun        map[string]bool     // models with an attempt that was started here; false: which were removed
 	granted      map[string]int      // entries by bulk
-	owners       []string            // what owners must be told of them
+	owners       []string            // due notices to owners
 	again        int                 // models that are fresh again
 	failing      map[string]float64  // by the id of a fingerprint; nil: as before
-	failures     map[string]int      // likewise: that were told
+	failures     map[string]int      // likewise: the reported ones
 	luggage      *luggage            // what the last entry has imported
 	arrived      map[string][]string // histories that were imported
-	recovered    map[string]bool     // signatures by which none was failing for a moment
+	recovered    map[string]bool     // fingerprints that no model had for a moment
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
@@ -78,7 +78,7 @@ func (p *replay) nextChoices() []int {
 	return nil
 }
 
-// read replays the whole journal and compares what follows from it with what stands in Redis.
+// read replays the whole journal and compares the result with Redis.
 func (p *replay) read() {
 	if len(p.queueCircuits) > 0 {
 		p.queueCircuit = queueCircuitOf(p.queueCircuits[p.choose(len(p.queueCircuits))])
@@ -98,7 +98,7 @@ func (p *replay) read() {
 	for _, check := range []func(){
 		p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkHistories, p.checkHeartbeats, p.checkCompared,
 		p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk,
-		p.checkFront, p.checkSteered, p.checkAges, p.checkCauses, p.checkLateResults,
+		p.checkFront, p.checkSteered, p.checkAges, p.checkFingerprints, p.checkLateResults,
 	} {
 		check()
 	}
@@ -202,16 +202,16 @@ type deed struct {
 	sent      []string         // messages that it pushed, with the mark of their source
 	said      []string         // what it may have pushed to the output list
 	leaves    bool             // a poller or a worker pool resigns
-	found     string           // the heartbeat by which a worker pool was found expired, in Unix ms
+	found     string           // the heartbeat that showed a worker pool as expired, in Unix ms
 	measured  time.Time        // the instant for which the circuit of the queue was measured; zero: it was not
 	compared  *compared        // what was read of what operators set, before the deed changes it; nil: it does not
 	turned    *turn            // what somebody does with the circuit of the queue; nil: nothing
 	commits   string           // the poller that commits; empty: a dispatcher or an operator does
 	alive     string           // a poller or a worker pool that gives a heartbeat
-	looks     bool             // a dispatcher reads what is due
+	looks     bool             // a dispatcher reads the due models
 	pops      bool             // it pops attempts from the input list
-	work      bool             // it may move attempts between the input list and those of worker pools
-	few       bool             // few signatures of failures are kept apart
+	work      bool             // it may move attempts between the input list and the lists of worker pools
+	few       bool             // few fingerprints are kept apart
 	brought   *[]luggage       // models that it may import
 	orders    *[]model.Command // commands that its caller may carry out without a message
 	maxQueued int              // high-water mark of the input list

@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// ground is what all processes of the small scope share: what Redis holds, what is known of the past, and the clock.
+// ground is shared by all processes of the small scope: the content of Redis, the known past, and the clock.
 type ground struct {
 	redis   *snapshot
 	oracle  *oracle
@@ -26,7 +26,7 @@ type ground struct {
 	sum     [16]byte // two grounds with the same sum are the same
 }
 
-// place is one state of the small scope: the ground, and where each process stands.
+// place is one state of the small scope: the ground, and the state of each process.
 type place struct {
 	*ground
 	tapes   []tape   // by process; an empty one is between two rounds
@@ -111,7 +111,7 @@ func (s *scope) open() (*place, error) {
 func (g *ground) push(text string) {
 	g.redis.control = append(g.redis.control, text)
 	g.oracle.pushed++
-	g.oracle.lanes.push([]string{"c" + text})
+	g.oracle.commandQueue.push([]string{"c" + text})
 }
 
 // later returns a place further on: a worker has taken one attempt, the other one waits, and their deadline has passed.
@@ -197,7 +197,7 @@ func (s *scope) act(from *place, process int) (result, error) {
 	return result{&g, t}, broken
 }
 
-// round is what a process does between two rests.
+// round is the work of a process between two rests.
 func (s *scope) round(at *place, process int) func(context.Context, *player) {
 	return func(ctx context.Context, p *player) {
 		var role role
@@ -287,8 +287,8 @@ func (s *scope) restore(p *place) {
 	for owner, entries := range r.numbered {
 		lists[k.Claimed(owner)] = entries
 	}
-	if r.holder != "" {
-		_ = m.Set(k.Leader, r.holder)
+	if r.leader != "" {
+		_ = m.Set(k.Leader, r.leader)
 	}
 	for key, entries := range lists {
 		if len(entries) > 0 {
@@ -306,7 +306,7 @@ func setHash(r *server, key string, hash map[string]string) {
 func (o *oracle) clone() *oracle {
 	c := *o
 	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(o.attempts)), maps.Clone(o.newest), maps.Clone(o.meddled)
-	c.lanes, c.known, c.stated = maps.Clone(o.lanes), o.known.clone(), maps.Clone(o.stated)
+	c.commandQueue, c.known, c.stated = maps.Clone(o.commandQueue), o.known.clone(), maps.Clone(o.stated)
 	c.unheard = maps.Clone(o.unheard)
 	for uid, facts := range o.attempts {
 		copied := *facts
@@ -318,7 +318,7 @@ func (o *oracle) clone() *oracle {
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis
-	_, _ = fmt.Fprint(h, g.oracle.lanes, g.oracle.unheard, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.numbered, r.holder, r.heard)
+	_, _ = fmt.Fprint(h, g.oracle.commandQueue, g.oracle.unheard, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.numbered, r.leader, r.heard)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
 	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
 		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])

@@ -195,7 +195,7 @@ func (e *explorer) visit(s *scope, at *place, path []move) error {
 	return nil
 }
 
-// explore visits everything to a depth with one explorer per core, each of which begins with another move.
+// explore visits everything to a depth with one explorer per core; each begins with another move.
 func explore(scopes []*scope, firsts []*place, limit int) *explorer {
 	e := &explorer{limit: limit, seen: map[[16]byte]int{}}
 	var next atomic.Int64
@@ -247,8 +247,8 @@ func deepen(t *testing.T, planted bug, open func(*scope) (*place, error), cores,
 }
 
 // TestEveryInterleavingOfASmallScopeKeepsThePromises asserts how many places there are at least: an explorer that stops early has found
-// nothing. The number is the same on every machine, and another one when a daemon asks Redis for something else. The deepest visits what is less deep
-// too: to begin there costs a third less, and only what breaks a promise is told by more moves than it takes.
+// nothing. The number is the same on every machine, and another one when a daemon asks Redis for something else. The deepest visits the less deep
+// states too: to begin there costs a third less, and only a broken promise is then reported with more moves than it takes.
 func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 	for name, opening := range map[string]struct {
 		open            func(*scope) (*place, error)

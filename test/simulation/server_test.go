@@ -33,11 +33,11 @@ type server struct {
 	grace [2]*store.Store // one that grants none after an outage, and one that does
 
 	steers bool // operators of its world steer
-	few    bool // few signatures of failures are kept apart in its world
+	few    bool // few fingerprints are kept apart in its world
 
 	sources map[string]string // script text by file name
-	planted map[string]string // text or sha of a script -> that of the one that is run instead
-	fewer   map[string]string // likewise, where few signatures are kept apart
+	planted map[string]string // text or sha of a script -> the same of its replacement
+	fewer   map[string]string // likewise, where few fingerprints are kept apart
 
 	scripts cache
 }
@@ -80,8 +80,8 @@ func (r *server) client(repeats bool) *goredis.Client {
 	return client
 }
 
-// plant replaces one line of one script on the wire: the store sends the honest script, Redis runs the one with the bug. Where few signatures
-// are kept apart, it runs another one yet.
+// plant replaces one line of one script on the wire: the store sends the honest script, Redis runs the one with the bug. With few
+// fingerprints it runs another one yet.
 func (r *server) plant(t testing.TB, planted bug) {
 	t.Helper()
 	file := ""
@@ -101,7 +101,7 @@ func (r *server) plant(t testing.TB, planted bug) {
 	}
 }
 
-// script finds the script with the bug, whichever include its mark stands in. Where several scripts have such a mark, txn.lua is meant.
+// script finds the script with the bug, whichever include has its mark. Where several scripts have such a mark, txn.lua is meant.
 func (b bug) script(t testing.TB, sources map[string]string) string {
 	t.Helper()
 	if b.file != "" {
@@ -173,7 +173,7 @@ func (r *server) loadScripts() error {
 	return nil
 }
 
-// cache is what Redis knows of scripts. Miniredis keeps what it has once read: to read all scripts anew in each world, and after each mishap that
+// cache are the scripts that Redis knows. Miniredis keeps those it has read: to read all scripts anew in each world, and after each mishap that
 // empties the cache, was a quarter of what a world costs.
 type cache struct {
 	read  map[string]bool // digests of those that miniredis keeps
@@ -217,7 +217,7 @@ type snapshot struct {
 	heard                  map[string]string   // what pollers and dispatchers note of it
 	changes                string              // how many there were of what operators set
 	ordered                map[string]string   // with the numbers of the last commands about the queue
-	holder                 string              // of the command queue
+	leader                 string              // of the command queue
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
 	stats, queueCircuit    map[string]string
@@ -259,7 +259,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	}
 	replan := r.hash(k.Bulk(store.ReplanID(sharedPolicy)))
 	s.replanning = len(replan) > 0 && replan["ended"] == ""
-	s.holder, _ = r.mini.Get(k.Leader)
+	s.leader, _ = r.mini.Get(k.Leader)
 	for _, owner := range append(slices.Clip(owners), store.CommandOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
 			s.numbered[owner], s.claimed[owner] = entries, unnumbered(slices.Clone(entries))
@@ -348,7 +348,7 @@ func (s *snapshot) grown(since *snapshot, counter string) int {
 	return after - before
 }
 
-// entries lists every entry that waits for a worker or stands in the list of one.
+// entries lists every entry that waits for a worker or is in the list of one.
 func (s *snapshot) entries() []string {
 	all := slices.Clone(s.input)
 	for _, pool := range slices.Sorted(maps.Keys(s.taken)) {

@@ -25,7 +25,7 @@ func silentCommand(rng *rand.Rand, uid string) string {
 	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},%s}`, uid, rng.IntN(3), silentSaves[rng.IntN(len(silentSaves))])
 }
 
-// listen are worlds in which workers announce signs of life, drawn apart like those that are steered.
+// listen are worlds in which workers announce signs of life, drawn separately like the steered ones.
 func (t *temper) listen(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.silent
 	if t.silent = !elsewhere && !t.steers && !t.hands && !t.timed && rng.IntN(3) == 0 || planted.silent; t.silent {
@@ -53,7 +53,7 @@ func (w *world) lateSigns() (signs []string) {
 	return signs
 }
 
-// silentAt tells of a hash when its attempt counts as lost unless something is heard of it; zero: never.
+// silentAt reads from a hash when its attempt counts as lost unless it gives a sign of life; zero: never.
 func silentAt(hash map[string]string) time.Time {
 	heard, begun := instant(hash["heard_at"]), instant(hash["processing_at"])
 	after, err := time.ParseDuration(hash["silent_after"])
@@ -63,7 +63,7 @@ func silentAt(hash map[string]string) time.Time {
 	return heard.Add(after)
 }
 
-// expires tells when an attempt ends if nothing more is heard of it.
+// expires returns when an attempt ends without further signs of life.
 func expires(hash map[string]string) time.Time {
 	deadline, silent := instant(hash["deadline_at"]), silentAt(hash)
 	if silent.IsZero() || deadline.Before(silent) {
@@ -93,7 +93,7 @@ func (p *replay) heard(m *model.Model, rev string, at time.Time) {
 	}
 }
 
-// checkHeard completes what is wanted of a hash with the sign of life that came last. Only one of the running attempt may be heard, and it must be.
+// checkHeard completes the wanted hash with the last sign of life. Only one of the running attempt may be heard, and it must be.
 func (p *replay) checkHeard(want, got map[string]string) {
 	uid := want["attempt_uid"]
 	if uid == "" || silentAt(want).IsZero() || got["attempt_uid"] != uid || !p.signed(uid) {
@@ -107,7 +107,7 @@ func (p *replay) checkHeard(want, got map[string]string) {
 	}
 }
 
-// gullible takes what is said of an attempt that has ended for a sign of the one that runs.
+// gullible takes a message about an ended attempt for a sign of the one that runs.
 type gullible struct{ fixture.Part }
 
 func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
@@ -129,7 +129,7 @@ func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 	return s.Store.Commit(ctx, batch)
 }
 
-// silentBugs are those of signs of life.
+// silentBugs are bugs of signs of life.
 var silentBugs = []bug{
 	{name: "a sign of an old attempt extends", first: 70, silent: true, store: func(s fixture.Part) queue { return gullible{s} }},
 	{name: "a sign is not heard", first: 30, silent: true, lie: liar{record: func(r *store.Record) { r.SilentAfter = 0 }}},

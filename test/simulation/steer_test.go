@@ -30,7 +30,7 @@ const triedPolicy = `{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"ke
 // tiredPolicy gives a model up that has failed for long.
 const tiredPolicy = `{"timeout":"1m","retries":{"strategy":"exponential","base":"5s"},"give_up_after":"5m"}`
 
-// steeredPolicies are those of models that limits, circuits and calendars may stop.
+// steeredPolicies are policies of models that limits, circuits and calendars may stop.
 var steeredPolicies = []string{
 	singlePolicy,
 	`{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":2},{"key":"{n}","running":1}]}`,
@@ -43,7 +43,7 @@ var steeredPolicies = []string{
 	tiredPolicy,
 }
 
-// steeredSaves are what else a save of such a model may say.
+// steeredSaves are the other possible parts of a save of such a model.
 var steeredSaves = []string{
 	`,"refresh":"now"`, `,"refresh":"now"`, ``, `,"rrule":"FREQ=MINUTELY;INTERVAL=2","dtstart":"2026-01-01"`,
 	`,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","refresh":"planned"`,
@@ -60,7 +60,7 @@ func steeredCommand(rng *rand.Rand, uid, keyed string) string {
 		labels[rng.IntN(len(labels))], policies[rng.IntN(len(policies))], steeredSaves[rng.IntN(len(steeredSaves))])
 }
 
-// selectors pick what operators steer; those that ask for no status may be those of holds.
+// selectors pick the models for operators' actions; holds may use those that ask for no status.
 var selectors = []string{"", "tenant=t1", "tenant!=t2", "uid=m1", "uid=m*,kind=k1", "status=failing"}
 
 func (o *operatorRole) selector() model.Selector {
@@ -72,7 +72,7 @@ func (o *operatorRole) selector() model.Selector {
 	return selector
 }
 
-// deeds are what operators do mostly, so that it happens more than once within a run.
+// deeds are the usual deeds of operators, so that they happen more than once within a run.
 type deeds string
 
 const (
@@ -172,7 +172,7 @@ func (o *operatorRole) steerBulk(ctx context.Context) error {
 	id := "b" + strconv.Itoa(o.bulks)
 	actions := []model.BulkAction{model.BulkRun, model.BulkRun, model.BulkRun, model.BulkEnable, model.BulkDisable}
 	b := model.Bulk{Action: actions[o.rng.IntN(len(actions))], Selector: o.selector(), By: id}
-	if o.bulks%3 == 0 { // it changes nothing, and nobody is told
+	if o.bulks%3 == 0 { // it changes nothing, and nobody is notified
 		b.Action, b.By = model.BulkReplan, ""
 	}
 	if b.Action == model.BulkRun {
@@ -202,7 +202,7 @@ func (w *world) letGo() {
 // wish is a bulk, and what has come of it.
 type wish struct {
 	model.Bulk
-	started map[string]bool   // models of which an attempt was started since it began
+	started map[string]bool   // models with an attempt started since it began
 	running map[string]string // attempts that it is to take back, by model
 	applied int               // entries of the journal that it has brought about
 	changed map[string]bool   // models that these are about
@@ -282,9 +282,9 @@ func (o *oracle) checkWishes(before, s *snapshot) {
 	}
 }
 
-// checkOver checks that every bulk is over, and no model waits for a gate.
+// checkOver checks that every bulk is over, and no model waits for a blocker.
 func (s *snapshot) checkOver() {
-	failIf(len(s.openBulks)+len(s.parked) > 0, "left are the bulks %v and the parked %v: gates %v", s.openBulks, s.parkedBy, s.gates)
+	failIf(len(s.openBulks)+len(s.parked) > 0, "left are the bulks %v and the parked %v: blockers %v", s.openBulks, s.parkedBy, s.blockers)
 	for id, hash := range s.bulks {
 		failIf(hash["ended"] == "", "the bulk %s is not over, and nobody knows of it: %v", id, hash)
 	}

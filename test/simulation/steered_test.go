@@ -25,31 +25,31 @@ const lastHold = "h4"
 
 const calendarName = "c1"
 
-var gateNames = func() (gates []model.Blocker) {
+var blockerNames = func() (blockers []model.Blocker) {
 	for _, name := range append(slices.Clip(holdNames), lastHold) {
-		gates = append(gates, model.NewBlocker(model.BlockerHold, name))
+		blockers = append(blockers, model.NewBlocker(model.BlockerHold, name))
 	}
 	for _, name := range keyNames {
-		gates = append(gates, model.NewBlocker(model.BlockerLimit, name), model.NewBlocker(model.BlockerCircuit, name))
+		blockers = append(blockers, model.NewBlocker(model.BlockerLimit, name), model.NewBlocker(model.BlockerCircuit, name))
 	}
-	return append(gates, model.NewBlocker(model.BlockerCalendar, calendarName), model.BySuspect)
+	return append(blockers, model.NewBlocker(model.BlockerCalendar, calendarName), model.BySuspect)
 }()
 
-// steered is what Redis holds of gates, keys, labels and bulks.
+// steered is the content of Redis about blockers, keys, labels and bulks.
 type steered struct {
 	failing, disabled        map[string]float64
 	ages, late, stale        map[string]float64
 	errors                   map[string]float64           // by the id of a fingerprint
-	causes                   map[string]map[string]string // likewise: what is known of it, of those that there are or were a moment ago
-	parked, gates            map[string]float64
-	parkedBy, keys           map[string]map[string]float64 // by gate, and by the name of a key
+	fingerprints             map[string]map[string]string // likewise: the facts about each that exists or did a moment ago
+	parked, blockers         map[string]float64
+	parkedBy, keys           map[string]map[string]float64 // by blocker, and by the name of a key
 	holds, limits, calendars map[string]string
 	rates                    map[string]string            // by key
 	circuits                 map[string]map[string]string // likewise
 	labels                   map[string][]string          // by term
 	openBulks                map[string]float64
 	bulks                    map[string]map[string]string
-	zones                    map[string]string // by which data the queue was planned
+	zones                    map[string]string // the data that planned the queue
 
 	read *model.Blockers // what holds, limits and calendars say; nil: nobody has asked
 }
@@ -59,14 +59,14 @@ func (r *server) lookAround(steers bool) (s steered) {
 	k := r.store.Keys
 	s.ages, s.late, s.stale, s.errors = r.scores(k.StaleAt), r.scores(k.Late), r.scores(k.Stale), r.scores(k.Errors)
 	if r.few {
-		s.causes = map[string]map[string]string{}
+		s.fingerprints = map[string]map[string]string{}
 		for _, ids := range []map[string]float64{s.errors, r.scores(k.PastErrors)} {
 			for id := range ids {
-				s.causes[id] = r.hash(k.Error(id))
+				s.fingerprints[id] = r.hash(k.Error(id))
 			}
 		}
 	}
-	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing), r.scores(k.Disabled), r.scores(k.Parked), r.scores(k.Blockers)
+	s.failing, s.disabled, s.parked, s.blockers = r.scores(k.Failing), r.scores(k.Disabled), r.scores(k.Parked), r.scores(k.Blockers)
 	s.bulks, s.zones = map[string]map[string]string{}, r.hash(k.Zones)
 	for _, ids := range []map[string]float64{r.scores(k.Bulks), r.scores(k.BulksEnded)} {
 		for id := range ids {
@@ -76,13 +76,13 @@ func (r *server) lookAround(steers bool) (s steered) {
 		}
 	}
 	s.openBulks, s.parkedBy = r.scores(k.Bulks), map[string]map[string]float64{}
-	gates := gateNames
+	blockers := blockerNames
 	if !steers {
-		gates = gates[len(gates)-1:]
+		blockers = blockers[len(blockers)-1:]
 	}
-	for _, gate := range gates {
-		if uids := r.scores(k.ParkedBy(string(gate))); len(uids) > 0 {
-			s.parkedBy[string(gate)] = uids
+	for _, blocker := range blockers {
+		if uids := r.scores(k.ParkedBy(string(blocker))); len(uids) > 0 {
+			s.parkedBy[string(blocker)] = uids
 		}
 	}
 	if !steers {
@@ -110,7 +110,7 @@ func (r *server) lookAround(steers bool) (s steered) {
 	return s
 }
 
-// stops reads what keeps models from starting.
+// stops reads the blockers of models.
 func (s *steered) stops() *model.Blockers {
 	if s.read != nil {
 		return s.read

@@ -26,14 +26,14 @@ var windowRule = func() string {
 	return "FREQ=DAILY;BYHOUR=" + strings.Join(hours, ",") + ";BYMINUTE=" + strings.Join(minutes, ",")
 }()
 
-// windowOpen tells when that is.
+// windowOpen reports whether these windows are open.
 func windowOpen(at time.Time) bool { return at.Minute()%10 < 5 }
 
 // windowedPolicy lets retries start in such a window alone, whatever else holds them up.
 var windowedPolicy = `{"timeout":"30s","retries":["0s","1m","1m","3m"],"give_up_after":"40m","retry_window":"` + windowRule + `","limits":[{"key":"{label.tenant}","running":1,"rate":"2/m"}],"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"30s"}}`
 
-// timedSaves are of models whose next start depends on several times at once: that of a retry, that of a planned refresh, what a worker has asked
-// for, a window, and how late it is.
+// timedSaves are of models whose next start depends on several times at once: a retry, a planned refresh, the wish of a worker,
+// a window, and how late it is.
 var timedSaves = []string{
 	`"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["25m","2m","next"],"misfire":"skip"}`,
 	`"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["0s","25m"],"alignment":"planned_only","misfire":"run_if_younger_than 3m"}`,
@@ -48,7 +48,7 @@ func timedCommand(rng *rand.Rand, uid string) string {
 	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},%s}`, uid, rng.IntN(3), timedSaves[rng.IntN(len(timedSaves))])
 }
 
-// timed are worlds of such models, drawn apart like those that are steered.
+// timed are worlds of such models, drawn separately like the steered ones.
 func (t *temper) time(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.timed
 	if t.timed = !elsewhere && !t.steers && !t.pools && !t.hands && !t.waits && rng.IntN(3) == 0 || planted.timed; t.timed {
@@ -56,8 +56,8 @@ func (t *temper) time(rng *rand.Rand, planted bug) {
 	}
 }
 
-// timely checks what a decision makes of the times that it knows, against the policy as it was written: it is told from that and from what the
-// worker has asked for alone. floor is what it had asked for before this decision.
+// timely checks the times in a decision against the policy as it was written: it uses only that and the wishes of the
+// worker. floor is the wish before this decision.
 func (p *replay) timely(m *model.Model, decision model.Decision, floor, at time.Time) {
 	if m == nil || decision.Definition != nil {
 		return
@@ -101,8 +101,8 @@ func (p *replay) moves(m *model.Model, said *policy.Policy, decision model.Decis
 	fail("the planned refresh of %s, which its worker has moved to %s, is dropped: the model starts at %s", planned, floor, next.RefreshAt)
 }
 
-// timedBugs are bugs of package model itself: what the daemons decide, and what each decision is compared with, has them alike. So nothing but
-// what was promised tells them.
+// timedBugs are bugs of package model itself: both the decisions of the daemons and their comparison have them. So only
+// the promises show them.
 var timedBugs = []bug{
 	{name: "a retry forgets its window when it is held up", first: 304, timed: true, believed: func(r *model.Model) {
 		if r.Due(r.RefreshAt) || r.Parked() { // it waits: the window is heeded when it begins to
@@ -161,7 +161,7 @@ func (o *operatorRole) beginBulk(ctx context.Context) error {
 	return err
 }
 
-// replan is what a walk decides about a model.
+// replan is a walk's decision about a model.
 func (p *replay) replan(m *model.Model, at time.Time) model.Decision {
 	failIf(m == nil, "the model does not exist")
 	decision, outcome := m.Replan(at)

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// fate is what becomes of one call to Redis.
+// fate is the fate of one call to Redis.
 type fate int
 
 const (
@@ -52,7 +52,7 @@ var refusals = map[fate]error{
 
 var errTimeout error = &net.OpError{Op: "read", Net: "pipe", Err: errors.New("i/o timeout")}
 
-// wire stands between a client and Redis: there each actor hands over the baton.
+// wire is between a client and Redis: there each actor hands over the baton.
 type wire struct {
 	server  *server
 	repeats bool
@@ -138,7 +138,7 @@ func (c *call) String() string {
 	return strings.Join(texts, " | ")
 }
 
-// answers reports whether a worker pool tells how attempts have ended.
+// answers reports whether a worker pool reports how attempts have ended.
 func (c *call) answers() bool { return strings.Contains(c.String(), " 2 "+queueName+"-output ") }
 
 func (c *call) writes() bool {
@@ -162,7 +162,7 @@ func (a *actor) suffer(c *call, f fate) error {
 		return a.world.execute(a, c)
 	case unheard:
 		looks := a.began.looks
-		defer func() { a.began.looks = append(looks, a.began.looks[min(len(looks)+1, len(a.began.looks)):]...) }() // but for the one of which nobody hears
+		defer func() { a.began.looks = append(looks, a.began.looks[min(len(looks)+1, len(a.began.looks)):]...) }() // but for the lost one
 		if c.repeats {
 			_ = a.world.execute(a, c) // nobody hears of it
 			return a.world.execute(a, c)
@@ -180,7 +180,7 @@ func (a *actor) suffer(c *call, f fate) error {
 	return c.fail(refusals[f], 0)
 }
 
-// tape is what an actor of the small scope has lived through in its round: played back, it brings the actor to the same place
+// tape is an actor's past in its round of the small scope: played back, it brings the actor to the same place
 // without Redis.
 type tape struct {
 	calls [][]redis.Cmder // as answered

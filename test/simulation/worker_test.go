@@ -12,8 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// workerRole is a worker of other people, who know two lists and JSON: it pops, looks at the fences, tells `started` or hands
-// back, works, tells the end, and pushes what Redis does not surely have again and again, in order.
+// workerRole is a worker of other people, who know two lists and JSON: it pops, looks at the fences, sends `started` or hands
+// back, works, sends the end, and pushes unconfirmed messages again and again, in order.
 type workerRole struct {
 	*world
 	name     string
@@ -53,7 +53,7 @@ func (w *workerRole) round(ctx context.Context) error {
 	return w.push(ctx)
 }
 
-// resign hands back what is in hand.
+// resign hands back the work in hand.
 func (w *workerRole) resign(ctx context.Context) {
 	for _, in := range w.hand {
 		w.say(in, "interrupted")
@@ -101,7 +101,7 @@ func (w *workerRole) take(ctx context.Context) error {
 	return err
 }
 
-// held returns the work that still counts; all of it when that cannot be told.
+// held returns the work that still counts; all of it when that is unknown.
 func (w *workerRole) held(ctx context.Context, hand []work) ([]work, error) {
 	if len(hand) == 0 {
 		return nil, nil

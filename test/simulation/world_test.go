@@ -62,7 +62,7 @@ type world struct {
 	over      func(*ahead) poller.Store
 
 	lines func(string) // the trace; nil: none
-	sum   uint64       // of all lines, and of all that stood in Redis after each command
+	sum   uint64       // of all lines, and of the content of Redis after each command
 }
 
 var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
@@ -235,7 +235,7 @@ func (w *world) note(format string, values ...any) {
 	w.lines(strings.ReplaceAll(line, "\n", " "))
 }
 
-// waysOfScripts is what a line says of scripts that do the same in another way.
+// waysOfScripts matches the parts of a line that differ between scripts that do the same.
 var waysOfScripts = regexp.MustCompile(`\b[0-9a-f]{40}\b|total_commands_processed:\d+`)
 
 // remember adds a part of the course to its sum.

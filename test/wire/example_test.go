@@ -45,7 +45,7 @@ for case in json.loads(sys.argv[2]):
     print(*redis.said)
 `
 
-// whole is what the example says of an attempt that it ends.
+// whole is how the example treats an attempt that it ends.
 const whole = "started user_friendly_status success"
 
 func TestTheExampleInPythonStopsWhenItsFenceIsLostOrItsDeadlineHasPassed(t *testing.T) {

@@ -45,7 +45,7 @@ func setup(t *testing.T, at place, users *fixture.Users) *outside {
 	return &outside{t, at, users}
 }
 
-// as are the words by which redis-cli logs in as a role.
+// as returns the arguments of redis-cli to log in as a role.
 func (o *outside) as(role acl.Role) []string {
 	if o.users == nil {
 		return o.login()
@@ -54,7 +54,7 @@ func (o *outside) as(role acl.Role) []string {
 	return append(o.login(), "--user", name, "--pass", password, "--no-auth-warning")
 }
 
-// cli runs one command of redis-cli on what a key stands for, as whoever may do everything. Each key adds what it has to say.
+// cli runs one command of redis-cli on the keys of a name, as a user with all rights. Each key adds its output.
 func (o *outside) cli(command, name string, words ...string) string {
 	o.t.Helper()
 	var answers []string
@@ -66,7 +66,7 @@ func (o *outside) cli(command, name string, words ...string) string {
 	return strings.Join(answers, "\n")
 }
 
-// length is that of all lists together that a key stands for.
+// length is the length of all lists of a name together.
 func (o *outside) length(name string) (length int) {
 	o.t.Helper()
 	for text := range strings.Lines(o.cli("LLEN", name)) {
@@ -144,7 +144,7 @@ func (o *outside) json(value any) string {
 	return string(text)
 }
 
-// plan says for each attempt of a model what its worker sends; a message without uids gets those of the attempt.
+// plan has the messages of a worker for each attempt of a model; a message without uids gets the uids of the attempt.
 type plan [][]map[string]any
 
 // put saves a one-shot with a plan under the policy of the thumbnail scenario.
@@ -240,7 +240,7 @@ func (o *outside) find(pattern string) (found string) {
 	return found
 }
 
-// lastDelay is the time between the end of the last attempt and the next refresh, as the history tells.
+// lastDelay is the time between the end of the last attempt and the next refresh, from the history.
 func (o *outside) lastDelay(uid string) time.Duration {
 	o.t.Helper()
 	record := check.Got(model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0")))(o.t)

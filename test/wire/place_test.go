@@ -24,7 +24,7 @@ var places = map[string]func(t *testing.T) place{"server": onServer, "sentinel":
 
 func onServer(t *testing.T) place { t.Helper(); return place{server: testkit.Redis(t)} }
 
-// onSentinel leaves it to a sentinel to tell daemons where the server is. Workers and applications know it.
+// onSentinel lets daemons ask a sentinel where the server is. Workers and applications know it.
 func onSentinel(t *testing.T) place {
 	t.Helper()
 	long.Only(t)
@@ -49,7 +49,7 @@ func (p place) flags() []string {
 	return []string{"--redis", "redis-cluster://" + p.server.Addr, "--queue", store.DefaultQueue}
 }
 
-// login are the words by which redis-cli, as whoever may do everything, reaches every key.
+// login are the arguments of redis-cli to reach every key, as a user with all rights.
 func (p place) login() []string {
 	words := []string{"-p", port(p.server.Addr)}
 	if p.server.IsCluster() {
@@ -70,7 +70,7 @@ func (p place) queues() []string {
 	return names
 }
 
-// queueOf is the name of the part that has a model, and elsewhere that of another one, if there are several.
+// queueOf is the name of the part that has a model, and elsewhere the name of another one, if there are several.
 func (p place) queueOf(uid string) string { return p.queueAfter(uid, 0) }
 
 func (p place) elsewhere(uid string) string { return p.queueAfter(uid, 1) }
@@ -80,7 +80,7 @@ func (p place) queueAfter(uid string, further int) string {
 	return names[(int(crc32.ChecksumIEEE([]byte(uid)))+further)%len(names)]
 }
 
-// keys are what a key of the whole queue stands for: one in the part of its model, or one in each part.
+// keys are the keys of a name of the whole queue: one in the part of its model, or one in each part.
 func (p place) keys(name string) []string {
 	rest := strings.TrimPrefix(name, store.DefaultQueue)
 	if words := strings.SplitN(rest, ":", 3); len(words) == 3 {

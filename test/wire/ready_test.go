@@ -22,7 +22,7 @@ func TestAWorkerAsksBeforeItPublishesAndWhatIsHeldIsPublishedOnceSomebodyAccepts
 	})
 }
 
-// askBeforePublishing is the story of one model, told by a worker that knows redis-cli alone.
+// askBeforePublishing is the story of one model, by a worker that knows redis-cli alone.
 func askBeforePublishing(t *testing.T, o *outside) {
 	t.Helper()
 	take := func(list string) (taken say) {

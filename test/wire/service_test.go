@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// services are those of docs/servers.md that forbid commands, played by the rules of a user.
+// services are the ones of docs/servers.md that forbid commands, played by the rules of a user.
 var services = map[string]struct {
 	forbids string
 	lacks   string // what doctor names as an error
@@ -74,7 +74,7 @@ func (o *outside) doctorNames(commands string) {
 	o.t.Helper()
 	doctor := testkit.Refreshd(o.t, append([]string{"doctor", "-o", "json"}, o.flags()...)...)
 	code := doctor.Wait()
-	_, output, _ := strings.Cut(doctor.Output(), "{\n") // before the report and behind it stand words for people
+	_, output, _ := strings.Cut(doctor.Output(), "{\n") // text for people is before the report and behind it
 	output, _, _ = strings.Cut(output, "\n}")
 	var report struct {
 		Servers  []struct{ Name, Version string }

@@ -165,7 +165,7 @@ func TestTheProgressOfAPackedBodyIsOfTheBytesThatCome(t *testing.T) {
 	}
 }
 
-// A watchdog that counted what is unpacked would take a server that sends a byte a minute for a fast one.
+// A watchdog that counted unpacked bytes would take a server that sends a byte a minute for a fast one.
 // TestNobodyWaitsForTheServerBehindTheEndOfAPackedBody though nothing has read up to its end: a guard may be asked for long.
 func TestNobodyWaitsForTheServerBehindTheEndOfAPackedBody(t *testing.T) {
 	for coding, body := range map[string]string{"deflate": deflated(table), "identity": table} {

@@ -21,7 +21,7 @@ import (
 type download struct {
 	ctx      context.Context
 	attempt  *worker.Attempt
-	source   *url.URL // without what it does not depend on
+	source   *url.URL // without parameters that it does not depend on
 	response *http.Response
 	path     string
 	most     int64   // bytes
@@ -29,7 +29,7 @@ type download struct {
 
 	wire  int64 // bytes of the body as it comes
 	end   error // of the connection
-	body  error // what is wrong with the body, and not with the file
+	body  error // the error of the body, and not of the file
 	bytes int64 // of the file
 	hash  hash.Hash
 	rows  int64 // -1: it has none
@@ -38,12 +38,12 @@ type download struct {
 
 var errTooLarge = errors.New("the file is too large")
 
-// receive copies the body. What is stale by now must not replace anything.
+// receive copies the body. A stale attempt must not replace anything.
 func (d *download) receive(file io.Writer) error {
 	d.hash = sha256.New()
 	copied := bufio.NewWriterSize(io.MultiWriter(file, d.hash), 32<<10) // it repeats its first error
 	err := d.copyTo(copied)
-	_ = d.response.Body.Close() // what follows does not wait for the server; what is packed may end before its end was read
+	_ = d.response.Body.Close() // the next steps do not wait for the server; an archive may end before its end was read
 	if err := copied.Flush(); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (d *download) receive(file io.Writer) error {
 	return cmp.Or(err, context.Cause(d.ctx))
 }
 
-// copyTo unpacks the body, and looks at what it is.
+// copyTo unpacks the body, and detects its format.
 func (d *download) copyTo(file io.Writer) error {
 	unpacked, err := unpack(d, d.response.Header)
 	if err != nil {
@@ -132,7 +132,7 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failure sorts what went wrong by whom it concerns: the end of the context, the owner, the network, or this machine.
+// failure sorts errors by whom they concern: the end of the context, the owner, the network, or this machine.
 func (d *download) failure(err error) error {
 	switch {
 	case d.ctx.Err() != nil:

@@ -142,7 +142,7 @@ func (l *lastWords) Read(p []byte) (int, error) {
 	return n, l.end
 }
 
-// A write that fails is told of the file and not of the body, whether the body is read on or over.
+// A failed write is reported as an error of the file and not of the body, whether the body is read on or over.
 func TestAFullDiskIsToldOfTheFile(t *testing.T) {
 	for _, body := range [][]byte{[]byte(table), noise(1)} {
 		response := &http.Response{Request: &http.Request{URL: &url.URL{}}, Body: io.NopCloser(bytes.NewReader(body))}
@@ -192,7 +192,7 @@ func TestADownloadThatStallsIsGivenUpAndLeavesTheOldFile(t *testing.T) {
 	}
 }
 
-// until fetches until it is told as wanted: a busy machine may make any download stall.
+// until fetches until the result is the wanted one: a busy machine may make any download stall.
 func (f *feed) until(want model.Message) {
 	f.t.Helper()
 	check.Eventually(f.t, string(want.Type)+" "+want.ErrorType, func() bool {

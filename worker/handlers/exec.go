@@ -67,7 +67,7 @@ var settings = []string{"REDIS_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTE
 const maxEnv = 128 << 10
 
 // environment renders an attempt as variables. Payload fields that are texts, numbers or booleans become
-// REFRESHD_PAYLOAD_NAME, with capital letters and _ for everything else; the rest stands only in the JSON on stdin, as do
+// REFRESHD_PAYLOAD_NAME, with capital letters and _ for everything else; only the JSON on stdin has the rest, and also
 // the second of two that end up with one name, texts with a NUL and what exceeds 128 KiB.
 func environment(a *worker.Attempt) []string {
 	env := []string{
@@ -137,7 +137,7 @@ func readMetrics(attempt *worker.Attempt, output []byte) {
 	}
 }
 
-// lastLine passes on what is written to it, and keeps the last line that is not blank, no longer than a message. One goroutine only.
+// lastLine passes on its input, and keeps the last line that is not blank, no longer than a message. One goroutine only.
 type lastLine struct {
 	next io.Writer
 	line []byte // the line being written
@@ -202,7 +202,7 @@ func (t *tail) String() string {
 // capped passes on the first bytes that are written to it and drops the rest. One goroutine only.
 type capped struct {
 	next io.Writer
-	left int64 // bytes; negative: that something was dropped has been told
+	left int64 // bytes; negative: the omission has been reported
 }
 
 func (c *capped) Write(p []byte) (int, error) {

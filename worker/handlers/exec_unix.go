@@ -31,7 +31,7 @@ import (
 //
 // The program leads a process group of its own. When the context ends, the group gets SIGTERM and after KillAfter SIGKILL;
 // when the program has ended, what it left behind in its group is killed at once. Its exit code counts if it ended before
-// the context, whoever still holds its output open.
+// the context, even if another process still holds its output open.
 //
 // The error says that the program cannot be found.
 func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
@@ -78,7 +78,7 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 	}, nil
 }
 
-// pipes carry the input and the output of a program. With those of os/exec, Wait would last until children of the program have closed them too.
+// pipes carry the input and the output of a program. With the pipes of os/exec, Wait would last until children of the program have closed them too.
 type pipes struct {
 	outputs []*os.File // our ends
 	copying sync.WaitGroup

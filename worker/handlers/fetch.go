@@ -54,7 +54,7 @@ func (o FetchOptions) withDefaults() FetchOptions {
 	return o
 }
 
-// Validate reports the first option out of range, where 0 stands for the default.
+// Validate reports the first option out of range; 0 means the default.
 func (o FetchOptions) Validate() error {
 	o = o.withDefaults()
 	switch {
@@ -75,16 +75,16 @@ func (o FetchOptions) Validate() error {
 // is named after the model, see below, and replaced in one step: readers see the old or the new one, whole, whatever fails.
 //
 // ETag and Last-Modified are kept in a hidden file beside it, where the next change of the feed is sure to change them. A server that answers 304 to them, or
-// the same bytes again, is told as a success that found nothing new; it is not believed for longer than Revalidate. If a guard of the policy may withhold
-// the result, it is asked before the file is replaced. While it downloads the status tells the bytes, at the end also the rows of what is CSV, TSV or JSON
-// lines by its type or name: records after the header, or lines.
+// the same bytes again, counts as a success that found nothing new; it is not believed for longer than Revalidate. If a guard of the policy
+// may withhold the result, it is asked before the file is replaced. The status reports the bytes during the download, and at its end also the
+// rows of CSV, TSV or JSON lines (by type or name): records after the header, or lines.
 //
 // The address may come from users, so it leads to public addresses only, unless AllowPrivate says otherwise: this is checked of what the
 // name resolves to, for each connection, redirections included. A URL that is refused as it is written is not retryable; a name that
-// leads inside is told like one that does not exist. What owners are not told stands in the log of the pool.
+// leads inside is reported like one that does not exist. The log of the pool has what owners must not see.
 //
 // Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
-// not retryable and told to the owner in plain words. A body that is cut off, or packed in a way that is not understood, is a failure
+// not retryable and explained to the owner in plain words. A body that is cut off, or packed in a way that is not understood, is a failure
 // and leaves the old file; so is a web page in place of data, unless the payload has "expect":"html", and a server that does not answer
 // within Stall, or then sends less than LeastRate for as long.
 //
@@ -189,7 +189,7 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 // refused shows the owner of a feed the answer of its server, if the owner can do something about it.
 func (f *fetcher) refused(response *http.Response, source *url.URL) error {
 	code := response.StatusCode
-	if len(f.Header) > 0 && (code == http.StatusUnauthorized || code == http.StatusForbidden) { // what was refused may be the operator's own login
+	if len(f.Header) > 0 && (code == http.StatusUnauthorized || code == http.StatusForbidden) { // it may have refused the operator's own login
 		return statusError(response, retried)
 	}
 	err := statusError(response, statusOf(code).file)

@@ -213,7 +213,7 @@ func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
 
 func TestAFileThatCannotBeWrittenIsAFailureThatMayBeRetried(t *testing.T) {
 	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) }, FetchOptions{})
-	must(t, os.Mkdir(filepath.Join(f.dir, "tbl%2F1"), 0o700)) // a directory stands where the file is to go
+	must(t, os.Mkdir(filepath.Join(f.dir, "tbl%2F1"), 0o700)) // a directory is in the way of the file
 	m := f.fetch(t.Context(), f.url)
 	failIf(t, m.ErrorType != "disk" || m.Retryable != nil || m.Reason != "the file cannot be written", "told %+v, want a failure of type disk without a path", m)
 }
@@ -351,7 +351,7 @@ func TestAFrozenDownloadReplacesNothingNewer(t *testing.T) {
 	must(t, replaceBy(twin.path, twin.receive, twin.publish)) // it was handed out twice, and the first has published
 	holds("new")
 	untold := begin(0)
-	must(t, replaceBy(untold.path, untold.receive, untold.publish)) // its entry tells no fence
+	must(t, replaceBy(untold.path, untold.receive, untold.publish)) // its entry has no fence
 	holds("same")
 	left := check.Got(filepath.Glob(filepath.Join(dir, ".*"+tempSuffix)))(t)
 	failIf(t, len(left) > 0, "expected no temporary files, found %q", left)

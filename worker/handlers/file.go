@@ -50,7 +50,7 @@ type sidecar struct {
 	Bytes  int64  `json:"bytes"`
 	Rows   *int64 `json:"rows,omitempty"` // nil: it has none
 	SHA256 string `json:"sha256"`
-	// Fence is that of the attempt that has brought the whole file: at least its time, in Unix ms. 0: not known.
+	// Fence is the fence of the attempt that has brought the whole file: at least its time, in Unix ms. 0: not known.
 	Fence int64 `json:"fence,omitempty"`
 }
 
@@ -94,12 +94,12 @@ func readSidecar(path, url string) (meta sidecar) {
 
 const tempSuffix = ".refreshd-part"
 
-// replace writes a file as one step: whoever reads it sees the old or the new one, also after a crash.
+// replace writes a file as one step: readers see the old or the new one, also after a crash.
 func replace(path string, write func(io.Writer) error) error {
 	return replaceBy(path, write, func(written string) error { return os.Rename(written, path) })
 }
 
-// replaceBy leaves it to publish to rename what was written.
+// replaceBy leaves it to publish to rename the written file.
 func replaceBy(path string, write func(io.Writer) error, publish func(written string) error) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+tempSuffix)
 	if err != nil {

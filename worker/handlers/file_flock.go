@@ -12,7 +12,7 @@ import (
 func lock(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOLCK) {
-		return nil // a file system without locks; leftovers are then told from living files by nothing
+		return nil // a file system without locks: leftovers look like living files
 	}
 	return err
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// guard decides where a URL of a user may lead: not to what only this machine can reach, such as databases without a password or the metadata of a
-// cloud (server-side request forgery).
+// guard decides where a URL of a user may lead: not to servers that only this machine reaches, such as databases without a password or the
+// metadata of a cloud (server-side request forgery).
 type guard struct {
 	hosts   []string // allowed host names, in small letters; none: every one
 	private bool     // addresses that are not public are allowed too
@@ -23,7 +23,7 @@ type guard struct {
 
 const maxRedirects = 10
 
-// refusal says what of a URL itself keeps it from being asked.
+// refusal says which part of a URL keeps it from being requested.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -171,7 +171,7 @@ func TestAFileThatCannotBeWrittenIsToldWithoutItsPath(t *testing.T) {
 		"told %+v of %v", got, err)
 }
 
-// FuzzInputURL checks that an accepted address can be asked for as it stands, that its secrets are not shown, and that a refusal is
+// FuzzInputURL checks that an accepted address can be requested unchanged, that its secrets are not shown, and that a refusal is
 // final: only the owner can mend it.
 func FuzzInputURL(f *testing.F) {
 	for _, address := range []string{

@@ -23,7 +23,7 @@ type HTTPOptions struct {
 	Header http.Header
 }
 
-// HTTP returns a handler that POSTs the payload of every attempt, a JSON object, to a URL. The attempt stands in the headers
+// HTTP returns a handler that POSTs the payload of every attempt, a JSON object, to a URL. The attempt is in the headers
 // Refreshd-Uid, Refreshd-Attempt-Uid, Refreshd-Attempt-No and Refreshd-Deadline-At, and in Traceparent if it is traced. The status is the result:
 // 2xx is a success, which with the JSON body {"changed":false} found nothing new, as does 304; docs/worker.md has a table of the others.
 // Redirections are not followed, because they would lose the payload.
@@ -92,7 +92,7 @@ func result(attempt *worker.Attempt, response *http.Response, body []byte) error
 		return nil
 	}
 	err := statusError(response, meant)
-	if meant == retried { // the reply is not that of the service
+	if meant == retried { // the service did not write the reply
 		return err
 	}
 	if reply.Reason != "" {

@@ -39,7 +39,7 @@ func counterOf(response *http.Response, source *url.URL) *counter {
 	return c
 }
 
-// isHTML judges a body by its type and first bytes. What other formats may begin with, such as <a>, <!-- and <?xml, needs the type of a page.
+// isHTML judges a body by its type and first bytes. Beginnings that other formats share, such as <a>, <!-- and <?xml, need the type of a page.
 func isHTML(contentType string, head []byte) bool {
 	declared := strings.Contains(strings.ToLower(contentType), "html")
 	return page.Match(head) || declared && (later.Match(head) || strings.HasPrefix(http.DetectContentType(head), "text/html"))

@@ -46,7 +46,7 @@ func TestWhatABodyConsistsOfIsSaidByItsTypeElseByAName(t *testing.T) {
 		{"/x", "application/octet-stream", "attachment; filename*=UTF-8''%C3%A9t%C3%A9.csv", asCSV()},
 		{"/x", "application/force-download", "attachment; filename=ex port.csv", asCSV()}, // not quoted
 		{"/x.csv", "", "attachment; filename=x.tsv", asTSV()},
-		{"/x", "text/html", `attachment; filename="x.csv"`, asCSV()}, // PHP that was not told a type
+		{"/x", "text/html", `attachment; filename="x.csv"`, asCSV()}, // PHP without a configured type
 		{"/get?file=x.csv&v=2", "text/plain", "", asCSV()},
 		{"/get?file=exports%2Fx.tsv", "text/plain", "", asTSV()},
 		{"/x?format=csv", "text/plain", "", asCSV()},
@@ -129,7 +129,7 @@ func TestAPageIsToldByItsTypeAndItsFirstBytes(t *testing.T) {
 		{"text/html; charset=utf-8", "<!-- a page -->", true},
 		{"application/xhtml+xml", "<?xml version='1.0'?>\n<html xmlns='x'>", true},
 		{"text/html", "<?xml version='1.0'?>\n<html xmlns='x'>", true},
-		{"text/html", "<?xml version='1.0'?>\n<rss>", false}, // PHP that was not told a type
+		{"text/html", "<?xml version='1.0'?>\n<rss>", false}, // PHP without a configured type
 		{"text/html", table, false},
 		{"text/html", "id,text\n1,<html>\n", false}, // likewise
 		{"text/html", "\ufeff<?xml version='1.0'?>\n<!-- a\npage -->\n<HTML>", true},

@@ -29,7 +29,7 @@ type counter struct {
 // sepLine is how a CSV names its separator for spreadsheets.
 var sepLine = regexp.MustCompile(`^(?i:sep=)[ -~\t][\r\n]`)
 
-// rows counts those of a body in constant memory, also if it is a gzip file or in UTF-16. -1: it is no text, or larger than that unpacked.
+// rows counts the rows of a body in constant memory, also if it is a gzip file or in UTF-16. -1: it is no text, or larger than that unpacked.
 func (c *counter) rows(body *bufio.Reader, most int64) int64 {
 	limited := &io.LimitedReader{R: body, N: most + 1}
 	if start, _ := body.Peek(2); string(start) == "\x1f\x8b" {

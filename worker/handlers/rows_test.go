@@ -185,7 +185,7 @@ func zipped(text string) string {
 	return packed.String()
 }
 
-// TestTheRowsOfExportsAreCounted has what programs wrote of eight rows with quotes, breaks, backslashes, tabs, an empty text and NULL.
+// TestTheRowsOfExportsAreCounted has the exports of programs: eight rows with quotes, breaks, backslashes, tabs, an empty text and NULL.
 func TestTheRowsOfExportsAreCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		counter *counter

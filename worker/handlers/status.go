@@ -2,7 +2,7 @@ package handlers
 
 import "slices"
 
-// outcome is what a status makes of an attempt.
+// outcome is the result of an attempt by a status.
 type outcome string
 
 const (
@@ -20,7 +20,7 @@ type status struct {
 	http, file outcome
 }
 
-// statuses are those of RFC 9110, section 15, and well known others. docs/worker.md has them as a table.
+// statuses are from RFC 9110, section 15, and well known others. docs/worker.md has them as a table.
 var statuses = []status{
 	{[]int{200, 203}, 2, succeeds, succeeds},    // a proxy may have changed the answer on its way
 	{nil, 2, succeeds, passes},                  // no file, or a part that nobody asked for

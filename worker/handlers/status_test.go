@@ -61,7 +61,7 @@ func TestAStatusHasOneRow(t *testing.T) {
 	}
 }
 
-// told is what the poller understands of an answer with a status, to either handler.
+// told is how the poller understands an answer with a status, to either handler.
 func told(t *testing.T, code int, after string) (file, service model.Message) {
 	t.Helper()
 	answer := func(w http.ResponseWriter, _ *http.Request) {

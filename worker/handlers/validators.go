@@ -51,7 +51,7 @@ func (v validators) confirmedBy(response *http.Response) bool {
 	return (v.From == "" || v.From == now.From) && (v.LastModified == "" || now.LastModified == "" || v.LastModified == now.LastModified)
 }
 
-// opaque is what two ETags of the same version have in common: caddy leaves its suffix out of a 304.
+// opaque is the common part of two ETags of the same version: caddy leaves its suffix out of a 304.
 func opaque(etag string) string {
 	return strings.TrimSuffix(strings.Trim(strings.TrimPrefix(etag, "W/"), `"`), "-gzip")
 }
@@ -78,7 +78,7 @@ func tellsTime(etag string, at time.Time) bool {
 
 // ask makes a request conditional.
 func (v validators) ask(header http.Header) {
-	if plain, packed := strings.CutSuffix(v.ETag, `-gzip"`); packed { // Apache knows its own only without what it has added itself
+	if plain, packed := strings.CutSuffix(v.ETag, `-gzip"`); packed { // Apache knows its own only without its suffix
 		header.Set("If-None-Match", v.ETag+", "+plain+`"`)
 	} else if v.ETag != "" {
 		header.Set("If-None-Match", v.ETag)

@@ -49,7 +49,7 @@ func (w *watchdog) end() {
 	w.cancel(nil)
 }
 
-// rest ends the periods: what follows does not wait for the server.
+// rest ends the periods: the next steps do not wait for the server.
 func (w *watchdog) rest() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +57,7 @@ func (w *watchdog) rest() {
 	w.turn++
 }
 
-// respond begins the first period of the body. The caller reads what it returns, in the same goroutine.
+// respond begins the first period of the body. The caller reads the returned body, in the same goroutine.
 func (w *watchdog) respond(body io.ReadCloser) io.ReadCloser {
 	w.mu.Lock()
 	defer w.mu.Unlock()

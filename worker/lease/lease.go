@@ -1,4 +1,4 @@
-// Package lease has what a worker pool and its queue exchange. A pool that has a queue of its own kind, such as one for tests, needs it.
+// Package lease has the types that a worker pool and its queue exchange. A pool that has a queue of its own kind, such as one for tests, needs it.
 package lease
 
 import (
@@ -33,7 +33,7 @@ const (
 	Stop  = "stop"  // end, as on SIGTERM
 )
 
-// Order is what an operator asks of a worker pool; the zero order: to work as usual.
+// Order is an operator's order to a worker pool; the zero order: to work as usual.
 type Order struct {
 	Verb string // also one that only a later release knows
 	By   string // who asks; empty: unknown
@@ -54,7 +54,7 @@ type Answer struct {
 	Entry   string // as it was taken
 }
 
-// Fence is what the queue knows of the attempt that a model is running.
+// Fence is the queue's view of the attempt that a model is running.
 type Fence struct {
 	AttemptUID string    // empty: the model is idle or gone
 	DeadlineAt time.Time // zero: unknown or unreadable

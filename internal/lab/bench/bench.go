@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// Plan says what to measure.
+// Plan is the plan of a measurement.
 type Plan struct {
 	// Models in the queue, at least 1.
 	Models int

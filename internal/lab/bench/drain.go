@@ -12,13 +12,13 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Pass is what it took to refresh all models once.
+// Pass is the cost of refreshing all models once.
 type Pass struct {
 	Cycles     int
 	Took       time.Duration // from the first start to the last applied result
 	Redis      time.Duration // CPU time
 	RedisKnown bool
-	Daemons    time.Duration // CPU time, with that of their start
+	Daemons    time.Duration // CPU time, including their start
 }
 
 // Drain starts the daemons and workers, waits until every model was refreshed once, and stops them.

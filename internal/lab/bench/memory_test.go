@@ -64,7 +64,7 @@ func (b *Bench) each(t testing.TB, models int, decide func(*store.Record) model.
 	check.Must(t, b.Redis.Del(ctx, b.Store.Keys.Input).Err())
 }
 
-// memory is what Redis uses, without the journal.
+// memory is the memory of Redis, without the journal.
 func (b *Bench) memory(t testing.TB) int {
 	t.Helper()
 	info := check.Got(b.Store.Report().Server(context.Background()))(t)

@@ -21,11 +21,11 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Config says what to test, and how. Command is required.
+// Config configures the test. Command is required.
 type Config struct {
 	// Command is the worker: a program and its arguments. It is started once for each scenario, without a shell.
 	Command []string
-	// Environ is what it finds in its environment beside REDIS_URL, REFRESHD_QUEUE and REFRESHD_CONCURRENCY, as "name=value".
+	// Environ is its environment beside REDIS_URL, REFRESHD_QUEUE and REFRESHD_CONCURRENCY, as "name=value".
 	Environ []string
 	// Redis is the URL of a single Redis without TLS; its queues are named conformance-… and removed at the end. Defaults to one in
 	// this process.
@@ -36,9 +36,9 @@ type Config struct {
 	Flood int
 	// Patience is how long each thing may take that is waited for. 1 s to 10 min. Defaults to 10 s.
 	Patience time.Duration
-	// Clock tells how long the worker pauses. Required.
+	// Clock measures how long the worker pauses. Required.
 	Clock func() time.Time
-	// Stderr gets what the worker prints, line by line behind the name of the scenario. Defaults to nothing.
+	// Stderr gets the output of the worker, line by line behind the name of the scenario. Defaults to nothing.
 	Stderr io.Writer
 	// Log receives the log of the daemons. Defaults to none.
 	Log *zerolog.Logger
@@ -91,10 +91,10 @@ type Check struct {
 	Level    Level  `json:"level"`
 	Text     string `json:"check"`
 	Holds    bool   `json:"holds"`
-	Found    string `json:"found,omitempty"` // what was found instead
+	Found    string `json:"found,omitempty"` // found instead
 }
 
-// Cost is what an attempt of the flood has cost Redis.
+// Cost is the cost of an attempt of the flood for Redis.
 type Cost struct {
 	Attempts   int     `json:"attempts"`
 	Commands   float64 `json:"commands_per_attempt"`
@@ -102,7 +102,7 @@ type Cost struct {
 	PerSecond  float64 `json:"attempts_per_second"`
 }
 
-// Report is what was found, in the order of the scenarios.
+// Report has the findings, in the order of the scenarios.
 type Report struct {
 	Holds  bool    `json:"holds"` // all that must hold
 	Checks []Check `json:"checks"`
@@ -144,7 +144,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	for i, name := range config.Scenarios {
 		playing.Go(func() error { stages[i], errs[i] = play(ctx, &config, clients, address, name); return nil })
 	}
-	_ = playing.Wait() // all errors are told
+	_ = playing.Wait() // all errors are reported
 	if err := errors.Join(append(errs, clients.Close(), ctx.Err())...); err != nil {
 		return report, err
 	}

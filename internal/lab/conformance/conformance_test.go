@@ -21,7 +21,7 @@ import (
 // patience outlasts a busy machine; only what fails takes so long.
 const patience = time.Minute
 
-// play returns what does not hold, as "level scenario: check".
+// play returns the failed checks, as "level scenario: check".
 func play(t *testing.T, config conformance.Config) (conformance.Report, []string) {
 	t.Helper()
 	var output check.Buffer

@@ -31,7 +31,7 @@ func workWithDefaults(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = pool.Close() }()
-	_ = pool.Run(ctx) // it tells of what it could not push
+	_ = pool.Run(ctx) // it reports what it could not push
 	return nil
 }
 
@@ -54,10 +54,10 @@ func expectHeard(t *testing.T, client redis.UniversalClient, kind string) {
 	check.Equal(t, said, kind)
 }
 
-// working is the payload of an attempt that ends when it is told to.
+// working is the payload of an attempt that ends on a request.
 const working = `,"wait":1,"after_ms":600000,"do":"succeed"`
 
-// bound is that of docs/worker.md: 10 s for the work in hand, and 5 s to hand it back.
+// bound is from docs/worker.md: 10 s for the work in hand, and 5 s to hand it back.
 const bound = 15*time.Second + room
 
 func TestAWorkerEndsWithin15SecondsOfASignalWhateverRedisDoes(t *testing.T) {

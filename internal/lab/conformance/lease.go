@@ -22,7 +22,7 @@ func (s *stage) owners(ctx context.Context) (owners []string) {
 	return owners
 }
 
-// unspent checks what became of the attempt of a silent worker: it goes on under its uid, as if it had just been taken.
+// unspent checks the attempt of a silent worker: it goes on under its uid, as if it had just been taken.
 func (s *stage) unspent(ctx context.Context) {
 	s.must("its attempt comes back within the lease", s.until(ctx, "a", model.EventSuccess), silence)
 	begun, done := s.first(model.EventStart), s.first(model.EventSuccess)

@@ -68,7 +68,7 @@ func push(t *testing.T, client redis.UniversalClient, uid, more string) {
 	must(t, client.RPush(t.Context(), "q-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"`+more+`}`).Err())
 }
 
-// heard is what the worker says next: type and model.
+// heard returns the worker's next message: type and model.
 func heard(t *testing.T, client redis.UniversalClient) string {
 	t.Helper()
 	return heardIn(t, client, "q")

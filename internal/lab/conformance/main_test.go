@@ -36,7 +36,7 @@ var workers = map[string]func(context.Context) error{"pool": workWithPool, "heed
 
 const workerVariable = "CONFORMANCE_TEST_WORKER"
 
-// room is what a busy machine may take longer than is promised. Without the promise it would be minutes.
+// room is how much longer than promised a busy machine may take. Without the promise it would be minutes.
 const room = 10 * time.Second
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ type todo struct {
 	Seconds            int    `json:"seconds"`
 }
 
-// workWithPool is what clients/README.md asks for, with the pool of package worker.
+// workWithPool is the worker of clients/README.md, with the pool of package worker.
 func workWithPool(ctx context.Context) error {
 	return workOn(ctx, func(p store.Pool) worker.Queue { return p })
 }

@@ -72,7 +72,7 @@ new Worker((a) => {
 
 var callsOfScripts = regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`)
 
-// TestANodeWorkerRestsWhileAnOperatorAsksItTo counts what it asks Redis while there is work that it may not take.
+// TestANodeWorkerRestsWhileAnOperatorAsksItTo counts its requests to Redis while there is work that it may not take.
 func TestANodeWorkerRestsWhileAnOperatorAsksItTo(t *testing.T) {
 	long.Only(t)
 	for _, order := range []string{"quiet ann", "a word of a later release"} {

@@ -147,7 +147,7 @@ func refusedPushes(t *testing.T, client redis.UniversalClient, n int) {
 	})
 }
 
-// TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes counts what a Redis without memory refuses.
+// TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes counts the refusals of a Redis without memory.
 func TestANodeWorkerPausesForAtMostASecondBetweenTwoPushes(t *testing.T) {
 	long.Only(t)
 	t.Parallel()

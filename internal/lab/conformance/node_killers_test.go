@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// killing tells how many workers have died over each attempt, and what its payload is. The work ends when there is a file of its name.
+// killing reports how many workers have died over each attempt, and the payload. The work ends when there is a file of its name.
 const killing = `const { existsSync } = require("fs");
 new (require("refreshd.js").Worker)(async (a) => {
 	a.status(JSON.stringify([a.deaths, a.payload]));

@@ -23,7 +23,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// gag stands between a client and Redis, and can swallow what goes over the connections that are open, which stay so.
+// gag sits between a client and Redis, and can swallow the bytes of the open connections, which stay open.
 type gag struct {
 	t     *testing.T
 	redis string
@@ -74,7 +74,7 @@ func (g *gag) serve(client net.Conn) {
 	_, _ = io.Copy(&gagged{server, mute, &atomic.Pointer[string]{}}, client)
 }
 
-// gagged is a connection that takes what is written, and sends nothing of it while it is mute.
+// gagged is a connection that takes all writes, and sends nothing while it is mute.
 type gagged struct {
 	net.Conn
 	mute   *atomic.Bool
@@ -101,7 +101,7 @@ func (g *gag) silence(all bool) {
 	}
 }
 
-// heardSoon is what the worker says next, within the 15 s of its guarantee.
+// heardSoon returns the worker's next message, within the 15 s of its guarantee.
 func heardSoon(t *testing.T, client redis.UniversalClient) string {
 	t.Helper()
 	begun := time.Now()

@@ -92,7 +92,7 @@ func TestTheNodeClientWorksWithEachVersionOfNodeRedis(t *testing.T) {
 const handedOver = `const client = require("redis").createClient({ url: process.env.REDIS_URL }).on("error", () => {});
 client.connect().then(() => new (require("refreshd.js").Worker)(async (a) => { if (a.payload.wait) await a.sleep(600) }, { redis: client, concurrency: 1 }).run())`
 
-// refusedBy is what a program prints that cannot start.
+// refusedBy is the output of a program that cannot start.
 func refusedBy(t *testing.T, program, library string) string {
 	t.Helper()
 	worker := startHandler(t, "node", program, testkit.FreeAddress(t), library)

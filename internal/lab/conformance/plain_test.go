@@ -30,7 +30,7 @@ worker = refreshd.Worker(refresh, name="w", fence_every=60, plain=True)
 worker.run()
 `
 
-// saidPlainly is what a plain client says to Redis.
+// saidPlainly returns the commands of a plain client to Redis.
 const saidPlainly = `hget {q}:settings parts
 hget {q}:settings model_name
 hget {q}:settings attempt_name

@@ -47,7 +47,7 @@ func start(config *Config, scenario string, environ []string) (*process, error) 
 	return p, nil
 }
 
-// prefixed passes on lines behind a name, without what a terminal would obey.
+// prefixed passes on lines behind a name, without terminal controls.
 func prefixed(from io.Reader, name string, to io.Writer) {
 	lines := bufio.NewReader(from)
 	for {

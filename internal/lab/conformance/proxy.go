@@ -17,15 +17,15 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// proxy stands between a worker and Redis: it counts commands and round trips, can cut or mute all connections, and can say what a Redis says that
-// takes nothing for a moment.
+// proxy relays between a worker and Redis: it counts commands and round trips, can cut or mute all connections, and can answer like a Redis
+// that takes nothing for a moment.
 type proxy struct {
 	listener net.Listener
 	redis    string // host:port
 	copying  sync.WaitGroup
 	begun    chan struct{} // closed by the first command
 
-	losing     atomic.Bool // the next result is lost: the connection on which it comes breaks before Redis is told
+	losing     atomic.Bool // the next result is lost: its connection breaks before Redis gets it
 	muting     atomic.Bool // the next entry that is taken is lost: the connection on which it goes becomes mute
 	clock      func() time.Time
 	away       atomic.Bool // new connections are closed at once
@@ -128,7 +128,7 @@ func (p *proxy) ask(l *link, worker *bufio.Reader) {
 			l.script.Store(strings.HasPrefix(strings.ToLower(words[0]), "eval"))
 			lose, refused := p.count(words, l.answered.Swap(false))
 			if lose {
-				return // before it was told
+				return // before Redis got it
 			}
 			if refused != "" {
 				const script = "return redis.error_reply(ARGV[1])"

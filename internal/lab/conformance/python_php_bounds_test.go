@@ -116,7 +116,7 @@ refreshd.Worker(refresh, plain=True, concurrency=1, fence_every=600).run()`,
 }, plain: true, fenceEvery: 600.0))->run();`,
 }
 
-// TestAClientPushesAtOnceWhenAKilledRedisIsBack counts how long it rests between two tries: something that answers nothing stands where Redis was.
+// TestAClientPushesAtOnceWhenAKilledRedisIsBack counts how long it rests between two tries: a server that answers nothing replaces Redis.
 func TestAClientPushesAtOnceWhenAKilledRedisIsBack(t *testing.T) {
 	inBoth(t, gated, func(t *testing.T, language, program string) {
 		s := testkit.Redis(t)

@@ -88,7 +88,7 @@ func TestAPythonWorkerHandsBackWhatItWouldHaveBegunAlone(t *testing.T) {
 	pushAll(t, client, [2]string{"k", `,"deaths":2`}, [2]string{"l", `,"deaths":2`})
 	check.Equal(t, nothingMore(t, client), int64(0))
 	worker.Ask()
-	said := map[string]bool{heard(t, client): true, heard(t, client): true} // at once: the grace is for what is worked on
+	said := map[string]bool{heard(t, client): true, heard(t, client): true} // at once: the grace is for the work in hand
 	check.Equal(t, said, map[string]bool{"interrupted k": true, "interrupted l": true})
 	open(t, gates+"a")
 	check.Equal(t, heard(t, client), "success a")

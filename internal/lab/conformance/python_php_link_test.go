@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-// link stands between a worker and Redis. It can fall silent, as a firewall does that has forgotten its connections: nobody is told, and nothing
+// link relays between a worker and Redis. It can fall silent, as a firewall that has forgotten its connections: nobody is notified, and nothing
 // arrives.
 type link struct {
 	address string

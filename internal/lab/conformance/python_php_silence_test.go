@@ -87,7 +87,7 @@ func TestTheHeartbeatsOfAClientOutliveASilentConnection(t *testing.T) {
 	}
 }
 
-// heardWithin is what the worker says next: type and model.
+// heardWithin returns the worker's next message: type and model.
 func heardWithin(t *testing.T, client goredis.UniversalClient, limit time.Duration) string {
 	t.Helper()
 	reply, err := client.BLPop(t.Context(), limit, "q-output").Result()
@@ -109,7 +109,7 @@ refreshd.Worker(refresh, concurrency=16, grace=5, plain=os.environ.get("PLAIN") 
 (new Refreshd\Worker(function ($a) { echo "begun\n"; while (true) { $a->sleep(1); $a->status("on"); } }, grace: 5, plain: getenv("PLAIN") === "1"))->run();`,
 }
 
-// silences are what may be wrong with Redis when a worker is to end.
+// silences are possible faults of Redis when a worker is to end.
 var silences = map[string]func(t *testing.T, s *testkit.Server, l *link){
 	"frozen": func(t *testing.T, s *testkit.Server, _ *link) { freeze(t, s) },
 	"killed": func(t *testing.T, s *testkit.Server, _ *link) { s.Kill(t) },

@@ -133,7 +133,7 @@ func TestAClientAsksBeforeItPublishesAndDoesAsItIsTold(t *testing.T) {
 		}
 		ask("d", `{"verdict":"stale"}`)
 		push(t, client, "e", `,"rows":51,"ask":0.2,"url":"https://logs.example.com/e"`)
-		check.Equal(t, await(t, client, "ready", "e").UID, "e") // of d nothing more is told
+		check.Equal(t, await(t, client, "ready", "e").UID, "e") // nothing more about d
 		failure := await(t, client, "failure", "e")
 		failIf(t, failure.ErrorType != "no_verdict" || failure.Reason == "" || failure.LogURL != "https://logs.example.com/e" || failure.Log == "",
 			"found %+v", failure)

@@ -96,18 +96,18 @@ var scenarios = []scenario{
 	{name: "flood", concurrency: 8, play: playFlood},
 }
 
-// Names are those of all scenarios.
+// Names returns the names of all scenarios.
 func Names() []string { return redis.Map(scenarios, func(s scenario) string { return s.name }) }
 
 const (
 	silence = "nothing within the time"
-	// forever outlasts every patience: the work ends when it is told to.
+	// forever outlasts every patience: the work ends on a request.
 	forever = 3_600_000
 )
 
 var succeed = work{"do": "succeed"}
 
-// playPayload looks whether payloads arrive as they are: letters of the world, and the largest one.
+// playPayload checks whether payloads arrive unchanged: letters of the world, and the largest one.
 func playPayload(ctx context.Context, s *stage) {
 	for uid, text := range map[string]string{"unicode": "Grüße, 世界 \U0001F600 \"\\\n\t\u2028", "large": strings.Repeat("größer ", 7_000)} {
 		s.put(ctx, uid, work{"do": "digest", "text": text, "unknown": map[string]any{"deep": []any{1, nil, true}}})
@@ -242,7 +242,7 @@ func (s *stage) first(event model.Event) (none model.JournalEntry) {
 	return none
 }
 
-// refusals are what Redis says that takes nothing for a moment, in its own words.
+// refusals are the errors of a Redis that takes nothing for a moment, in its own words.
 var refusals = []refusal{
 	{text: "OOM command not allowed when used memory > 'maxmemory'."},
 	{text: "READONLY You can't write against a read only replica."},
@@ -257,7 +257,7 @@ var refusals = []refusal{
 
 var loadingData = refusal{text: "LOADING Redis is loading the dataset in memory", all: true}
 
-// verdicts are what Redis says to what it will never take.
+// verdicts are the errors of Redis for messages that it will never take.
 var verdicts = []string{
 	"NOPERM this user has no permissions to access one of the keys used as arguments",
 	"WRONGTYPE Operation against a key holding the wrong kind of value",

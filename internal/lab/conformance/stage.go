@@ -43,7 +43,7 @@ type stage struct {
 	err    error // the first that keeps the scenario from being played
 }
 
-// play plays one scenario, and removes what it has left in Redis.
+// play plays one scenario, and removes its remains in Redis.
 func play(ctx context.Context, config *Config, clients *redis.Clients, address redisurl.Address, name string) (s *stage, err error) {
 	scenario := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
 	s = &stage{
@@ -124,14 +124,14 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 		if err != nil {
 			return wait, err
 		}
-		running.Go(func() { _ = d.Run(ctx) }) // it goes on after errors, which the log tells
+		running.Go(func() { _ = d.Run(ctx) }) // it goes on after errors, and logs them
 		running.Go(func() { _ = p.Run(ctx) })
 		running.Go(func() { s.follow(ctx, part) })
 	}
 	return wait, nil
 }
 
-// follow tells what happens in a part of the queue.
+// follow records the events of a part of the queue.
 func (s *stage) follow(ctx context.Context, part *store.Store) {
 	for after := report.TailStart; ctx.Err() == nil; {
 		entries, next, err := report.Of(part).Tail(ctx, after)
@@ -164,12 +164,12 @@ func (s *stage) startWorker(ctx context.Context) {
 	defer cancel()
 	select {
 	case <-s.proxy.begun:
-	case <-s.worker.exited: // the checks tell
+	case <-s.worker.exited: // the checks report it
 	case <-ctx.Done():
 	}
 }
 
-// lease is that of the worker: three of its heartbeats, so that little time is spent on waiting for it.
+// lease is the lease of the worker: three of its heartbeats, so that a test waits little for it.
 const lease = 3 * time.Second
 
 // startup is how long the start of a worker may take, and our own answers.
@@ -189,7 +189,7 @@ func (s *stage) get(ctx context.Context, uid string) (m model.Model) {
 	return m
 }
 
-// work is the payload of a model: what the worker under test is to do.
+// work is the payload of a model: the instructions for the worker under test.
 type work map[string]any
 
 func (s *stage) put(ctx context.Context, uid string, todo work) { s.putFor(ctx, uid, todo, "1h") }
@@ -237,7 +237,7 @@ func (s *stage) within(ctx context.Context, patience time.Duration, holds func()
 		select {
 		case e := <-s.happened:
 			s.seen = append(s.seen, e)
-		case <-exited: // what it has said last may be on its way
+		case <-exited: // its last message may be on its way
 			exited = nil
 			ctx, cancel = context.WithTimeout(ctx, min(time.Second, patience))
 			defer cancel()
@@ -259,7 +259,7 @@ func (s *stage) taken(ctx context.Context, uid string) bool {
 	return s.until(ctx, uid, model.EventStart) && s.looks(ctx, s.config.Patience, func() bool { return s.inLine(ctx)[uid] == 0 })
 }
 
-// looks waits until something holds of which no event comes; false: not within the patience.
+// looks polls until a condition without an event holds; false: not within the patience.
 func (s *stage) looks(ctx context.Context, patience time.Duration, holds func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -299,7 +299,7 @@ func (s *stage) must(text string, holds bool, found string) { s.check(Must, text
 
 func (s *stage) should(text string, holds bool, found string) { s.check(Should, text, holds, found) }
 
-// check notes a check. What was found instead is told of one that does not hold, and how the worker has ended if it has.
+// check notes a check. A failed one reports what was found instead, and how the worker has ended if it has.
 func (s *stage) check(level Level, text string, holds bool, found string) {
 	c := Check{Scenario: s.name, Level: level, Text: text, Holds: holds}
 	if !holds {

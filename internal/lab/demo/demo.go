@@ -82,7 +82,7 @@ func Run(ctx context.Context, config Config) error {
 	return errors.Join(run(ctx, s, config), s.close())
 }
 
-// run runs the daemons, prints what happens, and at last a summary.
+// run runs the daemons, prints the events, and at last a summary.
 func run(ctx context.Context, s *servers, config Config) error {
 	daemons, workers, err := newDaemons(s, config.Log)
 	if err != nil {

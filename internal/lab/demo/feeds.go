@@ -10,7 +10,7 @@ import (
 )
 
 // feeds are the web pages that the models fetch, one for each way in which real ones fail. An answer depends on the number of requests, never on
-// chance. Other paths, such as that of uidGone, are 404.
+// chance. Other paths, such as the path of uidGone, are 404.
 type feeds struct {
 	*http.ServeMux
 	pace    time.Duration // between two chunks of the slow feed

@@ -102,7 +102,7 @@ type line struct {
 	uid   string
 	event string
 	try   string // attempt_no
-	next  string // what happens next, and when
+	next  string // the next event, and when
 	why   string
 }
 

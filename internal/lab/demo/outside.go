@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// outside is everybody outside refreshd: the application, the owners of its models, a late worker, and whoever deploys the workers. They push JSON,
+// outside is everybody outside refreshd: the application, the owners of its models, a late worker, and the deployer of the workers. They push JSON,
 // each after a certain transition.
 type outside struct {
 	*servers

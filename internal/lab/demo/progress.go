@@ -19,7 +19,7 @@ import (
 // statusEvery is how often statuses are read, and how often the next model is saved, so that the user can follow.
 const statusEvery = 250 * time.Millisecond
 
-// progress follows the queue, prints what happens, ticks behaviours off, and lets outside react. Only the goroutine of watch uses its fields.
+// progress follows the queue, prints the events, ticks behaviours off, and lets outside react. Only the goroutine of watch uses its fields.
 type progress struct {
 	store    *store.Store
 	out      output
@@ -37,7 +37,7 @@ type status struct {
 	percent       int
 }
 
-// runBeside prints what the daemons do until ctx ends or life is over; 0: no end. It waits for the daemons, up to a second for a blocked call to
+// runBeside prints the events of the daemons until ctx ends or life is over; 0: never. It waits for the daemons, up to a second for a blocked call to
 // Redis.
 func (p *progress) runBeside(ctx context.Context, daemons daemons, life time.Duration, log *zerolog.Logger) error {
 	ctx, end := context.WithCancel(ctx)
@@ -170,7 +170,7 @@ func (p *progress) readStatuses(ctx context.Context) error {
 	return nil
 }
 
-// conclude prints a summary, and returns what is missing if there was a time limit.
+// conclude prints a summary, and returns the missing events if there was a time limit.
 func (p *progress) conclude(ctx context.Context, life time.Duration) error {
 	stats, err := report.Of(p.store).Stats(ctx)
 	if err != nil {

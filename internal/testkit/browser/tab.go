@@ -30,13 +30,13 @@ import (
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
-	bad bool // its pages are known to do what they should not
+	bad bool // its pages are known to misbehave
 
 	mu     sync.Mutex
 	faults []string // guarded by mu
 }
 
-// Hook is what the script of an attack calls: a tab notices.
+// Hook is called by the script of an attack: a tab notices.
 const Hook = "pwned"
 
 // watch runs before the scripts of each page.
@@ -84,7 +84,7 @@ func call[P any](command cdp.Command[P, cdp.Empty], params P) chromedp.Action[ch
 	})
 }
 
-// listen notes what no page should do.
+// listen notes the faults of a page.
 func (tab *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventBindingCalled:
@@ -108,7 +108,7 @@ func (tab *Tab) note(fault string) {
 	tab.faults = append(tab.faults, fault)
 }
 
-// Faults are what its pages did and should not have done, until now; they are forgotten then.
+// Faults are the faults of its pages until now; it forgets them.
 func (tab *Tab) Faults() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
@@ -167,7 +167,7 @@ func (tab *Tab) Keys(keys string) {
 	tab.do(chromedp.KeyEvent(keys))
 }
 
-// TabTo types Tab until what has this text, this label or this id has the focus, and shows that it has.
+// TabTo types Tab until the element with this text, this label or this id has the focus, and shows that it has.
 func (tab *Tab) TabTo(name string) {
 	tab.t.Helper()
 	for range 200 {
@@ -183,7 +183,7 @@ func (tab *Tab) TabTo(name string) {
 	tab.t.Fatalf("the browser: the key Tab does not reach %q in\n%s", name, tab.Text())
 }
 
-// Do does what there is no method for.
+// Do runs actions without a method of their own.
 func Do[T any](tab *Tab, action chromedp.Action[T]) (T, error) { return chromedp.Run(tab.ctx, action) }
 
 // Eval evaluates an expression in the page.
@@ -196,7 +196,7 @@ func Eval[T any](tab *Tab, expression string, options ...chromedp.EvaluateOption
 	return value
 }
 
-// Text is what a reader of the page sees.
+// Text is the visible text of the page.
 func (tab *Tab) Text() string { tab.t.Helper(); return Eval[string](tab, `document.body.innerText`) }
 
 // Address is the address of the page.
@@ -234,7 +234,7 @@ func (tab *Tab) Follow(name string) {
 	tab.leave(func() { tab.Press(name) })
 }
 
-// leave does what loads another page, and waits for that.
+// leave runs an action that loads another page, and waits for that.
 func (tab *Tab) leave(do func()) {
 	tab.t.Helper()
 	Eval[bool](tab, "window.left = true")
@@ -242,7 +242,7 @@ func (tab *Tab) leave(do func()) {
 	tab.Await("!window.left && document.readyState === 'complete'")
 }
 
-// KeysFollow types what loads another page, and waits for that.
+// KeysFollow types keys that load another page, and waits for that.
 func (tab *Tab) KeysFollow(keys string) { tab.t.Helper(); tab.leave(func() { tab.Keys(keys) }) }
 
 // Press presses the link or button of that name, or that matches the CSS selector.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limit bounds every wait of a test and of its fixtures. It only ends what hangs, and says where: a busy machine may need long for
+// Limit bounds every wait of a test and of its fixtures. It only ends hanging waits, and says where: a busy machine may need long for
 // little.
 const Limit = 5 * time.Minute
 

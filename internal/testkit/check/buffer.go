@@ -24,7 +24,7 @@ func (b *Buffer) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// String returns what was written so far.
+// String returns the text so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,7 +21,7 @@ func Background(t testing.TB, run func(context.Context) error) (stop func()) {
 	})
 }
 
-// Run runs daemons until the test ends, and fails it with what they return.
+// Run runs daemons until the test ends, and fails it with their errors.
 func Run(t testing.TB, daemons ...func(context.Context) error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())

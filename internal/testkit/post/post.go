@@ -18,12 +18,12 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Office takes letters, unless it is told to refuse.
+// Office takes letters, unless a test has it refuse them.
 type Office struct {
 	*smtp.Server
 	Address string
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	refuse  []error
 	letters []Letter
 	users   []string
@@ -38,7 +38,7 @@ type Letter struct {
 // Password is the one that lets a user in.
 const Password = "p4ss"
 
-// Open serves until the test ends. change may set the server up before it listens; refuse is what the first letters are answered with.
+// Open serves until the test ends. change may set the server up before it listens; refuse has the answers to the first letters.
 func Open(t testing.TB, change func(*smtp.Server), refuse ...error) *Office {
 	t.Helper()
 	o := &Office{refuse: refuse}
@@ -72,7 +72,7 @@ func (o *Office) Users() []string {
 	return slices.Clone(o.users)
 }
 
-// NewSession begins what one client says.
+// NewSession begins the session of one client.
 func (o *Office) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{office: o}, nil }
 
 type session struct {

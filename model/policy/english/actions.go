@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or alone.
+// actions may follow "On the second failure, ", or be below "On the seventh failure:" or "Give up after ...:", or alone.
 var actions = []form{
 	{`retry <immediately>`, "On the first failure, retry immediately", follow("0s")},
 	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry(?: each time)?|then retry|before (?:retrying|retry|the (?:next )?retry)))? / the delay is <duration> / the next retry (?:comes|starts) after <duration>`,
@@ -39,7 +39,7 @@ var actions = []form{
 	{`<give up> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, func(d *draft, slots []string) { d.giveUpAs(d.now.value(slots[0])) }},
 	{`mark <the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, func(d *draft, slots []string) {
 		reason := d.now.value(slots[0])
-		if !strings.HasSuffix(reason, "..") { // one full stop at the end of the quote is that of the sentence
+		if !strings.HasSuffix(reason, "..") { // one full stop at the end of the quote ends the sentence
 			reason = strings.TrimSuffix(reason, ".")
 		}
 		d.giveUpAs(reason)
@@ -65,7 +65,7 @@ const (
 )
 
 // follow notes what follows the failure at hand: a delay, or one of the words above. Alone it follows the last one, so that no failure may follow it.
-// Below "Give up after one week ...:" giving up says again what the heading says.
+// Below "Give up after one week ...:" giving up repeats the heading.
 func follow(what string) func(*draft, []string) {
 	return func(d *draft, _ []string) {
 		switch {

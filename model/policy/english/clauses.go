@@ -73,7 +73,7 @@ var (
 	butJoint    = regexp.MustCompile(`(?i)\bbut\b|^, $`)
 )
 
-// halved reports whether a condition that stands in one half of a sentence may hold for the other one: "on timeouts, wait 5 minutes and give up",
+// halved reports whether a condition in one half of a sentence may hold for the other one: "on timeouts, wait 5 minutes and give up",
 // "don't retry and give up on timeouts".
 func halved(first, rest, joint string) bool {
 	if condition.MatchString(first) {
@@ -90,7 +90,7 @@ func (d *draft) readClause(text string) bool {
 		return true
 	}
 	d.now.text = plain(text)
-	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
+	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always belongs to it
 		same := d.now.level == d.block.heading
 		d.block.flat = d.block.flat || same && !d.block.entered
 		d.block.entered = true

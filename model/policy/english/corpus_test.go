@@ -59,7 +59,7 @@ func readEntries(t *testing.T, file string) (all []entry) {
 	return all
 }
 
-// meaningOf is what a document makes of a policy, to the letter; empty: it is refused.
+// meaningOf is the policy that a document describes, to the letter; empty: it is refused.
 func meaningOf(t reporter, doc map[string]any) string {
 	t.Helper()
 	draft, err := policy.Read(doc)
@@ -77,7 +77,7 @@ func meaningOf(t reporter, doc map[string]any) string {
 	return string(text)
 }
 
-// readMeaning is what a text makes of a policy; empty: it is refused.
+// readMeaning is the policy that a text describes; empty: it is refused.
 func readMeaning(t reporter, text string) (string, error) {
 	t.Helper()
 	doc, _, err := Parse(text)

@@ -26,7 +26,7 @@ type draft struct {
 	each  bool           // "On failure, retry after 5 minutes": each one, or once?
 
 	errorLine  int  // the last line that says what follows an error
-	onlyNotify bool // a sentence says that nothing else is told
+	onlyNotify bool // a sentence says that nothing else is reported
 
 	mails  bool   // a sentence says e-mail
 	spread string // that the schedule says
@@ -34,17 +34,17 @@ type draft struct {
 	looks    *int      // that were taken
 	now      *sentence // the one being read
 	err      error     // the first refusal: nothing counts behind it
-	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
+	ended    int       // the line of a lone action, such as "Panic"; 0: none
 	at       *outcome  // the failure whose outcome is being read; nil: none
 	inWindow bool      // below "Give up after one week of unsuccessful attempts:"
 	block    block
 }
 
-// block is what stands below a sentence that ends with a colon.
+// block holds the sentences below one that ends with a colon.
 type block struct {
 	heading level
 	entered bool // a sentence of it was read
-	flat    bool // its sentences stand at the level of the heading, so that only another sentence ends it
+	flat    bool // its sentences have the indentation of the heading, so that only another sentence ends it
 }
 
 // errNotKnown refuses a sentence whose form fits while its parts say nothing that is known.
@@ -107,7 +107,7 @@ func (d *draft) fail(err error) {
 	}
 }
 
-// known reports whether the sentence at hand was known, be it refused for what it says. If not, another form may be tried.
+// known reports whether the sentence at hand was known, even if its content is refused. If not, another form may be tried.
 func (d *draft) known() bool {
 	unknown := errors.Is(d.err, errNotKnown)
 	if unknown {

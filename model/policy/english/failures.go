@@ -37,7 +37,7 @@ func (o *outcome) resolve(k int) (delay, final string, err error) {
 	}
 }
 
-// retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays is number N+1.
+// retries turns the sentences about each failure into a list of delays and what follows it: the failure after N delays is number N+1.
 func (d *draft) retries() {
 	switch line := d.lines["retries"]; {
 	case d.each && d.lines["retries.count"] == 0 && d.lines["on_exhausted"] > 0:
@@ -104,7 +104,7 @@ func (d *draft) countOfRetries() (int, bool) {
 	}
 }
 
-// knownErrors are the error types of refreshd and its workers. Others look like identifiers or stand in quotes.
+// knownErrors are the error types of refreshd and its workers. Others look like identifiers or are in quotes.
 var knownErrors = strings.Fields("permanent timeout silent network truncated stalled too_slow too_large disk input_url forbidden_address exec_start suspect")
 
 var (
@@ -178,7 +178,7 @@ func (d *draft) delay(field, action string) string {
 	return delay
 }
 
-// onFailure reads "second", "first and second", "first three" and "2" before what is done.
+// onFailure reads "second", "first and second", "first three" or "2", followed by an action.
 func (d *draft) onFailure(slots []string) {
 	for _, k := range d.ordinals(slots[0]) {
 		d.atFailure(k)

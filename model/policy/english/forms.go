@@ -34,7 +34,7 @@ func without(names string) string {
 
 const timeoutNames = `(?:attempt )?timeout|time limit|at most (?:(?:run|running) ?time|duration|time)`
 
-// sentences are what else a policy may say beside actions, in plain words. The first pattern that fits is taken.
+// sentences are the other sentences of a policy beside actions, in plain words. The first pattern that fits is taken.
 var sentences = []form{
 	{`(?:allow|wait) <at most><duration> (?:to wait )?in the queue / <it> (?:may wait|waits) <at most><duration> (?:in the queue|for a worker) / <it> may (?:wait|stay|remain) in the queue (?:for )?<at most><duration> / (?:if|when) <it> waits in the queue (?:for )?more than <duration> => (?:offer <it> again|<it> is offered again) /
 		never wait more than <duration> in the queue / <worker> must (?:start|take|pick up|begin|send started|announce (?:started|the start))(?: it| <it>)? within <duration>(?:, otherwise <it> is offered again)? / (?:<worker> (?:has|have|gets?)|give <worker>) <at most><duration> to (?:start|take|pick up|begin)(?: <it>)? / (?:if|when) <it> is never started (?:after|within|in) <duration> => (?:offer <it> again|<it> is offered again) /
@@ -64,7 +64,7 @@ var sentences = []form{
 		}},
 	{`never give up for (?:lack|want) of a success / never give up,? (?:however long|no matter how long) <it> (?:fails|keeps failing|has been failing)`, "Never give up for lack of a success", set("give_up_after", "none")},
 	{`<exhausted> => <rest>`, "After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none", func(d *draft, slots []string) {
-		ended := d.ended // the sentence says itself that it is about the last retry, so that it may stand before the first
+		ended := d.ended // the sentence itself mentions the last retry, so it may precede the first
 		d.afterThat(slots)
 		d.ended = ended
 	}},

@@ -9,10 +9,10 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// form is a pattern of sentences in plain words, and its meaning. No pattern accepts any word: each is known or stands in a slot that is read on.
+// form is a pattern of sentences in plain words, and its meaning. No pattern accepts any word: each is known or is in a slot that is read on.
 type form struct {
 	patterns string // one fits, between slashes; with slots such as <duration>. Of "A => B", B may come first
-	example  string // what an error suggests
+	example  string // the suggestion of an error
 	apply    func(d *draft, slots []string)
 }
 
@@ -82,7 +82,7 @@ type compiled struct {
 	turned int // so many slots at the end are the first ones: "B, A" of "A => B"
 }
 
-// take returns the slots of a text that fits, and what is left behind it.
+// take returns the slots of a text that fits, and the rest.
 func (c compiled) take(text string) (slots []string, rest string, fits bool) {
 	if !c.Fits(text) {
 		return nil, text, false
@@ -118,7 +118,7 @@ func compile(forms []form, end string) (all []compiled) {
 
 var betweenPatterns = regexp.MustCompile(`\s+/\s+`)
 
-// apply applies the forms that fit until one knows what the sentence says.
+// apply applies the forms that fit until one understands the sentence.
 func (d *draft) apply(grammar []compiled, text string) bool {
 	for _, c := range grammar {
 		if slots, _, fits := c.take(text); fits {

@@ -33,7 +33,7 @@ func keyOf(text string) string {
 	return "{host(" + text[strings.LastIndex(text, " ")+1:] + ")}"
 }
 
-// circuitTraits are what a sentence may say of a circuit, in any order.
+// circuitTraits are the parts of a sentence about a circuit, in any order.
 var circuitTraits = []form{
 	{patterns: `(?:circuit(?: breaker)?|the circuit opens|open (?:the|a|its) circuit|(?:it )?opens|(?:pause|stop) it|pause (?:an? |the |each )?<key>|stop starting (?:attempts|anything))(?: <of> <key>)?`, apply: circuitKey},
 	{patterns: `<of> <key>`, apply: circuitKey},
@@ -61,7 +61,7 @@ func (d *draft) openCircuit(slots []string) {
 	}
 }
 
-// addGuard adds one bound: a number, its metric and, if it is a share of what is usual, of how many results.
+// addGuard adds one bound: a number, its metric and, for a share of the usual value, of how many results.
 func addGuard(rule string) func(*draft, []string) {
 	return func(d *draft, slots []string) {
 		value, metric := strings.ReplaceAll(slots[0], ",", ""), slots[1]
@@ -87,7 +87,7 @@ func addGuard(rule string) func(*draft, []string) {
 
 var thousand = regexp.MustCompile(`^[1-9]\d{0,2}\.\d{3}\b`)
 
-// percentOff is what is missing of a percentage, to a hundred, without the dust of binary fractions.
+// percentOff returns how much a percentage lacks to a hundred, without the dust of binary fractions.
 func percentOff(text string) string {
 	rest, _ := strconv.ParseFloat(text, 64) // digits
 	return decimal(math.Round((100-rest)*1e6) / 1e6)

@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// What the forms mean. Each function takes what the slots of its form hold.
+// The meanings of the forms. Each function takes the slots of its form.
 
 func set(field string, value any) func(*draft, []string) {
 	return func(d *draft, _ []string) { d.set(field, value) }
@@ -129,7 +129,7 @@ var (
 	byTheRule = regexp.MustCompile(`(?i)^(?:by the rule (.+)|(?:by )?([^ "]*FREQ=.+))$`)
 )
 
-// cutSubject returns what is said of the subject of a sentence, which may have the name that the policy has by now.
+// cutSubject returns the rest behind the subject of a sentence. The subject may be the name that the policy has by now.
 func (d *draft) cutSubject(text string) string {
 	name, _ := d.doc["name"].(string)
 	return strings.Join(words.CutSubject(strings.Fields(text), name), " ")
@@ -180,8 +180,8 @@ var namesMore = regexp.MustCompile(`(?i)^(?:the|our|my|all) `)
 
 var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
 
-// setWindow reads days, hours, or both; others: those that are not named. The last minute of each hour tells: 17:00 ends "between 9:00 and 17:00". The
-// first but one tells as much only of a window of whole hours.
+// setWindow reads days, hours, or both; others: the unnamed ones. Windows differ in the last minute of an hour: 17:00 ends "between 9:00
+// and 17:00". The first minute matters as much only in a window of whole hours.
 func setWindow(others bool) func(*draft, []string) {
 	return func(d *draft, slots []string) {
 		text := strings.ToLower(slots[0])

@@ -343,7 +343,7 @@ func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
 		"Start at most 9 in 1 mintue for each {x}":   `line 1: limits[0].rate: expected a duration`,
 		"Count only every error for the circuit":     "line 1: expected an error type: a known one",
 		"Run at most 4 at a time for each host":      "nearest: Run at most 4 at a time for each {host(input_url)}",
-		// No part of a schedule is taken for a part of what is refreshed
+		// No part of a schedule is taken for a part of the subject
 		`Refresh on weekdays the "big" model every 2 hours`: "line 1: rrule: expected",
 		"Refresh the model every 2 hours except on purpose": "line 1: rrule: expected",
 		"Send a request to us on Mondays every 2 hours":     "line 1: expected a known sentence",

@@ -14,7 +14,7 @@ import (
 //go:embed plain.txt
 var plainText string
 
-// thesaurus is what plain.txt says.
+// thesaurus is the content of plain.txt.
 type thesaurus struct {
 	slots          *strings.Replacer
 	words          map[string]string  // phrase to the word of the forms
@@ -81,7 +81,7 @@ func plain(text string) string {
 	return activeVoice(text)
 }
 
-// participles may stand in the passive voice: "A refresh without rows is doubted".
+// participles may be in the passive voice: "A refresh without rows is doubted".
 var participles = map[string]string{"retried": "retry", "doubted": "doubt", "cancelled": "cancel", "stopped": "cancel", "ended": "cancel", "limited": "limit", "skipped": "skip",
 	"ignored": "skip", "dropped": "skip", "spread": "spread", "held": "hold", "notified": "notify", "told": "notify", "informed": "notify", "warned": "notify"}
 

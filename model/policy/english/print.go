@@ -32,12 +32,12 @@ func Print(p policy.Policy) string {
 
 type printer struct {
 	strings.Builder
-	usual []string // sentences that say only what most policies have not
+	usual []string // sentences that say only that the policy lacks something usual
 }
 
 func (out *printer) line(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
 
-// lineIf says what a policy has, or else that it has it not; the latter may be empty.
+// lineIf says that a policy has something, or else that it has not; the latter may be empty.
 func (out *printer) lineIf(has bool, format, what, without string) {
 	if has {
 		out.line(format, what)

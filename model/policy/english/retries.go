@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// retryTraits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
+// retryTraits are the parts of a sentence about retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var retryTraits = []form{
 	{patterns: `<on failure> / (?:every|each|any) failure / (?:(?:an?|every|each|all) )?failed (?:attempts?|refresh(?:es)?|runs?)`, apply: func(d *draft, _ []string) { d.onAny = true }},
 	{patterns: `once every <period> / one every <period>`, apply: everyPause},
@@ -73,13 +73,13 @@ func (d *draft) factor(slots []string) {
 	d.part("factor", n)
 }
 
-// aRate matches what is no number of all retries, but one in a time, or of those at once.
+// aRate matches numbers that do not count all retries, but those in a time or at once.
 var aRate = regexp.MustCompile(`(?i)(?:times?|once|twice) (?:an?|each|every|for each) (?:second|minute|hour|day|week)\b|(?:times|twice) (?:immediately|at once)\b`)
 
 // inAll matches a time for all retries: "up to 5 times in 10 minutes".
 var inAll = regexp.MustCompile(`(?i)(?:times|retries|twice),? in \d`)
 
-// strategy reads what a sentence says of its retries, trait by trait, to its end.
+// strategy reads the sentence about retries, trait by trait, to its end.
 func (d *draft) strategy(slots []string) {
 	before := maps.Clone(d.parts)
 	on := onFailure().FindString(slots[0])

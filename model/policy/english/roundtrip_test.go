@@ -66,7 +66,7 @@ func checkPrint(t reporter, policy string) {
 	}
 }
 
-// ofTheHouse is what a policy could be completed with: it says something of everything.
+// ofTheHouse could complete a policy: it says something of everything.
 var ofTheHouse = policy.Policy{
 	Rule: "FREQ=DAILY", Timezone: "Asia/Tokyo", Dtstart: "2026-01-01T00:00:00", Timeout: time.Hour, QueueTimeout: time.Minute, SilentAfter: 2 * time.Minute,
 	Retries: policy.Delays{7 * time.Minute}, Jitter: 0.3, Alignment: policy.UntilSuccess, OnExhausted: policy.GiveUp, GiveUpAfter: 99 * time.Hour,
@@ -249,7 +249,7 @@ func someReason() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom(odd), rapid.StringMatching(`[!-~]([ -~]{0,200}[!-~])?`))
 }
 
-// someRule draws schedules with words of their own, those without, and those of several lines, in odd spellings.
+// someRule draws schedules with words of their own, without any, and with several lines, in odd spellings.
 func someRule() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{
 		"every 2 hours", "twice per day at 6 AM and 4 PM", "0 6,16 * * *", "*/15 * 1 * 1", "@every 90m", "on the last Friday of the month at 18:00",

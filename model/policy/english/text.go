@@ -26,8 +26,8 @@ type sentence struct {
 	level   level
 	text    string   // each quoted part replaced by its index in quotes, in quotes: `mark the banner with "0"`
 	written string   // text as it was written
-	ticked  []string // words that stood in backticks
-	quotes  []string // what stood in quotes
+	ticked  []string // words in backticks
+	quotes  []string // texts in quotes
 	opens   bool     // it ended with a colon
 }
 
@@ -126,7 +126,7 @@ func (s *sentence) takeQuotes(line string) (string, error) {
 	}
 }
 
-// value returns what a captured word stands for: the text in quotes, or itself.
+// value returns the meaning of a captured word: the text in quotes, or itself.
 func (s *sentence) value(captured string) string {
 	if len(captured) > 2 && captured[0] == '"' {
 		if i, err := strconv.Atoi(captured[1 : len(captured)-1]); err == nil && i < len(s.quotes) {
@@ -138,7 +138,7 @@ func (s *sentence) value(captured string) string {
 
 func (s *sentence) original() string { return s.restore(s.written, strconv.Quote) }
 
-// restore puts what stood in quotes in its place.
+// restore puts the quoted text back in its place.
 func (s *sentence) restore(captured string, quote func(string) string) string {
 	parts := strings.Split(captured, `"`)
 	for i := 1; i < len(parts); i += 2 {

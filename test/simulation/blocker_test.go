@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// stops are the gates as the dispatcher has read them.
+// stops are the blockers as the dispatcher has read them.
 func (p *replay) stops() *model.Blockers {
 	if p.saw == nil {
 		return p.before.stops()
@@ -18,11 +18,11 @@ func (p *replay) stops() *model.Blockers {
 	return p.saw.stops()
 }
 
-// wake asks what a model does that is due, or that its gate lets through.
+// wake asks what a model does that is due, or that its blocker lets through.
 func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
 	failIf(m == nil || !m.Due(at) && !m.Parked(), "the model is not due")
-	gate, _ := p.stops().Stop(m, at)
-	failIf(gate != "", "the gate %s is closed", gate)
+	blocker, _ := p.stops().Stop(m, at)
+	failIf(blocker != "", "the blocker %s is closed", blocker)
 	kind, _ := m.ParkedBy.Split()
 	failIf(kind == model.BlockerHold || kind == model.BlockerCalendar, "the model is not due, it waits for %s", m.ParkedBy)
 	if event == model.EventLimited {
@@ -47,16 +47,16 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 	return decision
 }
 
-// park asks for a model that waits for a gate: that must keep it.
+// park asks for a model that waits for a blocker: that must keep it.
 func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) model.Decision {
-	gate := model.Blocker(entry["parked_by"])
-	failIf(m == nil || !m.Due(at) && !m.Parked() || m.ParkedBy == gate, "the model is not due")
+	blocker := model.Blocker(entry["parked_by"])
+	failIf(m == nil || !m.Due(at) && !m.Parked() || m.ParkedBy == blocker, "the model is not due")
 	stop, _ := p.stops().Stop(m, at)
-	kind, name := gate.Split()
+	kind, name := blocker.Split()
 	closed := false
 	switch kind {
 	case model.BlockerHold, model.BlockerCalendar:
-		closed = gate == stop
+		closed = blocker == stop
 	case model.BlockerLimit:
 		closed = stop == "" && slices.ContainsFunc(p.stops().LimitsOf(m, at), func(l model.Limit) bool {
 			slots := p.slots[name]
@@ -66,16 +66,16 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) mod
 		ever, _ := p.wasOpen(name)
 		closed = stop == "" && m.CircuitKey() == name && ever
 	}
-	failIf(!closed, "the gate %s does not keep the model", gate)
-	return m.Park(gate, time.Time{}, at)
+	failIf(!closed, "the blocker %s does not keep the model", blocker)
+	return m.Park(blocker, time.Time{}, at)
 }
 
-// release asks for a model whose gate has opened.
+// release asks for a model whose blocker has opened.
 func (p *replay) release(m *model.Model, at time.Time) model.Decision {
-	failIf(m == nil || !m.Parked(), "the model waits for no gate")
+	failIf(m == nil || !m.Parked(), "the model waits for no blocker")
 	g := p.stops()
 	opens, _ := g.Opens(m.ParkedBy, at)
-	failIf(!opens, "the gate %s is closed", m.ParkedBy)
+	failIf(!opens, "the blocker %s is closed", m.ParkedBy)
 	kind, name := m.ParkedBy.Split()
 	if hold := g.Hold(name); kind == model.BlockerHold && hold != nil {
 		return m.Release(hold.StartsAt(m.UID), at)
@@ -110,7 +110,7 @@ func (p *replay) wait(m *model.Model, decision model.Decision, at time.Time) {
 	ends := strings.HasPrefix(decision.Next.Why, "disabled, no success")
 	switch decision.Event {
 	case model.EventParked, model.EventReleased, model.EventLimited:
-		failIf(decision.Next.AttemptNo != m.AttemptNo, "to wait for a gate counts as an attempt: %d, it was %d", decision.Next.AttemptNo, m.AttemptNo)
+		failIf(decision.Next.AttemptNo != m.AttemptNo, "to wait for a blocker counts as an attempt: %d, it was %d", decision.Next.AttemptNo, m.AttemptNo)
 	case model.EventStart:
 		if tried.since.IsZero() {
 			tried = effort{since: at} // it was parked before that
@@ -157,7 +157,7 @@ func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string) {
 	return counted
 }
 
-// takeSlot moves the slots of a key by a start: that of a slot that the model holds, or the next free one.
+// takeSlot moves the slots of a key by a start: the slot that the model holds, or the next free one.
 func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, at time.Time) {
 	slots, slot := p.slots[name], at
 	switch holds := slices.Contains(strings.Fields(m.Reserved), name); {
@@ -216,7 +216,7 @@ func (p *replay) runningOf(name string) (uids []string) {
 	return uids
 }
 
-// giveBack notes what the end of an attempt gives back of its keys, and says of their circuits.
+// giveBack notes which slots the end of an attempt returns, and its effect on the circuits.
 func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time) {
 	if m == nil || m.Counted == "" || decision.Next.Counted != "" {
 		return
@@ -242,7 +242,7 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 	}
 }
 
-// settleCircuit counts what the end of an attempt says of its key: an open circuit is settled by its probe alone.
+// settleCircuit counts the effect of an attempt's end on its key: an open circuit is settled by its probe alone.
 func (p *replay) settleCircuit(m *model.Model, name string, decision model.Decision, at time.Time) {
 	outcome := decision.CircuitOutcome
 	failures, of, pause := 1, 1, time.Minute
@@ -272,7 +272,7 @@ func (p *replay) settleCircuit(m *model.Model, name string, decision model.Decis
 	p.states[name] = is
 }
 
-// tell notes what journal and outbox must say of a circuit.
+// tell notes the entries of journal and outbox about a circuit.
 func (p *replay) tell(event, name string, at time.Time) {
 	p.notices++
 	p.told = append(p.told, fmt.Sprint(event, " ", name, " ", model.FormatTime(at)))
