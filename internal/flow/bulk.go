@@ -17,10 +17,10 @@ import (
 // Bulk is a wish about many models, and how far pollers have come with it in one part of the queue.
 type Bulk struct {
 	store.BulkWish
-	// Place is where the walk over the models goes on, behind Rest: uids that it has met and nobody has looked at.
+	// Place is where the walk over the models goes on, behind Rest: uids that it has met and nobody has handled.
 	Place store.Place
 	Rest  []string
-	// Trying are uids of models that a step was about to change which has not noted yet what became of them.
+	// Trying are uids of models that a step was about to change and has not noted the results of.
 	Trying []string
 	// Seen counts the models that were visited, Picked those that the selector picks, Done those that were changed.
 	Seen, Picked, Done int64
@@ -34,7 +34,7 @@ type Bulk struct {
 	// Problem says why this release cannot carry it out: another one has to. Empty: it can.
 	Problem string
 
-	since, step string // as they stand in its hash
+	since, step string // as its hash has them
 }
 
 // refusedPrefix begins the fields that count refusals by their reasons.

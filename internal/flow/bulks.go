@@ -132,7 +132,7 @@ func (f Flow) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, 
 	if err != nil && !redis.Missing(err) {
 		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
 	}
-	if wish.Since, err = f.store.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
+	if wish.Since, err = f.store.Now(ctx); err != nil { // after the ticket: a start in between counts as started since
 		return Bulk{}, err
 	}
 	wish.Ticket = int(redis.ParseInt(started))
@@ -146,7 +146,7 @@ func (f Flow) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, 
 		switch same := begun.since == model.FormatTime(b.Since); {
 		case same && asked: // by a call that was not answered
 			return store.Change{}, err
-		case same: // since tells one of this name from the one before
+		case same: // since distinguishes it from the one before of this name
 			b.Since = b.Since.Add(time.Millisecond)
 		}
 		asked = true

@@ -9,7 +9,7 @@ type Flow struct{ store *store.Store }
 // Of steers the models of a part of a queue.
 func Of(part *store.Store) Flow { return Flow{part} }
 
-// Inspection is what a doctor, and who explains a model, look at besides.
+// Inspection is what only the doctor and the explanation of a model read.
 type Inspection struct{ flow Flow }
 
 // Inspect inspects a part of a queue.

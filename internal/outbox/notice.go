@@ -67,11 +67,11 @@ func (o Outbox) DueRecipients(ctx context.Context, channel string, now time.Time
 	return recipients, redis.Wrap(err, "read who is to be told")
 }
 
-// Delivery is how far the telling of one recipient is.
+// Delivery is the progress of the notices to one recipient.
 type Delivery struct {
 	// By is who has the message in hand.
 	By string `json:"by,omitempty"`
-	// Size is how many notices the message in hand holds: the first that wait. Every try tells the same. 0: there is none.
+	// Size is how many notices the message in hand holds: the first that wait. Every try sends the same. 0: there is none.
 	Size int `json:"size,omitempty"`
 	// Tries is how often that message was tried in vain.
 	Tries int `json:"tries,omitempty"`
@@ -112,7 +112,7 @@ func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most
 // Settlement is what becomes of the line of a recipient.
 type Settlement struct {
 	Delivery Delivery
-	Next     time.Time // when it is told next; zero: nothing waits
+	Next     time.Time // the next delivery; zero: nothing waits
 	Done     int       // how many of its notices are done with
 	Counter  string    // where these are counted; empty: nowhere
 	// Undelivered says why they could not be delivered; empty: they were, or are not done with.
@@ -161,7 +161,7 @@ type Undelivered struct {
 	Tries     int      `json:"tries"`
 	Notices   []string `json:"notices"` // JSON
 
-	text string // as it stands in the list
+	text string // as the list has it
 }
 
 // ID names the message for people.

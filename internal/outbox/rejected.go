@@ -65,7 +65,7 @@ func (o Outbox) RequeueRejected(ctx context.Context, entries []store.Rejected) (
 			if err != nil {
 				return moved, err
 			}
-			command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
+			command, _ := model.DecodeCommand([]byte(raw)) // an unreadable command may still have an id
 			args = append(args, entry.Stored, redis.Flag(entry.Source == store.SourceControl), raw, command.ID)
 		}
 		keys := []string{o.store.Keys.Rejected, o.store.Keys.Output, o.store.Keys.Control, o.store.Keys.Commands}

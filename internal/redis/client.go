@@ -22,7 +22,7 @@ import (
 
 // Clients are the connections of one program to Redis, one client for each way of use. A lost reply leaves open whether
 // the command was executed; go-redis then sends it again, which does no harm to a read and pops or pushes twice
-// otherwise. It has no switch for that per command, so whoever sends a command chooses a client.
+// otherwise. It has no switch for that per command, so each caller chooses a client.
 type Clients struct {
 	// Read is for what may be repeated: reads. It retries. No script goes through it, for all of them write.
 	Read goredis.UniversalClient
@@ -36,12 +36,12 @@ type Clients struct {
 	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
 	Clustered bool
 
-	address redisurl.Address // of which they are; zero: unknown
+	address redisurl.Address // of the server; zero: unknown
 }
 
 // ConnectOptions is what an address does not say. The zero value is usable.
 type ConnectOptions struct {
-	// CAFile holds PEM certificates of the only authorities to trust. Defaults to empty: those of the system.
+	// CAFile holds PEM certificates of the only authorities to trust. Defaults to empty: the system's.
 	CAFile string
 	// CertFile and KeyFile hold the PEM certificate and key that the program shows to Redis. Both or none.
 	CertFile, KeyFile string
@@ -84,7 +84,7 @@ const (
 //	redis-sentinel://[[user]:password@]host1:26379,host2:26379/mymaster[/db][?sentinel_username=u&sentinel_password=p]
 //
 // With rediss, rediss-cluster and rediss-sentinel it speaks TLS; valkey and valkeys are other names of redis and rediss.
-// User and password are those of Redis, also behind sentinels. Special characters in them are percent-encoded.
+// User and password belong to Redis, also behind sentinels. Special characters in them are percent-encoded.
 //
 // Connect checks what it is given and dials nothing.
 func Connect(address string, options ConnectOptions) (*Clients, error) {
@@ -220,8 +220,8 @@ const maxWaited = 64 << 10
 // errLarge is the error of a waiting call whose answer is too large to be received.
 var errLarge = errors.New("the answer is too large to be waited for")
 
-// boundedConn is a connection to Redis that ends with errLarge before it passes on a value above the bound. Its size stands in front of
-// it, so that nobody makes room for it. The reader has to give the connection up then.
+// boundedConn is a connection to Redis that ends with errLarge before it passes on a value above the bound. The size comes before
+// the value, so nobody makes room for it. The reader then has to give up the connection.
 type boundedConn struct {
 	net.Conn
 	header []byte    // the beginning of the line that is being received

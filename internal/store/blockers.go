@@ -79,7 +79,7 @@ func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 	return new(blockerCache).read(s.store, texts), nil
 }
 
-// MaxBlockers bounds how many blockers are looked at.
+// MaxBlockers bounds how many blockers are read.
 const MaxBlockers = 1000
 
 // CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.

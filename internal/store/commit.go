@@ -100,7 +100,7 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	codes := make([]Code, len(batch.Items))
 	for i := range codes {
 		number, is := reply[i].(int64)
-		if !is { // what is wrong follows it
+		if !is { // the fault follows it
 			code, wrong, _ := strings.Cut(redis.Text(reply[i]), " ")
 			number, batch.Items[i].WrongType = redis.ParseInt(code), wrong
 		}
@@ -130,16 +130,16 @@ func (s Fleet) ProbeScripts(ctx context.Context) error {
 
 // encoder turns the items of a batch into lines of txn.lua.
 type encoder struct {
-	txn         *txn.Batch
-	batch       *Batch
-	config      *Config
-	keys        *Keys
-	instant, ms string // of the batch
-	claimed     string // the key of its owner
-	journalCap  string
-	maxQueued   string
-	tellsCreate bool  // the journal is told of creates
-	steps       steps // of the transition in hand
+	txn            *txn.Batch
+	batch          *Batch
+	config         *Config
+	keys           *Keys
+	instant, ms    string // of the batch
+	claimed        string // the key of its owner
+	journalCap     string
+	maxQueued      string
+	journalsCreate bool  // the journal has an entry for each create
+	steps          steps // of the transition in hand
 
 	rejects       int                    // numbers of groups, 0 until an item needs them
 	joins, leaves [len(ScoreIndexes)]int // likewise
@@ -155,7 +155,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 	e := &encoder{
 		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
 		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap), maxQueued: strconv.Itoa(batch.MaxQueued),
-		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
+		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), journalsCreate: creates <= maxToldCreates,
 	}
 	if len(batch.Items) == 0 {
 		e.probe()

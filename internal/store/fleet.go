@@ -57,14 +57,14 @@ var changeQueue = redis.LoadScript("change-queue.lua")
 // FieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
 const FieldChanges = "changes"
 
-// Order is the place of a queue command among all that the same part has claimed. The zero Order is that of a direct caller.
+// Order is the place of a queue command among all that the same part has claimed. A direct caller has the zero Order.
 type Order struct{ Part, Number string }
 
 // Change is what an operator sets in one part of a queue. The zero Change changes nothing.
 type Change struct {
 	Fields  []string      // of the hash, each before its value; "": it goes
 	Blocker model.Blocker // that it opens or closes; empty: none
-	Recheck time.Time     // when a dispatcher looks at it
+	Recheck time.Time     // when a dispatcher rechecks it
 	Hold    bool          // also if no model waits for it; and holds are counted
 	Bulk    *BulkWish     // that begins, anew if there was one of its id; nil: none
 }

@@ -24,7 +24,7 @@ func (s Report) Histories(ctx context.Context, uids []string, most int) (map[str
 	return histories, err
 }
 
-// ReadPast reads the histories of models whose hashes were read before: whoever adds to them meanwhile is noticed by the revision.
+// ReadPast reads the histories of models whose hashes were read before: the revision shows if somebody adds to them meanwhile.
 func ReadPast(ctx context.Context, s Report, records []*Record) error {
 	uids := redis.Map(records, func(r *Record) string { return r.UID })
 	histories, err := s.Histories(ctx, uids, 0)

@@ -162,7 +162,7 @@ func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r 
 	pipe := s.store.Clients.Read.Pipeline() // the list first: one that has taken more has given a heartbeat
 	list, heartbeat := pipe.LRange(ctx, s.store.Keys.Taken(owner), 0, -1), pipe.ZScore(ctx, s.store.Keys.Workers, owner)
 	gap := pipe.HMGet(ctx, s.store.Keys.Heard, "gap")
-	_, _ = pipe.Exec(ctx) // each command tells its own error
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	entries, err := list.Result()
 	if err != nil || len(entries) == 0 {
 		return r, redis.Wrap(err, "read taken entries")
@@ -235,15 +235,15 @@ type Pool struct{ store *Store }
 // Pool takes attempts for a worker pool.
 func (s *Store) Pool() Pool { return Pool{s} }
 
-// Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
-// read tells so in its Err.
+// Fences reads what the models with these uids are running, in the same order, and the clock. If only one fence cannot be
+// read, its Err says so.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.store.Clients.Read.Pipeline()
 	replies := redis.Map(uids, func(uid string) *goredis.SliceCmd {
 		return pipe.HMGet(ctx, s.store.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at", fieldGuarded)
 	})
 	clock := s.store.askTime(ctx, pipe)
-	_, _ = pipe.Exec(ctx) // each command tells its own error
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	now, err := s.store.readTime(clock)
 	if err != nil {
 		return nil, time.Time{}, err

@@ -48,7 +48,7 @@ func NewRecord(uid string, hash map[string]string) *Record {
 // Rev is the revision that was read; empty: none.
 func (r *Record) Rev() string { return r.rev }
 
-// Status derives the status at now, see model.State; also of what is no model.
+// Status derives the status at now, see model.State; also if there is no model.
 func (r *Record) Status(now time.Time, queued bool) model.Status {
 	if r.Broken {
 		return model.StatusBroken
@@ -157,7 +157,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	if len(uids) == 0 {
 		return records, nil
 	}
-	unique := func(uids []string) []string { return slices.Compact(slices.Sorted(slices.Values(uids))) } // a batch tells of one again and again
+	unique := func(uids []string) []string { return slices.Compact(slices.Sorted(slices.Values(uids))) } // a batch often repeats one
 	uids, whole = unique(uids), unique(whole)
 	pipe := s.Clients.Read.Pipeline()
 	hashes := redis.Map(uids, func(uid string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })

@@ -22,12 +22,12 @@ type Rejected struct {
 	UID    string `json:"uid,omitempty"`
 	Reason string `json:"reason"`
 	Raw    string `json:"raw,omitempty"`
-	// RawBase64 holds what is no UTF-8 text, byte for byte.
+	// RawBase64 holds a message that is no UTF-8 text, byte for byte.
 	RawBase64 string `json:"raw_base64,omitempty"`
-	// Bytes is the size of a message of which only the beginning is kept; empty: all of it is.
+	// Bytes is the size of a message that keeps only its beginning; empty: it is complete.
 	Bytes string `json:"bytes,omitempty"`
 
-	Stored string `json:"-"` // as it stands in the list; empty: it is not from there
+	Stored string `json:"-"` // as the list has it; empty: it is not from there
 }
 
 // ID names the entry for people: it follows from its text. Two that are alike in all have one ID.

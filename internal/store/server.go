@@ -148,10 +148,10 @@ func (q QueueReport) Used(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// mostLooks bounds the search for other queues: so often it looks at about scanCount keys.
-const mostLooks = 100
+// maxQueueScans bounds the search for other queues: each scans about scanCount keys.
+const maxQueueScans = 100
 
-// Others are the names of other queues of the same Redis that have counted something, in order. It looks at some 20,000 keys at most, on a
+// Others are the names of other queues of the same Redis that have counted something, in order. It scans some 20,000 keys at most, on a
 // cluster of one node, and so may miss some.
 func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 	store := q.queue.Parts[0]
@@ -160,9 +160,9 @@ func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	counters, looks := newKeys("").Stats, 0
+	counters, scans := newKeys("").Stats, 0
 	err = redis.Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
-		if looks++; looks > mostLooks {
+		if scans++; scans > maxQueueScans {
 			return nil, 0, nil
 		}
 		return node.Scan(ctx, cursor, "*"+counters, redis.ScanCount).Result()

@@ -20,7 +20,7 @@ const (
 // Key is the word for a key in a line: "@3" of the batch, "%1 list" of an item.
 type Key string
 
-// Words are those of a line, see scripts/include/step.lua, each behind a tab.
+// Words are the words of a line, see scripts/include/step.lua, each after a tab.
 type Words []byte
 
 func (w *Words) raw(text string) { *w = append(append(*w, '\t'), text...) }
@@ -31,7 +31,7 @@ func (w *Words) numbers(numbers []int) {
 	}
 }
 
-// appendNumber appends a number, most of which have one digit.
+// appendNumber appends a number. Most have one digit.
 func appendNumber(to []byte, number int) []byte {
 	if 0 <= number && number < 10 {
 		return append(to, byte('0'+number))

@@ -54,7 +54,7 @@ func marked(mark string, keys []string) []string {
 }
 
 // grants are those for its scripts, and for what it does besides. A script needs EVALSHA on all keys that are passed to it, and each
-// command inside on the keys that it touches there. A command may touch several keys, which must stand in one grant.
+// command inside on the keys that it touches there. A command may touch several keys, which must be in one grant.
 func (p part) grants(keys store.Keys) ([]grant, error) {
 	passed, touched := map[string]bool{}, map[string]map[string]bool{} // command to its keys; true: more than the target of LMOVE
 	for _, run := range p.runs {
@@ -62,7 +62,7 @@ func (p part) grants(keys store.Keys) ([]grant, error) {
 		if !known {
 			return nil, fmt.Errorf("expected the file of a script, found %s", run.script)
 		}
-		// The uid or the name in a key is "*", and a key such as host=example.com "*=*", so that whoever settles circuits cannot set that of the queue.
+		// The uid or the name in a key is "*", and a key such as host=example.com "*=*", so nobody who settles circuits can set the circuit of the queue.
 		render := strings.NewReplacer("<queue>", keys.Queue, "<uid>", "*", "<name>", "*", "<key>", "*=*", "<owner>", run.owner).Replace
 		for _, key := range indexed(scripts.ReadHeader(script).Keys()) {
 			pattern := render(key.Pattern)

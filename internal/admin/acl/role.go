@@ -111,7 +111,7 @@ func poller(k scope) part {
 			allow("zcard zscan", reading(k.StatusSets("")...)),
 			allow("scard sscan", reading(k.Label(all))),
 			allow("lrange", reading(k.Input, k.Rejected)),
-			allow("lrange", reading(k.History(all))), // by which guards doubt a success
+			allow("lrange", reading(k.History(all))), // guards need it to doubt a success
 			// It carries out the commands about the queue.
 			allow("hget", reading(k.Holds)),
 			allow("zscore", reading(k.Commands)),
@@ -241,7 +241,7 @@ func operator(k scope) part {
 			allow("hdel", writing(k.PolicyUses)),
 			allow("zadd", writing(k.Errors)),
 			allow("zadd", writing(k.Dispatchers, k.Pollers, k.Workers)),
-			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
+			// Before it creates a queue, it checks that nobody uses it with one part, with braces or without.
 			allow("hsetnx hset", writing(k.queue.Settings)),
 			allow("watch", reading(k.queue.Settings)),
 			allow("exists", reading(k.traces()...)),

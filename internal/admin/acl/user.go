@@ -41,7 +41,7 @@ type Queue struct {
 	Several bool // it has several parts
 }
 
-// scope is the keys of a queue: with several parts, patterns that match those of each.
+// scope is the keys of a queue: with several parts, patterns that match the keys of each.
 type scope struct {
 	store.Keys
 	queue   store.Keys
@@ -55,7 +55,7 @@ func (q Queue) scope() scope {
 	return scope{q.Keys, q.Keys, false}
 }
 
-// traces are those of the queue as one of one part, with braces and without.
+// traces returns the traces of the queue as if it had one part, with braces and without.
 func (s scope) traces() (traces []string) {
 	bare := strings.Trim(s.queue.Queue, "{}")
 	for _, name := range []string{bare, "{" + bare + "}"} {
@@ -110,7 +110,7 @@ func session(role Role) []string {
 	case Poller: // it walks over the models of a policy that has changed
 		return append(commands, "time", "multi", "exec", "unwatch", "info", "script|load", "scan")
 	default:
-		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
+		// SCAN shows the names of all keys of the database, also of other queues, but no values.
 		return append(commands, "time", "multi", "exec", "unwatch", "info", "scan")
 	}
 }

@@ -38,7 +38,7 @@ type Step struct {
 	Applied      bool                     `json:"applied"`    // it was carried out
 	Error        string                   `json:"error"`      // why it was not, with the position of its document; empty: it was, or nobody has tried
 
-	position   func(field string) string // nil: it stands in no document
+	position   func(field string) string // nil: it is in no document
 	policy     policy.Policy
 	definition model.Definition
 	rev        string // as the plan has read it; empty: there was no such model
@@ -90,7 +90,7 @@ type Summary struct {
 	Refused   []string `json:"refused"` // documents; then nothing is applied
 }
 
-// Count counts the steps of one kind: those of a plan, or those that were carried out.
+// Count counts the steps of one kind, planned or carried out.
 type Count struct {
 	Create int `json:"create"`
 	Change int `json:"change"`

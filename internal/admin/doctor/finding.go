@@ -29,7 +29,7 @@ type kind struct {
 	code     string
 	severity Severity
 	want     string
-	repair   string // a promise of --repair, or what to do by hand; <where> stands for Finding.Where
+	repair   string // a promise of --repair, or what to do by hand; <where> becomes Finding.Where
 }
 
 func (k kind) wanting(rest string) kind {

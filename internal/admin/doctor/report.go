@@ -16,7 +16,7 @@ type Count struct {
 
 // Report is what a check has found.
 type Report struct {
-	Servers  []store.Identity `json:"servers,omitempty"` // that hold the queue and tell their names
+	Servers  []store.Identity `json:"servers,omitempty"` // that hold the queue and report their names
 	Models   int              `json:"models"`            // model keys that were checked
 	Findings []Finding        `json:"findings"`          // in the order in which they were found, of each code the first ones only
 	Counts   map[string]Count `json:"codes"`             // by code, all of them

@@ -24,7 +24,7 @@ type Export struct {
 	Selector model.Selector
 	// State: all that the queue knows of the models is written too, and first of all calendars, limits, and the policies that they use.
 	State bool
-	// Fault is told what cannot be exported, or only in part, a line each.
+	// Fault receives a line for each thing that cannot be exported, or only in part.
 	Fault func(text string)
 }
 

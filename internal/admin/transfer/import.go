@@ -23,7 +23,7 @@ type Import struct {
 	Replace bool
 	// By is who wants it, for the journal; empty: nobody says.
 	By string
-	// Refused is told which lines were refused, in their order.
+	// Refused receives the refused lines, in their order.
 	Refused func(Refusal)
 
 	Models    Count `json:"models"`
@@ -97,7 +97,7 @@ func (t *task) uid() string { return t.moved.UID }
 
 func (t *task) refuse(err error) { t.err, t.done = err, true }
 
-// batcher fills batches with lines. What is no model stands alone, as models may need it, and a uid once.
+// batcher fills batches with lines. Anything but a model has a batch of its own, as models may need it. A batch has a uid once.
 type batcher struct {
 	ctx   context.Context
 	to    chan<- []*task

@@ -37,7 +37,7 @@ type modelLine struct {
 	definitions.Definition
 	// LeftBehind says to people what of the state cannot be moved.
 	LeftBehind string            `json:"left_behind,omitempty"`
-	State      any               `json:"state,omitempty"`   // the other fields of its hash; nil: not told
+	State      any               `json:"state,omitempty"`   // the other fields of its hash; nil: not exported
 	History    []json.RawMessage `json:"history,omitempty"` // newest first, as it is stored
 }
 
