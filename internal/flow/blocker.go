@@ -35,7 +35,7 @@ func (f Flow) ParkedBy(ctx context.Context, blockers []model.Blocker, limit func
 	})
 }
 
-// BlockerCheck is what a dispatcher has found out about a blocker.
+// BlockerCheck is the result of a check of a blocker by a dispatcher.
 type BlockerCheck struct {
 	Blocker model.Blocker
 	// Again is when it is rechecked.

@@ -68,7 +68,7 @@ func (b *Bulk) Count(outcome model.Outcome) {
 	}
 }
 
-// readBulk reads a hash. What this release cannot read becomes a problem.
+// readBulk reads a hash. A field that this release cannot read becomes a problem.
 func readBulk(id string, hash map[string]string) Bulk {
 	b := Bulk{BulkWish: store.BulkWish{ID: id}, Place: store.Place(cmp.Or(hash["cursor"], string(store.WalkBegins))), since: hash["since"], step: hash["step"]}
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
@@ -138,7 +138,7 @@ func (b *Bulk) State() BulkState {
 	}
 }
 
-// add adds what another part has of the bulk.
+// add adds the counts of another part.
 func (b *Bulk) add(other *Bulk) {
 	if b.ID == "" {
 		*b = *other

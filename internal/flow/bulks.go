@@ -160,7 +160,7 @@ func (f Flow) EndedBulks(ctx context.Context) ([]Bulk, error) {
 	return f.readBulks(ctx, f.store.Keys.BulksEnded)
 }
 
-// CancelBulk ends a bulk; false: there is none, or it is over. What it has done stays done.
+// CancelBulk ends a bulk; false: there is none, or it is over. It undoes nothing.
 func (f Flow) CancelBulk(ctx context.Context, id string) (bool, error) {
 	for {
 		b, found, err := f.ReadBulk(ctx, id)

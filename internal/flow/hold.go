@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
+// Holds reads the holds, oldest first. problem names unreadable ones; nil: all can be read.
 func (f Flow) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
 	texts, err := f.store.Clients.Read.HGetAll(ctx, f.store.Keys.Holds).Result()
 	delete(texts, store.HoldChanges)
@@ -48,7 +48,7 @@ func (f Flow) putHold(ctx context.Context, hold *model.Hold, by store.Order) (bo
 	})
 }
 
-// hold reads one hold, or what can be read of it.
+// hold reads one hold, or the readable rest of it.
 func (f Flow) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
 	text, err := f.store.Clients.Read.HGet(ctx, f.store.Keys.Holds, id).Result()
 	if err != nil {

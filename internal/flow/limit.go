@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
+// ForgetLimits forgets limits that have ended, unless they were set anew since they were read.
 func (f Flow) ForgetLimits(ctx context.Context, ended []store.EndedLimit) error {
 	var over []string
 	_, err := f.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {

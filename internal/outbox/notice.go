@@ -20,7 +20,7 @@ var (
 	requeueNotices = redis.LoadScript("requeue-notices.lua")
 )
 
-// Bounds of what waits for recipients.
+// Bounds of the mailboxes.
 const (
 	maxLine        = 10_000 // notices that wait for one recipient
 	maxUndelivered = 1_000  // messages that could not be delivered
@@ -90,7 +90,7 @@ func (d Delivery) text() string {
 	return string(text)
 }
 
-// Mailbox is what waits for a recipient.
+// Mailbox has the notices that wait for a recipient.
 type Mailbox struct {
 	Channel, Recipient string
 	Delivery           Delivery
@@ -99,7 +99,7 @@ type Mailbox struct {
 	text string // of the delivery
 }
 
-// ReadMailbox reads what waits for a recipient, at most so many notices.
+// ReadMailbox reads the mailbox of a recipient, at most so many notices.
 func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
 	pipe := o.store.Clients.Read.Pipeline()
 	delivery, notices := pipe.HGet(ctx, o.store.Keys.Deliveries, recipient), pipe.LRange(ctx, o.store.Keys.Notices(recipient), 0, int64(most)-1)
@@ -109,7 +109,7 @@ func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most
 	return line, redis.Wrap(redis.IgnoreMissing(err), "read what a recipient is told")
 }
 
-// Settlement is what becomes of the line of a recipient.
+// Settlement is a change of the mailbox of a recipient.
 type Settlement struct {
 	Delivery Delivery
 	Next     time.Time // the next delivery; zero: nothing waits
@@ -120,7 +120,7 @@ type Settlement struct {
 	At          time.Time
 }
 
-// Settle says what has become of a line since it was read; false: somebody else has it in hand, and nothing has changed.
+// Settle changes a mailbox as it was read; false: somebody else has it in hand, and nothing has changed.
 func (o Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool, error) {
 	k := &o.store.Keys
 	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries, k.Undelivered, k.Stats}

@@ -36,7 +36,7 @@ func (o Outbox) Rejected(ctx context.Context) ([]store.Rejected, error) {
 	return redis.Map(texts, store.ReadRejected), redis.Wrap(err, "read rejected messages")
 }
 
-// RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
+// RejectionAbout is the newest rejected message of all parts that names a model; false: none is kept, or this
 // user may not look.
 func (o Outbox) RejectionAbout(ctx context.Context, uid string) (last store.Rejected, found bool, err error) {
 	for _, part := range o.store.AllParts() {

@@ -24,7 +24,7 @@ import (
 // the command was executed; go-redis then sends it again, which does no harm to a read and pops or pushes twice
 // otherwise. It has no switch for that per command, so each caller chooses a client.
 type Clients struct {
-	// Read is for what may be repeated: reads. It retries. No script goes through it, for all of them write.
+	// Read is for reads, which may be repeated. It retries. No script goes through it, for all of them write.
 	Read goredis.UniversalClient
 	// Write is for everything with a side effect. It never sends a command twice: an error means that nobody knows, and
 	// the caller asks or tries again in a way that is safe.
@@ -39,7 +39,7 @@ type Clients struct {
 	address redisurl.Address // of the server; zero: unknown
 }
 
-// ConnectOptions is what an address does not say. The zero value is usable.
+// ConnectOptions are settings beside the address. The zero value is usable.
 type ConnectOptions struct {
 	// CAFile holds PEM certificates of the only authorities to trust. Defaults to empty: the system's.
 	CAFile string
@@ -86,7 +86,7 @@ const (
 // With rediss, rediss-cluster and rediss-sentinel it speaks TLS; valkey and valkeys are other names of redis and rediss.
 // User and password belong to Redis, also behind sentinels. Special characters in them are percent-encoded.
 //
-// Connect checks what it is given and dials nothing.
+// Connect checks its arguments and dials nothing.
 func Connect(address string, options ConnectOptions) (*Clients, error) {
 	a, err := redisurl.Parse(address)
 	if err != nil {
@@ -207,7 +207,7 @@ func LogTo(log func(ctx context.Context, message string)) {
 
 type lines func(ctx context.Context, message string)
 
-// Printf is what go-redis calls.
+// Printf is called by go-redis.
 func (log lines) Printf(ctx context.Context, format string, values ...any) {
 	if log != nil {
 		log(ctx, fmt.Sprintf(format, values...))
@@ -246,7 +246,7 @@ func (c *boundedConn) SetReadDeadline(at time.Time) error {
 	return c.Conn.SetReadDeadline(at)
 }
 
-// Read reads what Redis sends. The error is errLarge as soon as the header of a value above the bound is there.
+// Read reads from Redis. The error is errLarge as soon as the header of a value above the bound is there.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	for rest := p[:n]; len(rest) > 0; {

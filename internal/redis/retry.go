@@ -25,7 +25,7 @@ func TrackRetry(ctx context.Context) (_ context.Context, retried *bool) {
 	return context.WithValue(ctx, retriedKey{}, retried), retried
 }
 
-// transient is what Redis says while it is not ready.
+// transient are the errors of a Redis that is not ready.
 var transient = []string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"}
 
 // IsTransient reports whether an error may be gone with the next try: Redis did not answer, or is not ready.

@@ -63,7 +63,7 @@ func (r Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	return all, redis.Wrap(err, "read models of fingerprints")
 }
 
-// PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
+// PastFailureGroups reads groups that had failing models within a day and have none now, the last one first.
 func (r Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	all, scores, err := r.readFailureGroups(ctx, r.store.Keys.PastErrors)
 	for i := range all {

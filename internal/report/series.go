@@ -18,7 +18,7 @@ import (
 // Metric is a number of a Sample.
 type Metric int
 
-// The metrics. The first four count since the queue began, the others are what it holds at an instant; MetricWait is in seconds.
+// The metrics. The first four count since the queue began, the others are sizes at an instant; MetricWait is in seconds.
 const (
 	MetricStarts Metric = iota
 	MetricSuccesses
@@ -47,7 +47,7 @@ func (m Metric) String() string { return metricNames[m] }
 // Counts reports whether the metric counts since the queue began.
 func (m Metric) Counts() bool { return m < MetricModels }
 
-// Sample is what a queue had counted since it began, and what it held, at an instant.
+// Sample has the counts of a queue since it began, and its sizes, at an instant.
 type Sample struct {
 	At     time.Time
 	Values [Metrics]int64

@@ -19,8 +19,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Stats is what a queue, or a part of it, holds at one instant, and what it has counted since it began. How much is read for it does not grow with the
-// models.
+// Stats has the sizes of a queue, or a part of it, at one instant, and its counts since it began. Reading it does not take longer with more models.
 type Stats struct {
 	At time.Time `json:"at"`
 

@@ -16,7 +16,7 @@ import (
 
 var applyItems = redis.LoadScript("txn.lua")
 
-// Code is what a script answers for one item of a batch. A refusal is a result, not an error.
+// Code is the answer of a script for one item of a batch. A refusal is a result, not an error.
 type Code int
 
 // The codes of all scripts.
@@ -44,7 +44,7 @@ func (c Code) String() string {
 // Retry reports whether the item was decided on an old state: read and decide it again.
 func (c Code) Retry() bool { return c == CodeConflict || c == CodeTaken }
 
-// Batch is what one loop has decided at one instant.
+// Batch has the decisions of one loop at one instant.
 type Batch struct {
 	Now   time.Time
 	Items []Item // in order
@@ -119,7 +119,8 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 	return redis.RunScript(ctx, s.Clients.Write, applyItems, e.txn.Keys(), e.txn.Args(e.instant, batch.Now.UnixMilli())...).Slice()
 }
 
-// maxToldCreates is how many creates of one batch the journal has. Of more, as of an import, it has none: they would displace everything else.
+// maxToldCreates is how many creates of one batch the journal keeps. If there are more, as in an import, it keeps none: they would displace
+// everything else.
 const maxToldCreates = 100
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
@@ -263,7 +264,7 @@ func (e *encoder) count(i *txn.Item, counters ...string) {
 	}
 }
 
-// standing is what a model is a member of: of each of the ScoreIndexes its score in Unix ms, 0 for none, and what it waits for and holds.
+// standing has the memberships of a model: its score in each of the ScoreIndexes in Unix ms, 0 for none, and its blocker and slots.
 type standing struct {
 	scores   [len(ScoreIndexes)]int64
 	deadline int64

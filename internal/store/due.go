@@ -14,7 +14,7 @@ import (
 
 var readDue = redis.LoadScript("read-due.lua")
 
-// Due is what a dispatcher sees of a queue at one instant.
+// Due is a dispatcher's view of a queue at one instant.
 type Due struct {
 	Now        time.Time
 	Queued     int              // entries in the input list
@@ -33,7 +33,7 @@ type Due struct {
 	Next       time.Time    // when this dispatcher has to read again for the next refresh_at or deadline; zero: never
 }
 
-// DueRequest is what a dispatcher asks for.
+// DueRequest is a dispatcher's request for it.
 type DueRequest struct {
 	// Limit is the most uids of each kind.
 	Limit int

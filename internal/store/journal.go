@@ -28,7 +28,7 @@ func Told(values map[string]any) map[string]any {
 	return entry
 }
 
-// ReadJournalEntry reads an entry of the journal. What cannot be read is a zero value.
+// ReadJournalEntry reads an entry of the journal. An unreadable field gets the zero value.
 func ReadJournalEntry(values map[string]any) (e model.JournalEntry) {
 	c := entryCodec(Told(values))
 	c.text("uid", &e.UID)
@@ -44,7 +44,7 @@ func ReadJournalEntry(values map[string]any) (e model.JournalEntry) {
 	return e
 }
 
-// ReadNotification reads an entry of the outbox. What cannot be read is a zero value.
+// ReadNotification reads an entry of the outbox. An unreadable field gets the zero value.
 func ReadNotification(values map[string]any) (n model.Notification) {
 	c := entryCodec(values)
 	c.text("uid", &n.UID)

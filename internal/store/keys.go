@@ -121,13 +121,13 @@ func (k *Keys) Label(term string) string { return k.Queue + ":label:" + term }
 // ParkedBy is a zset: refresh_at of the models that wait for one blocker.
 func (k *Keys) ParkedBy(blocker string) string { return k.Queue + ":parked:" + blocker }
 
-// Limit is a zset: deadline_at of the attempts that one key counts. What dies frees itself.
+// Limit is a zset: deadline_at of the attempts that one key counts. A dead attempt frees its slot by then.
 func (k *Keys) Limit(name string) string { return k.Queue + ":limit:" + name }
 
 // Rate is a string: when the next start of one key may be in Unix us, until then.
 func (k *Keys) Rate(name string) string { return k.Queue + ":rate:" + name }
 
-// Circuit is a hash: what the last attempts of one key have come to, and whether its circuit is open. It goes a week after the last one.
+// Circuit is a hash: the outcomes of the last attempts of one key, and whether its circuit is open. It goes a week after the last one.
 func (k *Keys) Circuit(name string) string { return k.Queue + ":circuit:" + name }
 
 // Error is a hash: the failure group of a fingerprint. It expires when no model has failed by it for a day.
@@ -145,13 +145,13 @@ func (k *Keys) Taken(owner string) string { return k.Queue + ":taken:" + owner }
 // Recipients is a zset: recipient of one channel to its next delivery.
 func (k *Keys) Recipients(channel string) string { return k.Queue + ":recipients:" + channel }
 
-// Notices is a list: what waits for one recipient, oldest first, bounded.
+// Notices is a list: the mailbox of one recipient, oldest first, bounded.
 func (k *Keys) Notices(recipient string) string { return k.Queue + ":notices:" + recipient }
 
 // Told is a list: notices for other programs, RPUSH / LPOP, capped.
 func (k *Keys) Told(name string) string { return k.Queue + ":told:" + name }
 
-// Reply is a list: what became of commands whose sender asked for it there, oldest first, bounded and for a day.
+// Reply is a list: results of commands whose sender asked for them there, oldest first, bounded and for a day.
 func (k *Keys) Reply(name string) string { return k.Queue + ":reply:" + name }
 
 // Traces are keys: one exists as soon as anything has happened in the queue.

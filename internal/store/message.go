@@ -75,7 +75,7 @@ func (c Claimed) Large() (size, most string, large bool) {
 	return size, most, true
 }
 
-// Claim is what a poller has claimed.
+// Claim has the messages that a poller has claimed.
 type Claim struct {
 	// Now is the clock.
 	Now time.Time
@@ -90,7 +90,7 @@ type Claim struct {
 	WrongTypes []string
 }
 
-// Holding is what a poller knows of the results that it has claimed.
+// Holding is the state of a poller's claimed results.
 type Holding struct {
 	InHand  int // the oldest of them, which it decides now
 	Waiting int // of the others those that it has decided, and that wait for a key of another type

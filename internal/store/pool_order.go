@@ -42,7 +42,7 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 	return redis.Wrap(err, "ask worker pools")
 }
 
-// orderPools also forgets what pools were asked for that live in no part.
+// orderPools also forgets the orders of pools that live in no part.
 func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked PoolOrder, now time.Time) (bool, error) {
 	var asking []string // pools that do not know it yet
 	changed, err := s.Change(ctx, s.store.Keys.Orders, Order{}, func() (c Change, err error) {
@@ -74,7 +74,7 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 	return true, err
 }
 
-// PoolState is what a worker pool has in hand, and what it is asked for.
+// PoolState has the attempts in hand of a worker pool, and its order.
 type PoolState struct {
 	Order   PoolOrder
 	Taken   int64         // attempts that it has taken and not answered yet

@@ -280,7 +280,7 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// AddUp adds what another part has counted.
+// AddUp adds the counts of another part.
 func AddUp[K comparable](sums, more map[K]int64) {
 	for name, count := range more {
 		sums[name] += count

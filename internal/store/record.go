@@ -19,12 +19,12 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Record is one model as it was read, with what a transition needs to notice that it has changed since.
+// Record is one model as it was read. A transition can notice that it has changed since.
 type Record struct {
 	model.Model
 	// Exists is false for a model that is not stored.
 	Exists bool
-	// Broken: the key of the model holds no hash; Fault says what it holds.
+	// Broken: the key of the model holds no hash; Fault names the type.
 	Broken bool
 
 	rev    string
@@ -74,7 +74,7 @@ func (r *Record) Uses(name string) bool {
 	return r.Exists && cmp.Or(r.PolicyName, DefaultPolicyName) == name
 }
 
-// Snapshot is what a batch is decided on: the models as they were read, each moving on with the decisions about it.
+// Snapshot is the basis of a batch: the models as they were read, each moving on with the decisions about it.
 type Snapshot struct {
 	// Records are the models by uid, also those that are not stored.
 	Records map[string]*Record

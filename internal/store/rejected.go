@@ -33,7 +33,7 @@ type Rejected struct {
 // ID names the entry for people: it follows from its text. Two that are alike in all have one ID.
 func (r *Rejected) ID() string { return ShortID(r.Stored) }
 
-// Message is what the sender wrote, byte for byte; an error: not all of it is kept.
+// Message returns the text of the sender, byte for byte; an error: not all of it is kept.
 func (r *Rejected) Message() (string, error) {
 	switch {
 	case r.Source != sourceOutput && r.Source != SourceControl:
@@ -91,7 +91,7 @@ func (i Item) rejected(now time.Time) string {
 	return string(text)
 }
 
-// ReadRejected reads an entry of the rejected list; what cannot be read is empty.
+// ReadRejected reads an entry of the rejected list; unreadable fields are empty.
 func ReadRejected(text string) (entry Rejected) {
 	_ = json.Unmarshal([]byte(text), &entry)
 	entry.Stored = text

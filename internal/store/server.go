@@ -38,7 +38,7 @@ func (s *Store) node(ctx context.Context) (goredis.Cmdable, error) {
 	return node, redis.Wrap(err, "find the node of the queue")
 }
 
-// Identity is what a server calls itself.
+// Identity is the name that a server gives itself.
 type Identity struct {
 	Name    string `json:"name"` // such as Redis or Valkey; empty: unknown
 	Version string `json:"version"`
@@ -62,7 +62,7 @@ func (s Report) Identity(ctx context.Context) (Identity, error) {
 	return Identity{name, redis.Text(fields["version"]), redis.Text(fields["mode"])}, redis.Wrap(err, "ask redis for its name")
 }
 
-// TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and what became of each.
+// TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and results.
 func (s Report) TryCommands(ctx context.Context) (names []string, results []error, err error) {
 	node, err := s.store.node(ctx)
 	if err != nil {
@@ -114,12 +114,12 @@ func (s Report) Clear(ctx context.Context) error {
 	})
 }
 
-// Types reads what kinds of values keys hold, in their order; "none": there is no such key.
+// Types reads the types of keys, in their order; "none": there is no such key.
 func (s Report) Types(ctx context.Context, keys []string) ([]string, error) {
 	return redis.ReadEach(ctx, s.store.Clients.Read, "read types", keys, func(pipe goredis.Pipeliner, key string) *goredis.StatusCmd { return pipe.Type(ctx, key) })
 }
 
-// TellBroken says of each broken model what its key holds.
+// TellBroken names the type of the key of each broken model.
 func (s Report) TellBroken(ctx context.Context, records map[string]*Record) error {
 	var broken []*Record
 	var keys []string

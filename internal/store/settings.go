@@ -36,7 +36,7 @@ const (
 	PayloadNested = "nested" // it is one value, named payload
 )
 
-// settings are what all programs that open a queue must agree on.
+// settings are shared by all programs that open a queue.
 type settings struct {
 	layout int // 1 to Layout
 	parts  int // at least 1

@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// steps encodes one transition: what must hold, and what it writes.
+// steps encodes one transition: its conditions and its writes.
 type steps struct {
 	*encoder
 	*txn.Item
@@ -382,7 +382,7 @@ func (s *steps) notify() {
 	}
 }
 
-// writeLog keeps what the attempt that has ended has said.
+// writeLog keeps the log of the attempt that has ended.
 func (s *steps) writeLog() {
 	if ended := s.t.decision.Ended; s.t.decision.Log != "" && ended != nil {
 		entry := model.Log{UID: s.t.uid, AttemptUID: ended.AttemptUID, At: model.FormatTime(ended.EndedAt), Text: s.t.decision.Log}

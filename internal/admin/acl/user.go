@@ -2,7 +2,7 @@
 // that and nothing else.
 //
 // A user has a few commands without keys, and selectors: commands together with the keys on which it may use them. Those for scripts are
-// derived from what the scripts call.
+// derived from the calls of the scripts.
 package acl
 
 import (
@@ -35,7 +35,7 @@ func Roles() []Role {
 	return []Role{Dispatcher, Poller, Worker, Notifier, ForeignWorker, Application, Subscriber, Operator, Viewer}
 }
 
-// Queue is what users are made for.
+// Queue is the queue of the users.
 type Queue struct {
 	Keys    store.Keys
 	Several bool // it has several parts
@@ -123,7 +123,7 @@ func Password(sha256 string) string {
 	return "#" + sha256
 }
 
-// SetUser is the command that makes the user, whatever it was before.
+// SetUser is the command that creates or replaces the user.
 func (u User) SetUser(password string) string {
 	return "ACL SETUSER " + u.Name + " reset on " + password + " " + strings.Join(u.Rules, " ")
 }

@@ -1,5 +1,5 @@
-// Package apply makes what an owner has in a queue what a directory says: it plans first what to create, change and delete, and carries out
-// what it has planned, and nothing else.
+// Package apply makes the models of an owner match a directory: it first plans what to create, change and delete, and then carries out
+// exactly that plan.
 package apply
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Action is what a step does.
+// Action is the action of a step.
 type Action string
 
 // The actions. A policy is never deleted.
@@ -21,7 +21,7 @@ const (
 	Delete Action = "delete"
 )
 
-// What a step is about.
+// The kinds of objects that a step changes.
 const (
 	KindModel  = "model"
 	KindPolicy = "policy"
@@ -44,7 +44,7 @@ type Step struct {
 	rev        string // as the plan has read it; empty: there was no such model
 }
 
-// carryOut does what steps say about models of a part, if these are as they were when they were planned.
+// carryOut takes steps about models of a part, if the models have not changed since they were planned.
 func carryOut(ctx context.Context, part *store.Store, steps []*Step, by string) error {
 	_, commands := putsOf(steps, by)
 	for i, step := range steps {
@@ -77,7 +77,7 @@ func carryOut(ctx context.Context, part *store.Store, steps []*Step, by string) 
 	return err
 }
 
-// Summary is what a plan does, or what became of it.
+// Summary is the content of a plan, or its result.
 type Summary struct {
 	Kind      string   `json:"kind"` // summary
 	Owner     string   `json:"owner"`
@@ -98,7 +98,7 @@ type Count struct {
 	Failed int `json:"failed"`
 }
 
-// Summary sums a plan up, or what became of one that was carried out.
+// Summary sums up a plan, or the result of one that was carried out.
 func (p *Plan) Summary(carriedOut bool) Summary {
 	sum := p.sum
 	sum.Refused = p.Refused

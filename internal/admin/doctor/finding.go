@@ -24,7 +24,7 @@ type Finding struct {
 	Repaired bool   `json:"mended"`
 }
 
-// kind is what all findings of one sort have in common.
+// kind is shared by all findings of one sort.
 type kind struct {
 	code     string
 	severity Severity
@@ -64,7 +64,7 @@ var (
 	circuitDiffers = kind{"circuit-differs", Error, "the settings of the first part, ", repairFirst}
 )
 
-// Of what no model, process or attempt owns any more.
+// Of keys that no model, process or attempt owns any more.
 var (
 	payloadOrphan   = kind{"payload-orphan", Error, "a model for it", repairOrphan}
 	historyOrphan   = kind{"history-orphan", Error, "a model for it", repairOrphan}

@@ -69,7 +69,7 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 	return dropped, nil
 }
 
-// maxHeartbeatAge is after how long others should have taken over from the owner of a list, whatever their lease.
+// maxHeartbeatAge is the time after which others should have taken over from the owner of a list, with any lease.
 const maxHeartbeatAge = time.Minute
 
 // ownedLists are lists that each belong to one process. If nobody knows the owner of a list, nobody handles its entries.

@@ -145,7 +145,7 @@ func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T
 		q.ok(flow.OfQueue(q.all).SetQueueCircuit(t.Context(), set, "ann"))
 		third := q.all.Parts[2]
 		q.ok(flow.Of(third).SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
-		// That the circuit of one part is open is no difference.
+		// An open circuit of one part is no difference.
 		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.QueueCircuit, "opened_at", "2026-11-21T07:00:00.000Z").Err())
 		report := q.check(Options{Repair: true}).without("circuit-open")
 		want := "error circuit-differs {q:2}:circuit:queue: expected the settings of the first part, {q:0}:circuit:queue: on, 80% of at least 5 attempts within 10m, " +

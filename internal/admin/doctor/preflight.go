@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxSkew is what people do not notice when they compare a log with a refresh_at.
+	// maxSkew is a skew that people do not notice when they compare a log with a refresh_at.
 	maxSkew      = time.Second
 	clockSamples = 5
 )

@@ -70,7 +70,7 @@ func (c *checker) repairUnless(change string, f Finding, fix func() (done bool, 
 	})
 }
 
-// tryRepair is repair where fix may say why it left what it found.
+// tryRepair is repair, but fix may say why it did nothing.
 func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) error {
 	findings := []Finding{f}
 	if c.mayRepair(findings) {

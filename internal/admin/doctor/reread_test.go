@@ -85,7 +85,7 @@ func TestWhatChangesWhileItIsReadIsNotReported(t *testing.T) {
 		"models that swap their policies": {"hget", long.Or(2, 8), func(q *queue, i int) {
 			q.put(fmt.Sprintf(policy, "a", 1+i%2), fmt.Sprintf(policy, "b", 1+(i+1)%2))
 		}},
-		// What a model named when it was read is gone when the policies are looked for.
+		// The policy that a model named is gone when the policies are read.
 		"a policy that goes": {"h", long.Or(2, 8), func(q *queue, i int) { q.put(fmt.Sprintf(policy, "a", i+1)) }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,7 +172,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 	})
 }
 
-// copyPolicy makes a policy of this part what it is in the first one.
+// copyPolicy copies a policy of the first part to this one.
 func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err error) {
 	const changed = "it changed while it was mended; run --repair again"
 	before, err := c.first.store.Policies(ctx, []string{name})
@@ -190,7 +190,7 @@ func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err
 	return "", nil
 }
 
-// sameQueueCircuit checks that the circuit of the queue has the settings of the first part. What differs is read again, as somebody may be
+// sameQueueCircuit checks that the circuit of the queue has the settings of the first part. It reads differences again, as somebody may be
 // setting it.
 func (c *checker) sameQueueCircuit(ctx context.Context) error {
 	if c.first == nil || !c.queueCircuitReadable() || !c.first.queueCircuitReadable() {
@@ -215,7 +215,7 @@ func (c *checker) queueCircuitReadable() bool {
 	return c.readable(k.QueueCircuit, k.Stats)
 }
 
-// queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.
+// queueCircuitOf reads the settings of the circuit of the queue. Each part opens and closes its own.
 func queueCircuitOf(ctx context.Context, part *store.Store) (model.QueueCircuit, error) {
 	status, err := flow.Of(part).QueueCircuit(ctx)
 	status.Open = false

@@ -18,7 +18,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Export writes models as JSON lines, sorted by uid, behind what they go by. The same state of a queue gives the same bytes, whatever its parts and its Redis.
+// Export writes models as JSON lines, sorted by uid, after the settings that they need. The same state of a queue gives the same bytes, with any
+// number of parts and any Redis.
 type Export struct {
 	Queue    *store.Queue
 	Selector model.Selector

@@ -16,10 +16,10 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Import saves what Export has written. What the queue has already just as the line says stays as it is, so that an import may be repeated.
+// Import saves the lines of Export. If the queue has the same already, nothing changes, so an import may be repeated.
 type Import struct {
 	Queue *store.Queue
-	// Replace: what the queue has otherwise becomes what the line says. Without it, such a line is refused.
+	// Replace overwrites objects that differ from their line. Without it, such a line is refused.
 	Replace bool
 	// By is who wants it, for the journal; empty: nobody says.
 	By string
@@ -32,7 +32,7 @@ type Import struct {
 	Limits    Count `json:"limits"`
 }
 
-// Count is what became of lines.
+// Count counts the results of lines.
 type Count struct {
 	Created   int `json:"created"`
 	Replaced  int `json:"replaced"`
@@ -143,7 +143,7 @@ func (b *batcher) send() error {
 	}
 }
 
-// batch imports one line, or models, and counts what became of them.
+// batch imports one line, or models, and counts the results.
 func (i *Import) batch(ctx context.Context, batch []*task) error {
 	count, only := &i.Models, batch[0]
 	var err error
@@ -222,7 +222,7 @@ func (i *Import) store(t *task, wanted string, here func(*store.Store) (found, s
 	return put()
 }
 
-// importModels imports models of one part. What the queue has already stays as it is.
+// importModels imports models of one part. Equal models stay as they are.
 func (i *Import) importModels(ctx context.Context, part *store.Store, tasks []*task) error {
 	puts := redis.Map(tasks, func(t *task) *model.Command {
 		return &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}

@@ -14,14 +14,14 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Inspection is everything that Redis holds of one model, for checks. It shows what cannot be read.
+// Inspection is everything that Redis holds of one model, for checks. It shows unreadable parts.
 type Inspection struct {
 	Record *store.Record
 	// Field names a field of the hash that cannot be read, with what was expected and found; empty: all can.
 	Field string
 	// PolicyMissing says that the model's policy is not stored or cannot be read.
 	PolicyMissing bool
-	// Schedule says what of schedule and retry window cannot be read; empty: all can.
+	// Schedule names the unreadable part of schedule and retry window; empty: there is none.
 	Schedule string
 
 	Sets []Membership // its places in store.ScoreIndexes
@@ -161,7 +161,7 @@ func readMembership(reply *goredis.Cmd, at int) Membership {
 	}
 }
 
-// resolveInspections puts policy and schedule in force and notes what cannot be.
+// resolveInspections puts policy and schedule in force, and notes those that it cannot.
 func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection) error {
 	records := redis.Map(inspections, func(c *Inspection) *store.Record { return c.Record })
 	policies, err := s.store.Policies(ctx, store.PolicyNames(slices.Values(records)))
