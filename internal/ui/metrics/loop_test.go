@@ -30,7 +30,7 @@ func TestWhatWasRefusedIsCountedOnceWhenItIsApplied(t *testing.T) {
 	loop, batch := m.Loop("q", "poller"), store.Batch{Now: fixture.Start, Items: []store.Item{
 		{Transition: ended, Message: store.Claimed{Entry: "oresult"}},
 		{Counter: "stale", Message: store.Claimed{Entry: "oresult"}},
-		{Counter: "malformed", Message: store.Claimed{Entry: "ccommand"}},
+		{Counter: "malformed", Message: store.Claimed{Entry: "n1 command"}},
 	}}
 	loop.Committed(batch, nil) // nobody knows
 	for _, code := range []store.Code{store.CodeConflict, store.CodeGone, store.CodeApplied} {
