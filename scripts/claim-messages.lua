@@ -1,17 +1,15 @@
--- Claims messages: moves them into claimed lists, and returns all that stands there for the owner, but for the results
--- that he has in hand. It is also the owner's heartbeat. To repeat it after a lost reply is safe: what was claimed then
--- is returned again.
+-- Claims messages: moves them into claimed lists, and returns all that the owner has there, except the results in hand.
+-- It is also the owner's heartbeat. To repeat it after a lost reply is safe: it returns the same messages again.
 --
 -- Results are claimed by pollers side by side, each into a list of its own. Commands keep their order: they go
--- through one command queue. One poller leads it as long as it lives, and the next leader finishes what it finds
--- there before it claims more, but in a queue of several parts, where some may wait for another part. Commands fill
--- at most half of the room (there: of the limit) unless there are few results, and come behind them: a result that
--- has arrived counts before a command that may take away its fence. Of a message that is too large only the first
--- 1,000 bytes are kept. Of either list no more is moved when the bytes are used up, which up to 8 messages do that
--- are moved together.
+-- through one command queue. One poller leads it as long as it lives. The next leader finishes the old commands before
+-- it claims more, except in a queue of several parts, where commands may wait for another part. Commands fill at most
+-- half of the room (there: of the limit) unless there are few results, and come behind them: a result that has arrived
+-- counts before a command that may take away its fence. A message that is too large keeps only its first 1,000 bytes.
+-- When the bytes are used up, no more is moved from that list; the last 8 messages, moved together, may exceed them.
 --
--- It also notes up to when all messages have been claimed, and up to when the owner has applied his. By that
--- dispatchers know whose deadline has passed without a message.
+-- It also notes up to when all messages have been claimed, and up to when the owner has applied his. So dispatchers
+-- know which deadlines have passed without a message.
 --
 -- KEYS[1] <queue>-control list LLEN LPOP
 -- KEYS[2] <queue>-output list LLEN LPOP
@@ -27,16 +25,16 @@
 --   holds some -> what was pushed before it holds none of, in Unix ms, and the same of the last batch alone
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
--- ARGV[3] most entries to return, unless more stand there
+-- ARGV[3] most entries to return, unless more are claimed already
 -- ARGV[4] largest message in bytes
--- ARGV[5] bytes that stand there above which nothing is moved from a list
+-- ARGV[5] claimed bytes above which nothing more is moved from a list
 -- ARGV[6] lease in ms: a leader without a heartbeat for so long leads no longer
 -- ARGV[7] 1 = the queue has several parts, "" = it has one
 -- ARGV[8] how many results the owner has in hand: the oldest of those that he has claimed
--- ARGV[9] how many of the others he has decided: they wait for a key of another type
+-- ARGV[9] how many of the others he has decided: they wait for a key of the wrong type
 -- Returns {now in Unix ms, 1 = the owner leads, 0 = another does, {entries, oldest first: what the owner has claimed,
---   and behind it the command queue if the owner leads}, 1 = it leads and there are bulks, 0 = not, {which keys are of
---   another type: nothing is claimed from there, and without those of commands nobody leads}}. An entry is "o" before
+--   and behind it the command queue if the owner leads}, 1 = it leads and there are bulks, 0 = not, {keys of the
+--   wrong type: nothing is claimed from them, and without the keys of commands nobody leads}}. An entry is "o" before
 --   the raw message from output; "n", the number and a space before a command; or "C" or "O" before the size, a slash,
 --   the largest size, a space and the beginning of a message that is too large
 -- include: clock, chunks, types, wrong_types
@@ -79,12 +77,12 @@ elseif leads and #commands == 0 then --@ finish first
   most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
 end
 
--- claim moves so many messages behind the entries that stand in another list, until the bytes are used up. They are
--- kept together, and commands are numbered on from a number. The first is popped alone, as it may be huge; then as many
--- at once, up to 8, as there are bytes for if none is larger than those before.
-local function claim(list, kept_in, stand, most, number)
+-- claim moves so many messages behind the present entries of another list, until the bytes are used up. It numbers
+-- commands on from a number. The first message is popped alone, as it may be huge; then as many at once, up to 8, as
+-- the bytes allow if none is larger than before.
+local function claim(list, kept_in, present, most, number)
   local left, kept, size, seen = max_bytes, {}, 1, 1
-  for _, entry in ipairs(stand) do
+  for _, entry in ipairs(present) do
     left = left - #entry
   end
   while most > 0 and left > 0 do
@@ -98,7 +96,7 @@ local function claim(list, kept_in, stand, most, number)
         entry = (number and 'C' or 'O') .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
       end
       kept[#kept + 1] = entry
-      stand[#stand + 1] = entry
+      present[#present + 1] = entry
     end
     size = math.max(1, math.min(8, math.floor(left / seen)))
   end
@@ -108,10 +106,10 @@ local function claim(list, kept_in, stand, most, number)
   return #kept > 0 and number
 end
 -- include: heard
-local stood = #entries
+local claimed_before = #entries
 claim(output, claimed, entries, wrong_types[2] and 0 or room - math.max(0, most_commands))
 if not wrong_types[9] and not wrong_types[2] then
-  hear(#entries - stood, math.max(0, stood - tonumber(ARGV[9])))
+  hear(#entries - claimed_before, math.max(0, claimed_before - tonumber(ARGV[9])))
 end
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.

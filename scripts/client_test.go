@@ -22,8 +22,8 @@ var clientFiles = []struct{ path, mark, format string }{
 	{"../clients/bash/worker.sh", "#", "%[1]s_digest=%[3]s\nIFS= read -rd '' %[1]s_script <<'LUA'\n%[4]sLUA\n"},
 }
 
-// TestTheClientsHoldTheScriptsThatRunHere compares the texts, without the comments, and writes them with -update. The digest is that of the
-// text with its comments: daemons load that, so a user of Redis who may load none can run it.
+// TestTheClientsHoldTheScriptsThatRunHere compares the texts, without the comments, and writes them with -update. The digest is of the text with
+// its comments: daemons load that text, so a user of Redis who may not load scripts can run it.
 func TestTheClientsHoldTheScriptsThatRunHere(t *testing.T) {
 	t.Parallel()
 	for _, client := range clientFiles {
@@ -36,7 +36,7 @@ func TestTheClientsHoldTheScriptsThatRunHere(t *testing.T) {
 	}
 }
 
-// held compares what stands between two lines of a file with what should, or writes it.
+// held compares the text between two lines of a file with the wanted one, or writes it.
 func held(t *testing.T, path, mark, want string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -24,9 +24,9 @@ type Entry struct {
 // Key is one key of a header: "<queue>:due zset ZADD ZREM".
 type Key struct {
 	Pattern, Type string
-	// Commands are what is done with it, upper case. LMOVE-to is LMOVE with the key as its target.
+	// Commands are the commands on it, upper case. LMOVE-to is LMOVE with the key as its target.
 	Commands []string
-	Place    int  // of its entry in KEYS, where one of several may stand
+	Place    int  // of its entry in KEYS, which may hold one of several
 	Item     bool // each item brings one
 }
 

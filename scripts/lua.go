@@ -42,10 +42,10 @@ func resolveAll(files fs.FS) map[string]string {
 	return all
 }
 
-// includeMark begins a line that stands for files of the directory include, in their order.
+// includeMark begins a line that includes files of the directory include, in their order.
 const includeMark = "-- include: "
 
-// headerTypes stands in a script for the types of its keys, as its header has them.
+// headerTypes is replaced in a script by the types of its keys in the header.
 const headerTypes = "header_types"
 
 // resolve reads a file with its includes in place, and the types of its keys.
@@ -61,7 +61,7 @@ func resolve(files fs.FS, file string) (string, error) {
 		if !found {
 			var types []string // of the keys that the script has, each item's own aside
 			for _, key := range ReadHeader(whole).Keys() {
-				if !key.Item && key.Place > len(types) { // else it is another one that may stand there
+				if !key.Item && key.Place > len(types) { // else it is an alternative
 					types = append(types, "'"+key.Type+"'")
 				}
 			}

@@ -1,5 +1,5 @@
--- Sums up the attempts of the window of the circuit of the queue, forgets older ones, and opens or closes it. What
--- somebody has opened is closed from its probe_at on. Off, it does nothing.
+-- Counts the attempts in the window of the circuit of the queue, forgets older ones, and opens or closes the circuit.
+-- One that somebody has opened may close from its probe_at on. If the circuit is off, nothing happens.
 --
 -- KEYS[1] <queue>:circuit:queue hash HDEL HINCRBY HMGET HSET
 -- KEYS[2] <queue>:stats hash HDEL HGETALL HINCRBY
@@ -20,17 +20,17 @@ if set[1] ~= '1' or not (share and window and min) then
   return ''
 end
 
--- The window is counted in tenths of it: @ok.<n> and @failed.<n>, where n is the Unix ms at which a tenth began. One
--- that begins more than a window ahead is from before the clock was set back.
+-- Each tenth of the window is counted by itself: @ok.<n> and @failed.<n>, where n is the Unix ms at which it began. A
+-- tenth that begins more than a window ahead is from before the clock was set back.
 local count, old = {ok = 0, failed = 0}, {}
 local fields = redis.call('HGETALL', stats)
 for i = 1, #fields, 2 do
-  local kind, began = string.match(fields[i], '^@(%a+)%.(%d+)$')
-  local age = kind and now - tonumber(began)
+  local outcome, began = string.match(fields[i], '^@(%a+)%.(%d+)$')
+  local age = outcome and now - tonumber(began)
   if age and (age >= window or age < -window) then --@ oldest
     old[#old + 1] = fields[i]
-  elseif count[kind] then
-    count[kind] = count[kind] + (tonumber(fields[i + 1]) or 0)
+  elseif count[outcome] then
+    count[outcome] = count[outcome] + (tonumber(fields[i + 1]) or 0)
   end
 end
 local total, changed = count.ok + count.failed, ''

@@ -1,5 +1,5 @@
--- Moves a bulk on: notes what became of a step of it, or that it is over. One that has begun anew meanwhile, is over or
--- was moved by somebody else stays where it is. One that is over is kept for a day, and nobody is to carry it out.
+-- Moves a bulk on: notes the result of a step, or the end. If the bulk has begun anew meanwhile, is over or was moved
+-- by somebody else, nothing changes. A bulk that is over is kept for a day, and nobody carries it out.
 --
 -- KEYS[1] <queue>:bulks zset ZREM, id -> since in Unix ms, of those that are not over
 -- KEYS[2] <queue>:bulks_ended zset EXPIRE ZADD ZREMRANGEBYSCORE, id -> when it ended in Unix ms, of those that were

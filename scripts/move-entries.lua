@@ -1,6 +1,6 @@
 -- Moves the entries of a process whose lease has expired to others, in their order, and forgets it when it has none
--- left. Both happen at once, so that one which was only slow learns of it by its next heartbeat. A poller adopts the
--- messages of another behind its own, and forgets it when it finds none, so that it has applied them until then; the
+-- left. Both happen at once, so a process that was only slow learns of it by its next heartbeat. A poller adopts the
+-- messages of another behind its own, and forgets the other when it finds none: by then it has applied them. The
 -- attempts of a worker pool go back to the head of the input list.
 --
 -- KEYS[1] its kind, one of <queue>:pollers zset ZADD ZREM ZSCORE, <queue>:workers zset ZADD ZREM ZSCORE, owner -> last
@@ -12,7 +12,7 @@
 -- ARGV[2] owner of the entries
 -- ARGV[3] its lease in ms: with a heartbeat since then it is alive, but one from the future was given before the clock
 --   was set back; "" = it leaves by its own wish
--- ARGV[4] last heartbeat in Unix ms by which it was found expired, "" = any
+-- ARGV[4] last heartbeat in Unix ms when it was found expired, "" = any
 -- ARGV[5] poller that adopts, "" = they go to the head
 -- ARGV[6] most entries to move
 -- ARGV[7..] entries to drop, because nobody is to work on them any more

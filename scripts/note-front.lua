@@ -1,5 +1,5 @@
--- Notes what stands first in the input list, so that it can be told afterwards when an attempt was taken. One with a
--- lower ticket than the one that was noted last is no news: it was handed back.
+-- Samples the head of the input list; the samples show later when an attempt was taken. An attempt with a lower ticket
+-- than the last sample is no news: it was handed back.
 --
 -- KEYS[1] <queue>:front list DEL LINDEX LLEN LSET RPUSH, "<ticket> <first seen> <last seen>" of an attempt,
 --   "<ticket> <seen>" of an empty list
@@ -7,7 +7,7 @@
 -- KEYS[3] <queue>:stats hash HGET
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] ticket of the first attempt, "" = the input list is empty
--- ARGV[3] since when it was looked at, in Unix ms: it was the first at some time since then
+-- ARGV[3] start of the sample in Unix ms: the attempt was the first at some time since then
 -- Returns how many are noted; 0: it is no news
 -- include: clock, check
 local front, input, stats = KEYS[1], KEYS[2], KEYS[3]

@@ -1,5 +1,5 @@
--- Receives commands from another part of the queue, which has claimed them: each once, and in their order. To repeat it
--- is safe, also late and by a former leader: what has come already is not pushed again.
+-- Receives commands that another part of the queue has claimed: each once, and in their order. To repeat it is safe,
+-- also late and by a former leader: no command is pushed twice.
 --
 -- KEYS[1] <queue>-control list RPUSH
 -- KEYS[2] <queue>:forwarded hash HGET HSET, number of a part -> number of the last command that came from there; and

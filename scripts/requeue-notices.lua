@@ -1,8 +1,8 @@
--- Puts a message that could not be delivered back in the line of its recipient, behind what waits there. One that is no
--- longer kept was requeued or dropped by somebody else, and is left alone.
+-- Puts a message that could not be delivered back at the end of its recipient's mailbox. If it is no longer kept,
+-- somebody else has requeued or dropped it, and nothing happens.
 --
 -- KEYS[1] <queue>:undelivered list LREM
--- KEYS[2] <queue>:recipients:<name> zset ZADD, recipient -> when it is told next in Unix ms
+-- KEYS[2] <queue>:recipients:<name> zset ZADD, recipient -> next delivery in Unix ms
 -- KEYS[3] <queue>:notices:<name> list RPUSH
 -- KEYS[4] <queue>:deliveries hash HSETNX, recipient -> the message in hand, "" = none is, but something waits
 -- ARGV[1] the message as it is kept

@@ -1,6 +1,6 @@
--- Requeues rejected messages: moves each back to the tail of the list that it came from, as its sender wrote it. One
--- that is no longer kept was requeued or dropped by somebody else, and is left alone. The id of a command is forgotten:
--- it was refused, and shall be handled now.
+-- Requeues rejected messages: moves each back to the tail of its list, as its sender wrote it. If one is not kept any
+-- more, somebody else has requeued or dropped it, and nothing happens. The id of a command is forgotten: it was
+-- refused, and is handled now.
 --
 -- KEYS[1] <queue>:rejected list LREM
 -- KEYS[2] <queue>-output list RPUSH

@@ -1,15 +1,15 @@
--- Puts entries of the outbox in the lines of those who are to be told, and acknowledges them. An entry that is not
--- pending any more was routed by another notifier, and is left alone.
+-- Puts entries of the outbox in the mailboxes of their recipients, and acknowledges them. If an entry is not pending,
+-- another notifier has routed it, and nothing happens.
 --
 -- KEYS[1] <queue>:outbox stream XACK
 -- KEYS[2] <queue>:stats hash HINCRBY
 -- KEYS[3] <queue>:deliveries hash HSETNX, recipient -> the message in hand, "" = none is, but something waits
--- KEYS[4..] per notice <queue>:recipients:<name> zset ZADD, recipient -> when it is told next in Unix ms, and
+-- KEYS[4..] per notice <queue>:recipients:<name> zset ZADD, recipient -> next delivery in Unix ms, and
 --   <queue>:notices:<name> list LLEN RPUSH
 -- ARGV[1] consumer group
--- ARGV[2] cap of a line, in notices
--- ARGV[3..] per entry its id, how many routes of it lead to nobody, and how many are told; of each the recipient,
---   when it is told in Unix ms, and the notice
+-- ARGV[2] cap of a mailbox, in notices
+-- ARGV[3..] per entry its id, how many of its routes lead to nobody, and how many recipients it has; per recipient its
+--   name, when the delivery is due in Unix ms, and the notice
 -- Returns how many entries were routed
 -- include: check
 local outbox, stats, deliveries = KEYS[1], KEYS[2], KEYS[3]
@@ -26,7 +26,7 @@ end
 -- Write
 local at, key, routed = 3, 4, 0
 while at <= #ARGV do
-  local id, nobody, told = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local id, nobody, count = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   at = at + 3
   local mine = redis.call('XACK', outbox, group, id) == 1
   if mine then
@@ -35,7 +35,7 @@ while at <= #ARGV do
       redis.call('HINCRBY', stats, 'notices_to_nobody', nobody)
     end
   end
-  for _ = 1, told do
+  for _ = 1, count do
     local recipients, notices = KEYS[key], KEYS[key + 1]
     if mine and redis.call('LLEN', notices) >= most then
       redis.call('HINCRBY', stats, 'notices_dropped', 1)

@@ -1,7 +1,7 @@
--- Takes a message for a recipient in hand, or says what became of it: unless somebody else has done so since it was
--- read. What is done with leaves the line of the recipient; what cannot be delivered is kept apart.
+-- Takes a message for a recipient in hand, or notes its result, unless somebody else has done so since it was read.
+-- Settled notices leave the recipient's mailbox; undelivered messages are kept in a list of their own.
 --
--- KEYS[1] <queue>:recipients:<name> zset ZADD ZREM, recipient -> when it is told next in Unix ms
+-- KEYS[1] <queue>:recipients:<name> zset ZADD ZREM, recipient -> next delivery in Unix ms
 -- KEYS[2] <queue>:notices:<name> list LINDEX LLEN LTRIM
 -- KEYS[3] <queue>:deliveries hash HDEL HGET HSET, recipient -> the message in hand, "" = none is, but something waits
 -- KEYS[4] <queue>:undelivered list LTRIM RPUSH
@@ -9,21 +9,21 @@
 -- ARGV[1] recipient
 -- ARGV[2] its delivery as it was read, "" = none
 -- ARGV[3] its delivery as it is to be, "" = none
--- ARGV[4] when it is told next in Unix ms, "" = no more, as nothing stands in its line
--- ARGV[5] how many notices are done with
+-- ARGV[4] next delivery in Unix ms, "" = none, as its mailbox is empty
+-- ARGV[5] how many notices are settled
 -- ARGV[6] counter, "" = none
--- ARGV[7] what could not be delivered, "" = nothing
--- ARGV[8] cap of what could not be delivered, in messages
--- ARGV[9] the first notice that stood in its line, "" = none
+-- ARGV[7] the undelivered message, "" = none
+-- ARGV[8] cap of the undelivered messages
+-- ARGV[9] the first notice that was in its mailbox, "" = none
 -- Returns 1: done, 0: it has changed since it was read
 -- include: check
 local recipients, notices, deliveries, undelivered, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local recipient, was, is, next_ms, done = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local counter, lost, cap, first = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9]
+local counter, undelivered_text, cap, first = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9]
 
 -- Check
 local changed = (redis.call('HGET', deliveries, recipient) or '') ~= was
--- A delivery may be what it was though another notifier has told the line meanwhile; then another notice stands first.
+-- The delivery may look the same though another notifier has settled some; then another notice is the first.
 changed = changed or (redis.call('LINDEX', notices, 0) or '') ~= first
 if changed or next_ms == '' and redis.call('LLEN', notices) > done then
   return 0
@@ -43,8 +43,8 @@ if next_ms == '' then
 else
   redis.call('ZADD', recipients, next_ms, recipient)
 end
-if lost ~= '' then
-  redis.call('RPUSH', undelivered, lost)
+if undelivered_text ~= '' then
+  redis.call('RPUSH', undelivered, undelivered_text)
   redis.call('LTRIM', undelivered, -cap, -1)
 end
 if counter ~= '' then

@@ -1,4 +1,4 @@
--- Removes from the outbox what all who read it have acknowledged, and what nobody has read in time.
+-- Removes from the outbox the entries that all readers have acknowledged, and those that nobody has read in time.
 --
 -- KEYS[1] <queue>:outbox stream XTRIM
 -- KEYS[2] <queue>:stats hash HINCRBY

@@ -1,15 +1,15 @@
--- Opens or closes the circuit of a key by hand, unless somebody has turned it since it was read. It is told if it was
--- not so before, with who did it and why. What it has counted is forgotten, and what waits for it is looked at at once.
+-- Opens or closes the circuit of a key by hand, unless somebody has turned it since it was read. A change is journaled
+-- and published, with who made it and why. The counts are forgotten, and the circuit is rechecked immediately.
 --
 -- KEYS[1] <queue>:circuit:<name> hash HDEL HGET HINCRBY HSET PEXPIRE
--- KEYS[2] <queue>:gates zset ZADD, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[2] <queue>:gates zset ZADD, blocker -> when a dispatcher rechecks it, in Unix ms
 -- KEYS[3] <queue>:stats hash HDEL HINCRBY HKEYS
 -- KEYS[4] <queue>:journal stream XADD
 -- KEYS[5] <queue>:outbox stream XADD
 -- KEYS[6] <queue>:forwarded hash HGET HINCRBY, changes -> how many there were of what operators set
 -- ARGV[1] opened or closed
--- ARGV[2] its key; queue = that of the queue, which counts in stats
--- ARGV[3] its gate
+-- ARGV[2] its key; queue = the circuit of the queue, which counts in stats
+-- ARGV[3] its blocker
 -- ARGV[4] who does it
 -- ARGV[5] now in Unix ms
 -- ARGV[6] the same in RFC 3339
@@ -21,8 +21,8 @@
 -- ARGV[12] since when it was open then, in RFC 3339; "" = it was closed
 -- Returns 1: it has changed; 2: it was so before; 0: something has changed since it was read
 -- include: check
-local circuit, gates, stats, journal, outbox, forwarded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local circuit, blockers, stats, journal, outbox, forwarded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local change, name, blocker, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text, probe_at, kept, cap, reason = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local seen, was = ARGV[11], ARGV[12]
 -- include: circuit_turn
@@ -48,10 +48,10 @@ end
 if opens then
   redis.call('HSET', circuit, 'probe_at', probe_at, unpack(why))
 end
-if opens and name ~= 'queue' then -- while it stands there, people are told of it, also if no model waits
-  redis.call('ZADD', gates, now, gate) --@ listed by hand
+if opens and name ~= 'queue' then -- a listed one is shown to people even if no model waits
+  redis.call('ZADD', blockers, now, blocker) --@ listed by hand
 else
-  redis.call('ZADD', gates, 'XX', now, gate)
+  redis.call('ZADD', blockers, 'XX', now, blocker)
 end
 local changes = (is ~= '') ~= opens
 if changes then --@ told once

@@ -3,7 +3,7 @@
 -- changes nothing, and the later items about the same subject, which were decided on top of it. Only what depends on
 -- a reply is decided here, by verbs.
 --
--- KEYS[1..] those of the batch, which is asked for their types, and then those that each item brings:
+-- KEYS[1..] keys of the batch, whose types are checked first, and then the keys of each item:
 --   <queue>:<index> zset ZADD ZREM ZSCORE, <queue>-input list LLEN LPOS LREM LSET RPUSH,
 --   <queue>:claimed:<owner> list LRANGE LREM LTRIM,
 --   <queue>:claimed:control list LRANGE LREM, <queue>:holder string GET, <queue>:rejected list LTRIM RPUSH,
@@ -19,21 +19,21 @@
 --   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
--- ARGV[3] the types of the keys of the batch, which are the first ones; behind "!": nothing is done if it is another
+-- ARGV[3] the types of the keys of the batch, in their order; "!" before a type: if it is wrong, nothing is done
 -- ARGV[4] templates, which are lines, see step.lua
 -- ARGV[5..] the items, of each the number of its template, its subject and its other values
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the command queue), 4 taken (the entry that must be queued is not), 5 full (input),
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
---   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind
---   a space stands which key was of another type; and behind the codes a list of those that only help
+--   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of the wrong type). After
+--   a space a code names the key of the wrong type; after the codes comes a list of such keys that only help
 -- include: misfit, wrong_types, chunks, batch, step
 local refused = {} -- subjects of refused items
 -- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
 -- include: template, item
 
--- Each item is checked, and then its steps run. Its code is followed by the key that was of another type. All is in
--- this loop, as a call costs as much as ten statements, and what a function reads from outside costs twice.
+-- Each item is checked, and then its steps run. The key of the wrong type follows its code. All is in this loop, as a
+-- call costs as much as ten statements, and a variable from outside a function costs twice.
 local codes, items = {}, 0
 while at <= end_at do
   local t = templates[tonumber(ARGV[at])]
@@ -62,11 +62,11 @@ while at <= end_at do
   for i = 1, #checks do
     local refusal = refuses(checks[i]) --@ check
     if refusal then
-      code = checks[i].wrong == refusal and refusal or code or refusal -- a key of another type comes first
+      code = checks[i].wrong == refusal and refusal or code or refusal -- a key of the wrong type comes first
     end
   end
   if code then
-    -- A message that is gone and changes nothing says nothing of its subject.
+    -- A message that is gone and changes nothing does not refuse later items of its subject.
     refused[subject] = t.changes or code ~= 3 and subject ~= '' or refused[subject] --@ refuse
     codes[items] = fault and code .. ' ' .. fault or code
   else
@@ -89,7 +89,7 @@ while at <= end_at do
     t.applied = t.applied + 1 --@ applied
     codes[items] = 1
     if fault then
-      wrong_types[fault] = fault -- it stands behind the codes
+      wrong_types[fault] = fault -- listed after the codes
     end
   end
 end

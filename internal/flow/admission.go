@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Admission is what keeps a model from starting, or would, or counts its attempt, as it was at one instant.
+// Admission lists, as of one instant, whatever keeps a model from starting, or would, or counts its attempt.
 type Admission struct {
 	Blockers model.Blockers
 	Limits   []model.Limit  // of the model, in the order of their keys

@@ -35,31 +35,31 @@ func (f Flow) ParkedBy(ctx context.Context, blockers []model.Blocker, limit func
 	})
 }
 
-// BlockerCheck is what a dispatcher has found out about a blocker.
+// BlockerCheck is the result of a check of a blocker by a dispatcher.
 type BlockerCheck struct {
 	Blocker model.Blocker
-	// Again is when it is to be looked at again.
+	// Again is when it is rechecked.
 	Again time.Time
 	// Closed says that it still blocks. An open one is forgotten when no model waits for it.
 	Closed bool
 }
 
-// NoteBlockerChecks notes when blockers are to be looked at again that this dispatcher alone looked at until an instant.
-func (f Flow) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alone time.Time) error {
-	if len(looks) == 0 {
+// NoteBlockerChecks notes when blockers are rechecked that this dispatcher alone has checked until an instant.
+func (f Flow) NoteBlockerChecks(ctx context.Context, checks []BlockerCheck, alone time.Time) error {
+	if len(checks) == 0 {
 		return nil
 	}
 	keys, args := []string{f.store.Keys.Blockers, f.store.Keys.Holds}, []any{redis.Millis(alone)}
-	for _, look := range looks {
-		keys = append(keys, f.store.Keys.ParkedBy(string(look.Blocker)))
+	for _, check := range checks {
+		keys = append(keys, f.store.Keys.ParkedBy(string(check.Blocker)))
 		stays, hold := "", ""
-		if look.Closed {
+		if check.Closed {
 			stays = "stays"
 		}
-		if kind, name := look.Blocker.Split(); kind == model.BlockerHold {
+		if kind, name := check.Blocker.Split(); kind == model.BlockerHold {
 			hold = name
 		}
-		args = append(args, string(look.Blocker), redis.Millis(look.Again), stays, hold)
+		args = append(args, string(check.Blocker), redis.Millis(check.Again), stays, hold)
 	}
 	return redis.Wrap(redis.RunScript(ctx, f.store.Clients.Write, noteChecks, keys, args...).Err(), "note when blockers are looked at again")
 }
@@ -110,7 +110,7 @@ func (f Flow) limiters(ctx context.Context, limits, circuits []string, now time.
 	return rooms, nil
 }
 
-// maxLapsed is how many slots of a key that are past their deadlines are looked at in a round: mostly there is none.
+// maxLapsed is how many slots of a key past their deadlines are checked in a round: mostly there is none.
 const maxLapsed = 10
 
 // freeLost frees those slots past their deadlines that no running attempt holds: nobody else would, as when the hash of a model was deleted by

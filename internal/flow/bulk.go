@@ -17,10 +17,10 @@ import (
 // Bulk is a wish about many models, and how far pollers have come with it in one part of the queue.
 type Bulk struct {
 	store.BulkWish
-	// Place is where the walk over the models goes on, behind Rest: uids that it has met and nobody has looked at.
+	// Place is where the walk over the models goes on, behind Rest: uids that it has met and nobody has handled.
 	Place store.Place
 	Rest  []string
-	// Trying are uids of models that a step was about to change which has not noted yet what became of them.
+	// Trying are uids of models that a step was about to change and has not noted the results of.
 	Trying []string
 	// Seen counts the models that were visited, Picked those that the selector picks, Done those that were changed.
 	Seen, Picked, Done int64
@@ -34,7 +34,7 @@ type Bulk struct {
 	// Problem says why this release cannot carry it out: another one has to. Empty: it can.
 	Problem string
 
-	since, step string // as they stand in its hash
+	since, step string // as its hash has them
 }
 
 // refusedPrefix begins the fields that count refusals by their reasons.
@@ -68,7 +68,7 @@ func (b *Bulk) Count(outcome model.Outcome) {
 	}
 }
 
-// readBulk reads a hash. What this release cannot read becomes a problem.
+// readBulk reads a hash. A field that this release cannot read becomes a problem.
 func readBulk(id string, hash map[string]string) Bulk {
 	b := Bulk{BulkWish: store.BulkWish{ID: id}, Place: store.Place(cmp.Or(hash["cursor"], string(store.WalkBegins))), since: hash["since"], step: hash["step"]}
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
@@ -138,7 +138,7 @@ func (b *Bulk) State() BulkState {
 	}
 }
 
-// add adds what another part has of the bulk.
+// add adds the counts of another part.
 func (b *Bulk) add(other *Bulk) {
 	if b.ID == "" {
 		*b = *other

@@ -132,7 +132,7 @@ func (f Flow) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, 
 	if err != nil && !redis.Missing(err) {
 		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
 	}
-	if wish.Since, err = f.store.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
+	if wish.Since, err = f.store.Now(ctx); err != nil { // after the ticket: a start in between counts as started since
 		return Bulk{}, err
 	}
 	wish.Ticket = int(redis.ParseInt(started))
@@ -146,7 +146,7 @@ func (f Flow) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, 
 		switch same := begun.since == model.FormatTime(b.Since); {
 		case same && asked: // by a call that was not answered
 			return store.Change{}, err
-		case same: // since tells one of this name from the one before
+		case same: // since distinguishes it from the one before of this name
 			b.Since = b.Since.Add(time.Millisecond)
 		}
 		asked = true
@@ -160,7 +160,7 @@ func (f Flow) EndedBulks(ctx context.Context) ([]Bulk, error) {
 	return f.readBulks(ctx, f.store.Keys.BulksEnded)
 }
 
-// CancelBulk ends a bulk; false: there is none, or it is over. What it has done stays done.
+// CancelBulk ends a bulk; false: there is none, or it is over. It undoes nothing.
 func (f Flow) CancelBulk(ctx context.Context, id string) (bool, error) {
 	for {
 		b, found, err := f.ReadBulk(ctx, id)

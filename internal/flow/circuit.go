@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// KeyCircuit is the circuit of one key, with what it has counted.
+// KeyCircuit is the circuit of one key, with its counts.
 type KeyCircuit struct {
 	Key string
 	model.CircuitState
@@ -85,7 +85,7 @@ func (f Flow) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, 
 	return f.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
 }
 
-// CloseCircuit closes the circuit of a key by hand: what it has counted is forgotten, and its models are let go. false: it was not open.
+// CloseCircuit closes the circuit of a key by hand: its counts are forgotten, and its models may start. false: it was not open.
 func (f Flow) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
 	return f.turnCircuit(ctx, CircuitClosed, key, by, "", "", circuitKept, now)
 }
@@ -152,7 +152,7 @@ func (c *KeyCircuit) add(other *KeyCircuit) {
 
 var measureCircuit = redis.LoadScript("measure-circuit.lua")
 
-// QueueCircuitStatus is the circuit of a queue and what it has counted within its window.
+// QueueCircuitStatus is the circuit of a queue and the counts of its window.
 type QueueCircuitStatus struct {
 	model.QueueCircuit
 	OpenedAt            string // RFC 3339; empty: it is closed
@@ -160,7 +160,7 @@ type QueueCircuitStatus struct {
 	Opened              int64 // how often
 }
 
-// CircuitChange is what a circuit has become.
+// CircuitChange is the new state of a circuit.
 type CircuitChange string
 
 // The changes of a circuit.

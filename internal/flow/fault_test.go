@@ -115,7 +115,7 @@ func TestEachCallReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 	})
 }
 
-// endZones moves the bulk of new zone data to its end, of which the journal tells.
+// endZones moves the bulk of new zone data to its end, which the journal records.
 func endZones(t testing.TB, f flow.Flow) error {
 	t.Helper()
 	b, _, err := f.ReadBulk(t.Context(), store.ZonesID+"2020a")

@@ -3,20 +3,19 @@ package flow
 
 import "github.com/refreshd/refreshd/internal/store"
 
-// Flow is what steers many models of a part of a queue.
+// Flow steers many models of a part of a queue.
 type Flow struct{ store *store.Store }
 
-// Of steers the models of a part of a queue.
+// Of returns the flow control of a part of a queue.
 func Of(part *store.Store) Flow { return Flow{part} }
 
-// Inspection is what a doctor, and who explains a model, look at besides.
+// Inspection has reads for the doctor and the explanation of a model.
 type Inspection struct{ flow Flow }
 
 // Inspect inspects a part of a queue.
 func Inspect(part *store.Store) Inspection { return Inspection{Of(part)} }
 
-// Queue is Flow of all parts of a queue. What keeps models from starting is set in each of them; if that ends halfway, to repeat it brings it to the
-// others.
+// Queue is Flow of all parts of a queue. It sets blockers in each part; if that ends halfway, to repeat it reaches the others.
 type Queue struct{ queue *store.Queue }
 
 // OfQueue steers the models of a queue.

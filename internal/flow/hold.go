@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
+// Holds reads the holds, oldest first. problem names unreadable ones; nil: all can be read.
 func (f Flow) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
 	texts, err := f.store.Clients.Read.HGetAll(ctx, f.store.Keys.Holds).Result()
 	delete(texts, store.HoldChanges)
@@ -26,7 +26,7 @@ func (f Flow) Holds(ctx context.Context) (holds []model.Hold, problem error, err
 }
 
 // PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
-// looks at it when it ends. Another selector is refused, as models wait that it would not pick.
+// rechecks it when it ends. Another selector is refused, as it would not pick the models that wait.
 func (f Flow) PutHold(ctx context.Context, hold *model.Hold) error {
 	_, err := f.putHold(ctx, hold, store.Order{})
 	return err
@@ -48,7 +48,7 @@ func (f Flow) putHold(ctx context.Context, hold *model.Hold, by store.Order) (bo
 	})
 }
 
-// hold reads one hold, or what can be read of it.
+// hold reads one hold, or the readable rest of it.
 func (f Flow) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
 	text, err := f.store.Clients.Read.HGet(ctx, f.store.Keys.Holds, id).Result()
 	if err != nil {
@@ -58,7 +58,7 @@ func (f Flow) hold(ctx context.Context, id string) (hold model.Hold, found bool,
 	return hold, true, nil
 }
 
-// changeHold stores a hold, and lets a dispatcher look when it ends.
+// changeHold stores a hold, and lets a dispatcher recheck it when it ends.
 func changeHold(hold *model.Hold) store.Change {
 	recheck := hold.Until
 	if recheck.IsZero() {

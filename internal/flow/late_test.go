@@ -167,7 +167,7 @@ func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) 
 }
 
 func TestABulkThatBeginsAnewWithinAMillisecondIsAnotherOne(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) { // where time stands still
+	everywhere(t, func(t *testing.T, b *bench) { // where time stops
 		for _, reason := range []string{"first", "second"} {
 			must(t, only(flow.Of(b.Store).CancelBulk(t.Context(), "late")))
 			must(t, only(flow.Of(b.Store).BeginBulk(t.Context(), "late", model.Bulk{Action: model.BulkCancel, Reason: reason})))

@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
+// ForgetLimits forgets limits that have ended, unless they were set anew since they were read.
 func (f Flow) ForgetLimits(ctx context.Context, ended []store.EndedLimit) error {
 	var over []string
 	_, err := f.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
@@ -43,7 +43,7 @@ func (f Flow) RemoveLimit(ctx context.Context, name string, now time.Time) (bool
 	return f.changeBlocker(ctx, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
-// OpenLimit opens a key that an answer has closed, and lets a dispatcher look at once at what waits for it. false: none has closed it.
+// OpenLimit opens a key that an answer has closed, and has it rechecked immediately. false: no answer has closed it.
 func (f Flow) OpenLimit(ctx context.Context, name string, now time.Time) (bool, error) {
 	key, slots := f.store.Keys.Rate(name), model.Slots{}
 	opened, err := f.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
@@ -130,7 +130,7 @@ func (f Flow) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error
 	return all, nil
 }
 
-// WaitedFor lists blockers for which models wait, at most so many, those first at which a dispatcher looks next.
+// WaitedFor lists at most so many blockers that models wait for, the next recheck first.
 func (f Flow) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
 	names, err := f.store.Clients.Read.ZRange(ctx, f.store.Keys.Blockers, 0, int64(most)-1).Result()
 	return redis.Map(names, func(name string) model.Blocker { return model.Blocker(name) }), redis.Wrap(err, "list the blockers for which models wait")

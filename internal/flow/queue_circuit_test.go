@@ -129,7 +129,7 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 				":journal": told("circuit_opened", "0", "4"), ":outbox": told("circuit_opened", "0", "4"),
 			},
 		},
-		{ // Several daemons count and one measures: what is counted while it measures lies ahead of the clock that it has read.
+		{ // Several daemons count and one measures: attempts that are counted meanwhile lie ahead of the clock that it has read.
 			Name: "what is counted meanwhile counts", Call: measured, Says: flow.CircuitOpened,
 			Seed: keys{":circuit:queue": set, ":stats": counted("0", "4", -300_000)},
 			Want: keys{

@@ -65,7 +65,7 @@ func (one *Text) read(keys *store.Keys, now time.Time) (put func(ctx context.Con
 	}
 }
 
-// CopyText stores what another part of the queue has, and lets a dispatcher look at what waits for it.
+// CopyText stores the text of another part of the queue, and lets a dispatcher recheck the models that wait for it.
 func (in Inspection) CopyText(ctx context.Context, one Text, other *store.Store, now time.Time) error {
 	put, err := one.read(&other.Keys, now)
 	if err != nil {

@@ -20,7 +20,7 @@ var (
 	requeueNotices = redis.LoadScript("requeue-notices.lua")
 )
 
-// Bounds of what waits for recipients.
+// Bounds of the mailboxes.
 const (
 	maxLine        = 10_000 // notices that wait for one recipient
 	maxUndelivered = 1_000  // messages that could not be delivered
@@ -42,7 +42,7 @@ type Addressed struct {
 	Notice    string // JSON
 }
 
-// Route puts entries of the outbox in the lines of their recipients and acknowledges them, all of one entry or nothing. An entry that another
+// Route puts entries of the outbox in the mailboxes of their recipients and acknowledges them, all of one entry or nothing. An entry that another
 // notifier has routed is left alone. It returns how many were routed.
 func (o Outbox) Route(ctx context.Context, entries []Routed) (routed int, err error) {
 	if len(entries) == 0 {
@@ -67,11 +67,11 @@ func (o Outbox) DueRecipients(ctx context.Context, channel string, now time.Time
 	return recipients, redis.Wrap(err, "read who is to be told")
 }
 
-// Delivery is how far the telling of one recipient is.
+// Delivery is the progress of the notices to one recipient.
 type Delivery struct {
 	// By is who has the message in hand.
 	By string `json:"by,omitempty"`
-	// Size is how many notices the message in hand holds: the first that wait. Every try tells the same. 0: there is none.
+	// Size is how many notices the message in hand holds: the first that wait. Every try sends the same. 0: there is none.
 	Size int `json:"size,omitempty"`
 	// Tries is how often that message was tried in vain.
 	Tries int `json:"tries,omitempty"`
@@ -90,7 +90,7 @@ func (d Delivery) text() string {
 	return string(text)
 }
 
-// Mailbox is what waits for a recipient.
+// Mailbox has the notices that wait for a recipient.
 type Mailbox struct {
 	Channel, Recipient string
 	Delivery           Delivery
@@ -99,20 +99,20 @@ type Mailbox struct {
 	text string // of the delivery
 }
 
-// ReadMailbox reads what waits for a recipient, at most so many notices.
+// ReadMailbox reads the mailbox of a recipient, at most so many notices.
 func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
 	pipe := o.store.Clients.Read.Pipeline()
 	delivery, notices := pipe.HGet(ctx, o.store.Keys.Deliveries, recipient), pipe.LRange(ctx, o.store.Keys.Notices(recipient), 0, int64(most)-1)
 	_, err := pipe.Exec(ctx)
-	line := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
-	_ = json.Unmarshal([]byte(line.text), &line.Delivery) // what cannot be read begins anew
-	return line, redis.Wrap(redis.IgnoreMissing(err), "read what a recipient is told")
+	mailbox := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
+	_ = json.Unmarshal([]byte(mailbox.text), &mailbox.Delivery) // an unreadable delivery begins anew
+	return mailbox, redis.Wrap(redis.IgnoreMissing(err), "read what a recipient is told")
 }
 
-// Settlement is what becomes of the line of a recipient.
+// Settlement is a change of the mailbox of a recipient.
 type Settlement struct {
 	Delivery Delivery
-	Next     time.Time // when it is told next; zero: nothing waits
+	Next     time.Time // the next delivery; zero: nothing waits
 	Done     int       // how many of its notices are done with
 	Counter  string    // where these are counted; empty: nowhere
 	// Undelivered says why they could not be delivered; empty: they were, or are not done with.
@@ -120,25 +120,26 @@ type Settlement struct {
 	At          time.Time
 }
 
-// Settle says what has become of a line since it was read; false: somebody else has it in hand, and nothing has changed.
-func (o Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool, error) {
+// Settle changes a mailbox as it was read; false: somebody else has it in hand, and nothing has changed.
+func (o Outbox) Settle(ctx context.Context, mailbox *Mailbox, to Settlement) (bool, error) {
 	k := &o.store.Keys
-	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries, k.Undelivered, k.Stats}
+	keys := []string{k.Recipients(mailbox.Channel), k.Notices(mailbox.Recipient), k.Deliveries, k.Undelivered, k.Stats}
 	lost := ""
 	if to.Undelivered != "" {
 		text, _ := json.Marshal(Undelivered{
-			At: model.FormatTime(to.At), Channel: line.Channel, Recipient: line.Recipient, Reason: to.Undelivered, Tries: to.Delivery.Tries,
-			Notices: line.Notices[:to.Done],
+			At: model.FormatTime(to.At), Channel: mailbox.Channel, Recipient: mailbox.Recipient, Reason: to.Undelivered, Tries: to.Delivery.Tries,
+			Notices: mailbox.Notices[:to.Done],
 		}) // texts and numbers only
 		lost, to.Delivery.Tries = string(text), 0
 	}
 	next, first := redis.Millis(to.Next), ""
-	if len(line.Notices) > 0 {
-		first = line.Notices[0]
+	if len(mailbox.Notices) > 0 {
+		first = mailbox.Notices[0]
 	}
-	settled, err := redis.RunScript(ctx, o.store.Clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
+	args := []any{mailbox.Recipient, mailbox.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first}
+	settled, err := redis.RunScript(ctx, o.store.Clients.Write, settleNotices, keys, args...).Bool()
 	if settled {
-		line.Delivery, line.text, line.Notices = to.Delivery, to.Delivery.text(), line.Notices[to.Done:]
+		mailbox.Delivery, mailbox.text, mailbox.Notices = to.Delivery, to.Delivery.text(), mailbox.Notices[to.Done:]
 	}
 	return settled, redis.Wrap(err, "settle what a recipient is told")
 }
@@ -161,7 +162,7 @@ type Undelivered struct {
 	Tries     int      `json:"tries"`
 	Notices   []string `json:"notices"` // JSON
 
-	text string // as it stands in the list
+	text string // as the list has it
 }
 
 // ID names the message for people.
@@ -178,8 +179,8 @@ func (o Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
 	return all, redis.Wrap(err, "read what could not be delivered")
 }
 
-// RequeueUndelivered puts messages back in the lines of their recipients, due at once, and returns how many were still kept. It may be repeated after
-// an error.
+// RequeueUndelivered puts messages back in the mailboxes of their recipients, due at once, and returns how many were still kept. After an error it
+// may be repeated.
 func (o Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (moved int, err error) {
 	now, err := o.store.Now(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package outbox reads the notifications of a queue for a notifier, and keeps what waits for each recipient.
+// Package outbox reads the notifications of a queue for a notifier, and keeps a mailbox for each recipient.
 package outbox
 
 import (
@@ -67,7 +67,7 @@ func entriesOf(messages []goredis.XMessage) []Entry {
 	})
 }
 
-// Outbox is what the notifier reads and settles of a part: the outbox, and the notices that wait for their recipients.
+// Outbox is the side of a part that the notifier reads and settles: the outbox, and the mailboxes of recipients.
 type Outbox struct{ store *store.Store }
 
 // Of reads and settles notices of a part of a queue.

@@ -41,7 +41,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		expect("nobody reads", 2, 2, 7)
 		b.Config.OutboxCap = 5
 		expect("too many", 2, 4, 5)
-		// Two groups: ours, and that of a foreign program.
+		// Two groups: ours, and one of a foreign program.
 		foreign := "billing"
 		check.Must(t, check.Only(outbox.Of(b.Store).Read(ctx, 1)))
 		check.Must(t, b.Redis.XGroupCreate(ctx, key, foreign, "0").Err())

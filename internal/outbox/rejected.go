@@ -36,7 +36,7 @@ func (o Outbox) Rejected(ctx context.Context) ([]store.Rejected, error) {
 	return redis.Map(texts, store.ReadRejected), redis.Wrap(err, "read rejected messages")
 }
 
-// RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
+// RejectionAbout is the newest rejected message of all parts that names a model; false: none is kept, or this
 // user may not look.
 func (o Outbox) RejectionAbout(ctx context.Context, uid string) (last store.Rejected, found bool, err error) {
 	for _, part := range o.store.AllParts() {
@@ -65,7 +65,7 @@ func (o Outbox) RequeueRejected(ctx context.Context, entries []store.Rejected) (
 			if err != nil {
 				return moved, err
 			}
-			command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
+			command, _ := model.DecodeCommand([]byte(raw)) // an unreadable command may still have an id
 			args = append(args, entry.Stored, redis.Flag(entry.Source == store.SourceControl), raw, command.ID)
 		}
 		keys := []string{o.store.Keys.Rejected, o.store.Keys.Output, o.store.Keys.Control, o.store.Keys.Commands}

@@ -15,7 +15,7 @@ func rejectedMessages(b *bench) []store.Rejected {
 	return entries
 }
 
-// requeueAll requeues what is rejected, entry by entry, and says how many were moved, and how often it was refused.
+// requeueAll requeues rejected messages one by one, and returns how many were moved, and how often it was refused.
 func requeueAll(b *bench) any {
 	moved, refused := 0, 0
 	for _, entry := range rejectedMessages(b) {

@@ -34,7 +34,7 @@ func (o Outbox) FirstUnread(ctx context.Context) (first string, err error) {
 	}
 	for _, group := range groups {
 		ms, sequence, _ := strings.Cut(group.LastDeliveredID, "-")
-		n, _ := strconv.ParseUint(sequence, 10, 64) // not an int64: whoever adds an entry by hand may say any
+		n, _ := strconv.ParseUint(sequence, 10, 64) // not an int64: an entry that was added by hand may have any
 		unread := ms + "-" + strconv.FormatUint(n+1, 10)
 		if group.Pending > 0 {
 			pending, err := o.store.Clients.Read.XPending(ctx, o.store.Keys.Outbox, group.Name).Result()

@@ -22,9 +22,9 @@ import (
 
 // Clients are the connections of one program to Redis, one client for each way of use. A lost reply leaves open whether
 // the command was executed; go-redis then sends it again, which does no harm to a read and pops or pushes twice
-// otherwise. It has no switch for that per command, so whoever sends a command chooses a client.
+// otherwise. It has no switch for that per command, so each caller chooses a client.
 type Clients struct {
-	// Read is for what may be repeated: reads. It retries. No script goes through it, for all of them write.
+	// Read is for reads, which may be repeated. It retries. No script goes through it, for all of them write.
 	Read goredis.UniversalClient
 	// Write is for everything with a side effect. It never sends a command twice: an error means that nobody knows, and
 	// the caller asks or tries again in a way that is safe.
@@ -36,12 +36,12 @@ type Clients struct {
 	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
 	Clustered bool
 
-	address redisurl.Address // of which they are; zero: unknown
+	address redisurl.Address // of the server; zero: unknown
 }
 
-// ConnectOptions is what an address does not say. The zero value is usable.
+// ConnectOptions are settings beside the address. The zero value is usable.
 type ConnectOptions struct {
-	// CAFile holds PEM certificates of the only authorities to trust. Defaults to empty: those of the system.
+	// CAFile holds PEM certificates of the only authorities to trust. Defaults to empty: the system's.
 	CAFile string
 	// CertFile and KeyFile hold the PEM certificate and key that the program shows to Redis. Both or none.
 	CertFile, KeyFile string
@@ -84,9 +84,9 @@ const (
 //	redis-sentinel://[[user]:password@]host1:26379,host2:26379/mymaster[/db][?sentinel_username=u&sentinel_password=p]
 //
 // With rediss, rediss-cluster and rediss-sentinel it speaks TLS; valkey and valkeys are other names of redis and rediss.
-// User and password are those of Redis, also behind sentinels. Special characters in them are percent-encoded.
+// User and password belong to Redis, also behind sentinels. Special characters in them are percent-encoded.
 //
-// Connect checks what it is given and dials nothing.
+// Connect checks its arguments and dials nothing.
 func Connect(address string, options ConnectOptions) (*Clients, error) {
 	a, err := redisurl.Parse(address)
 	if err != nil {
@@ -207,7 +207,7 @@ func LogTo(log func(ctx context.Context, message string)) {
 
 type lines func(ctx context.Context, message string)
 
-// Printf is what go-redis calls.
+// Printf is called by go-redis.
 func (log lines) Printf(ctx context.Context, format string, values ...any) {
 	if log != nil {
 		log(ctx, fmt.Sprintf(format, values...))
@@ -220,8 +220,8 @@ const maxWaited = 64 << 10
 // errLarge is the error of a waiting call whose answer is too large to be received.
 var errLarge = errors.New("the answer is too large to be waited for")
 
-// boundedConn is a connection to Redis that ends with errLarge before it passes on a value above the bound. Its size stands in front of
-// it, so that nobody makes room for it. The reader has to give the connection up then.
+// boundedConn is a connection to Redis that ends with errLarge before it passes on a value above the bound. The size comes before
+// the value, so nobody makes room for it. The reader then has to give up the connection.
 type boundedConn struct {
 	net.Conn
 	header []byte    // the beginning of the line that is being received
@@ -246,7 +246,7 @@ func (c *boundedConn) SetReadDeadline(at time.Time) error {
 	return c.Conn.SetReadDeadline(at)
 }
 
-// Read reads what Redis sends. The error is errLarge as soon as the header of a value above the bound is there.
+// Read reads from Redis. The error is errLarge as soon as the header of a value above the bound is there.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	for rest := p[:n]; len(rest) > 0; {

@@ -168,7 +168,7 @@ func TestALostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeatedAndAReadIsAskedForAg
 	}
 	testkit.BothIfLong(t, test)
 	t.Run("cluster", func(t *testing.T) {
-		long.Only(t) // until then the options of its clients are looked at
+		long.Only(t) // until then the options of its clients are checked
 		test(t, testkit.Cluster(t))
 	})
 }

@@ -46,7 +46,7 @@ func IgnoreWrongType(err error) error {
 	return err
 }
 
-// Wrap says what failed; nil: nothing did.
+// Wrap adds the failed action to an error; nil stays nil.
 func Wrap(err error, doing string) error {
 	if err == nil {
 		return nil

@@ -10,10 +10,9 @@ import (
 
 type retryKey struct{}
 
-// WithRetry returns a context in which a call that Redis does not answer is repeated, if it only reads or is a script, which compares before it
-// writes. Whoever runs a script finds out what one without an answer has done. After the first such failure begin is called. It returns again, which is
-// called after each failure with its error: again waits, and returns nil for another try, or the error to give up with. After the last try it is
-// called with nil.
+// WithRetry returns a context that repeats a call without an answer, if it only reads or is a script, which compares before it writes. The caller of
+// a script finds out what an unanswered try has done. The first such failure calls begin, which returns again. Each failure calls again with its
+// error: it waits, and returns nil for another try, or the error to give up with. After the last try it is called with nil.
 func WithRetry(ctx context.Context, begin func(context.Context) (again func(error) error)) context.Context {
 	return context.WithValue(ctx, retryKey{}, begin)
 }
@@ -26,7 +25,7 @@ func TrackRetry(ctx context.Context) (_ context.Context, retried *bool) {
 	return context.WithValue(ctx, retriedKey{}, retried), retried
 }
 
-// transient is what Redis says while it is not ready.
+// transient are the errors of a Redis that is not ready.
 var transient = []string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"}
 
 // IsTransient reports whether an error may be gone with the next try: Redis did not answer, or is not ready.
@@ -95,7 +94,7 @@ func (i RetryHook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis
 		}
 		err := Retry(ctx, func(ctx context.Context) error {
 			for _, command := range commands {
-				command.SetErr(nil) // go-redis leaves that of MULTI and EXEC as it was
+				command.SetErr(nil) // go-redis keeps the error of MULTI and EXEC
 			}
 			err := next(ctx, commands)
 			for _, command := range commands {

@@ -31,7 +31,7 @@ func TestWhatRedisAnswersWhileItIsNotReadyPasses(t *testing.T) {
 	failIf(t, !IsTransient(errors.New("i/o timeout")), "want that a call without an answer may pass")
 }
 
-// Patience begins anew with each call, whoever makes others meanwhile.
+// The retry budget begins anew with each call, even if there are others meanwhile.
 func TestWhoInsistsIsToldOfEachCallWithoutAnAnswerAndOfTheEnd(t *testing.T) {
 	lost, refused := errors.New("i/o timeout"), redisError("OOM command not allowed")
 	var told []error

@@ -18,7 +18,7 @@ import (
 // ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
 var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
 
-// CheckCall looks at each call of a script: its digest, its keys and how many arguments it has. Tests set it.
+// CheckCall checks each call of a script: its digest, its keys and how many arguments it has. Tests set it.
 var CheckCall func(digest string, keys []string, args int)
 
 // LoadScript returns the script of a file.
@@ -94,12 +94,12 @@ type Call struct {
 	Err error
 }
 
-// scriptNames are the names that metrics had for scripts before their files were called otherwise.
+// scriptNames are the older names of scripts, which metrics keep.
 var scriptNames = map[string]string{"txn.lua": "commit"}
 
-// Watch calls told for every script that these clients run, and for other commands that fail. told must be quick. Calls that wait in the server come
-// without their time.
-func (c *Clients) Watch(clock func() time.Time, told func(Call)) {
+// Watch calls observe for every script that these clients run, and for other commands that fail. observe must be quick. Calls that wait in the
+// server come without their time.
+func (c *Clients) Watch(clock func() time.Time, observe func(Call)) {
 	names := map[string]string{}
 	for file, text := range scripts.Sources() {
 		names[goredis.NewScript(text).Hash()] = cmp.Or(scriptNames[file], strings.TrimSuffix(file, ".lua"))
@@ -107,7 +107,7 @@ func (c *Clients) Watch(clock func() time.Time, told func(Call)) {
 	watched := map[goredis.UniversalClient]bool{}
 	for _, client := range []goredis.UniversalClient{c.Read, c.Write, c.Block} {
 		if !watched[client] {
-			client.AddHook(&watch{clock: clock, told: told, names: names})
+			client.AddHook(&watch{clock: clock, observe: observe, names: names})
 			watched[client] = true
 		}
 	}
@@ -115,9 +115,9 @@ func (c *Clients) Watch(clock func() time.Time, told func(Call)) {
 
 // watch is a hook of go-redis.
 type watch struct {
-	clock func() time.Time
-	told  func(Call)
-	names map[string]string // of scripts, by their digests
+	clock   func() time.Time
+	observe func(Call)
+	names   map[string]string // of scripts, by their digests
 }
 
 func (w *watch) DialHook(next goredis.DialHook) goredis.DialHook { return next }
@@ -136,7 +136,7 @@ func (w *watch) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 		}
 		began := w.clock()
 		err := next(ctx, command)
-		w.told(Call{Script: script, Took: w.clock().Sub(began), Err: fault(err)})
+		w.observe(Call{Script: script, Took: w.clock().Sub(began), Err: fault(err)})
 		return err
 	}
 }
@@ -151,7 +151,7 @@ func (w *watch) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pr
 
 func (w *watch) failed(err error) {
 	if err := fault(err); err != nil {
-		w.told(Call{Err: err})
+		w.observe(Call{Err: err})
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// FailureGroup is a fingerprint by which models are failing, or were within a day.
+// FailureGroup is a fingerprint of models that are failing, or were within a day.
 type FailureGroup struct {
 	Models    int64     `json:"models"`    // that are failing by it now
 	FirstAt   time.Time `json:"since"`     // of the failures
 	LastAt    time.Time `json:"last"`      // of the failures
 	PastAt    time.Time `json:"past_at"`   // when the last model has ceased to fail by it; zero: some are failing
 	ID        string    `json:"error"`     // of the fingerprint
-	Text      string    `json:"signature"` // empty: nothing is known of it but how many models there are
+	Text      string    `json:"signature"` // empty: only the number of models is known
 	Reason    string    `json:"reason"`    // of the last failure
 	ErrorType string    `json:"error_type"`
 	UIDs      []string  `json:"uids"` // of three of the models
@@ -32,7 +32,7 @@ type FailureGroup struct {
 }
 
 func newFailureGroup(id string, models int64, hash map[string]string) FailureGroup {
-	first, _ := store.ReadStoredTime(hash["first_at"]) // what is no time is none
+	first, _ := store.ReadStoredTime(hash["first_at"]) // a text that is no time counts as none
 	last, _ := store.ReadStoredTime(hash["last_at"])
 	return FailureGroup{
 		ID: id, Text: hash["signature"], Reason: hash["reason"], ErrorType: hash["error_type"], UID: hash["uid"], UIDs: strings.Fields(hash["uids"]),
@@ -63,7 +63,7 @@ func (r Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	return all, redis.Wrap(err, "read models of fingerprints")
 }
 
-// PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
+// PastFailureGroups reads groups that had failing models within a day and have none now, the last one first.
 func (r Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	all, scores, err := r.readFailureGroups(ctx, r.store.Keys.PastErrors)
 	for i := range all {

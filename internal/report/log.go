@@ -26,7 +26,7 @@ func (r Report) Log(ctx context.Context, attemptUID string) (*model.Log, error) 
 	}
 }
 
-// reasonsRead is among how many of its last attempts the failure of a model is looked for: others may have been cancelled since.
+// reasonsRead is how many of its last attempts are searched for the failure of a model: some may have been cancelled since.
 const reasonsRead = 5
 
 // LastReasons reads the reasons of the last failures of models, by their uids, or why their last attempts ended. A success has no reason.

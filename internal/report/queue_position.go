@@ -11,7 +11,7 @@ import (
 
 // QueuePosition is the place of a model in the line for workers.
 type QueuePosition struct {
-	No   int     // 1 is the first; 0: it does not stand there
+	No   int     // 1 is the first; 0: it is not in the line
 	Rate float64 // how many attempts a second have left the list of late; 0: not known
 }
 

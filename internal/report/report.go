@@ -4,7 +4,7 @@ package report
 
 import "github.com/refreshd/refreshd/internal/store"
 
-// Report reads what a part of a queue tells people: its numbers, its journal, and why models fail.
+// Report reads a part of a queue for people: its numbers, its journal, and why models fail.
 type Report struct{ store *store.Store }
 
 // Of reads a part of a queue for people.

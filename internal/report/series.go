@@ -18,7 +18,7 @@ import (
 // Metric is a number of a Sample.
 type Metric int
 
-// The metrics. The first four count since the queue began, the others are what it holds at an instant; MetricWait is in seconds.
+// The metrics. The first four count since the queue began, the others are sizes at an instant; MetricWait is in seconds.
 const (
 	MetricStarts Metric = iota
 	MetricSuccesses
@@ -47,7 +47,7 @@ func (m Metric) String() string { return metricNames[m] }
 // Counts reports whether the metric counts since the queue began.
 func (m Metric) Counts() bool { return m < MetricModels }
 
-// Sample is what a queue had counted since it began, and what it held, at an instant.
+// Sample has the counts of a queue since it began, and its sizes, at an instant.
 type Sample struct {
 	At     time.Time
 	Values [Metrics]int64
@@ -97,8 +97,8 @@ const (
 	daysKept     = 90
 )
 
-// grain is of how long a time one sample is kept, as old as it is.
-func grain(at, now time.Time) time.Duration {
+// resolution returns the distance of the samples that are kept at an age.
+func resolution(at, now time.Time) time.Duration {
 	switch {
 	case now.Truncate(time.Minute).Sub(at) < minutesKept*time.Minute:
 		return time.Minute
@@ -109,9 +109,9 @@ func grain(at, now time.Time) time.Duration {
 	}
 }
 
-// fold makes one field for each hour, and later for each day, called by its first minute: what the queue had counted and held when it began, and the
+// downsample keeps one field an hour, and later one a day, named by its first minute: the counts and contents of the queue when it began, and the
 // most that waited. Also gone are days of more than daysKept ago, and fields that lie ahead, from before the clock was set back.
-func fold(fields map[string]string, now time.Time) (folded map[string]string, gone []string) {
+func downsample(fields map[string]string, now time.Time) (kept map[string]string, gone []string) {
 	sums := map[string]Sample{}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		at, err := time.Parse(sampleLayout, name)
@@ -122,32 +122,32 @@ func fold(fields map[string]string, now time.Time) (folded map[string]string, go
 			gone = append(gone, name)
 			continue
 		}
-		kept, one := at.Truncate(grain(at, now)).Format(sampleLayout), readSample(at, fields[name])
-		first, later := sums[kept]
+		start, one := at.Truncate(resolution(at, now)).Format(sampleLayout), readSample(at, fields[name])
+		first, later := sums[start]
 		if !later {
 			first = one
 		}
 		for _, m := range []Metric{MetricInput, MetricWait} {
 			first.Values[m] = max(first.Values[m], one.Values[m])
 		}
-		if sums[kept] = first; name != kept {
+		if sums[start] = first; name != start {
 			gone = append(gone, name)
 		}
 	}
-	folded = map[string]string{}
+	kept = map[string]string{}
 	for name, one := range sums {
 		if text := one.String(); text != fields[name] {
-			folded[name] = text
+			kept[name] = text
 		}
 	}
-	return folded, gone
+	return kept, gone
 }
 
-// NoteSample notes once a minute what the part has counted and what it holds. Whoever comes first notes it.
+// NoteSample notes once a minute the counts and contents of the part. The first caller of a minute notes them.
 func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 	minute := now.UTC().Format(sampleLayout)
 	fields, err := r.store.Clients.Read.HGetAll(ctx, r.store.Keys.Hours).Result()
-	folded, gone := fold(fields, now)
+	kept, gone := downsample(fields, now)
 	if _, noted := fields[minute]; noted && len(gone) == 0 || err != nil {
 		return redis.Wrap(err, "note a sample")
 	}
@@ -157,8 +157,8 @@ func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 	}
 	_, err = r.store.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
 		pipe.HSetNX(ctx, r.store.Keys.Hours, minute, stats.Sample().String())
-		if len(folded) > 0 {
-			pipe.HSet(ctx, r.store.Keys.Hours, folded)
+		if len(kept) > 0 {
+			pipe.HSet(ctx, r.store.Keys.Hours, kept)
 		}
 		if len(gone) > 0 {
 			pipe.HDel(ctx, r.store.Keys.Hours, gone...)

@@ -23,7 +23,7 @@ func noted(fields map[string]string, now time.Time, counted int64) {
 	for m := range Metrics {
 		one.Values[m] = counted
 	}
-	days, gone := fold(fields, now)
+	days, gone := downsample(fields, now)
 	fields[now.Format(sampleLayout)] = one.String()
 	maps.Copy(fields, days)
 	for _, name := range gone {
@@ -71,7 +71,7 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 
 func TestToFoldAgainChangesNothingAndAClockThatWasSetBackLeavesNothing(t *testing.T) {
 	fields := map[string]string{"2026-11-01T00:00": "start=1", "2026-11-01T05:00": "start=4 input=8", "2026-11-22T00:00": "start=9", "2026-11-21T07:00": "start=9", "note": "of a person", "2026-11-20T09:00": Sample{Values: [Metrics]int64{2}}.String()}
-	days, gone := fold(fields, sixOClock)
+	days, gone := downsample(fields, sixOClock)
 	slices.Sort(gone)
 	check.Equal(t, []string{"2026-11-01T05:00", "2026-11-21T07:00", "2026-11-22T00:00"}, gone)
 	if text := days["2026-11-01T00:00"]; len(days) != 1 || !strings.HasPrefix(text, "start=1 ") || !strings.Contains(text, " input=8 ") {
@@ -81,7 +81,7 @@ func TestToFoldAgainChangesNothingAndAClockThatWasSetBackLeavesNothing(t *testin
 	for _, name := range gone[:1] { // only some of them went
 		delete(fields, name)
 	}
-	again, _ := fold(fields, sixOClock)
+	again, _ := downsample(fields, sixOClock)
 	check.FailIf(t, len(again) > 0, "expected the same day, found %v", again)
 }
 

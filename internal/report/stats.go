@@ -19,13 +19,12 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Stats is what a queue, or a part of it, holds at one instant, and what it has counted since it began. How much is read for it does not grow with the
-// models.
+// Stats has the sizes of a queue, or a part of it, at one instant, and its counts since it began. Reading it does not take longer with more models.
 type Stats struct {
 	At time.Time `json:"at"`
 
 	Due      int64  `json:"due"`      // idle models whose refresh_at has come, the urgent ones included
-	Urgent   int64  `json:"urgent"`   // those of them that somebody wants to be started at once
+	Urgent   int64  `json:"urgent"`   // due models that somebody wants to be started at once
 	Waiting  int64  `json:"waiting"`  // idle models whose refresh_at lies ahead
 	Running  int64  `json:"running"`  // models with an attempt queued or in the hands of a worker
 	Input    int64  `json:"input"`    // attempts that no worker has taken
@@ -61,10 +60,10 @@ type Stats struct {
 // Causes counts the failing models of each failure group, by its id.
 type Causes map[string]int64
 
-// MarshalJSON tells how many there are: each by itself is told of elsewhere.
+// MarshalJSON writes only how many there are: other reports list them.
 func (c Causes) MarshalJSON() ([]byte, error) { return json.Marshal(len(c)) }
 
-// Retries are the counts by which retries are judged: those that have ended, those of them that succeeded, and cycles that needed one.
+// Retries returns the counts that judge retries: ended ones, successful ones, and cycles that needed one.
 func (s *Stats) Retries() (total, successful, cycles int64) {
 	return s.Counters[model.CounterRetries], s.Counters[model.CounterRetriesHelped], s.Counters[model.CounterRetriedCycles]
 }
@@ -77,8 +76,8 @@ func (c FreshnessCounts) Watched() int64 {
 	return c[model.Fresh] + c[model.FreshnessNever] + c[model.FreshnessLate] + c[model.FreshnessStale]
 }
 
-// Stats reads the queue, with as many calls whatever it holds. The numbers are read one after the other: on a busy queue they may differ by what
-// happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see redis.WrongType.
+// Stats reads the queue. The number of calls does not depend on its size. The numbers are read one after the other: on a busy queue they may not
+// match exactly. A key of the wrong type counts as empty; if it may hold a model or a message, it is also an error, see redis.WrongType.
 func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 	unread, err := outbox.Of(r.store).FirstUnread(ctx)
 	if _, wrong := redis.WrongType(err); err != nil && !wrong {
@@ -238,7 +237,7 @@ func (s *Stats) Add(more *Stats) {
 	store.AddUp(s.Counters, more.Counters)
 }
 
-// Version is a text that differs as soon as anything has changed in the queue that people look at, whether there is a journal or not. What time alone
+// Version is a text that changes with anything in the queue that people see, whether there is a journal or not. What time alone
 // changes is not seen, but for processes that fall silent. It takes some twenty commands in one round trip for each part.
 func (q Queue) Version(ctx context.Context) (string, error) {
 	var text strings.Builder

@@ -24,7 +24,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// bench is a store on a server of its own, with a clock that stands until a test moves it.
+// bench is a store on a server of its own, with a clock that only a test moves.
 type bench struct {
 	*Store
 	t      testing.TB
@@ -40,7 +40,7 @@ var (
 
 const benchQueue = "{bigtables}"
 
-// sixOClock is when the clock of a bench stands at first.
+// sixOClock is the first time of the clock of a bench.
 var sixOClock = time.UnixMilli(six).UTC()
 
 func must(t interface {

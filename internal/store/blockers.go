@@ -20,7 +20,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// blockerCache keeps what the texts of holds, limits and calendars say: dispatchers read them once a round.
+// blockerCache keeps parsed holds, limits and calendars: dispatchers read them once a round.
 type blockerCache struct {
 	mu       sync.Mutex
 	texts    [3][]string
@@ -61,7 +61,7 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 	return c.blockers
 }
 
-// Blockers reads what may keep models of the queue from starting.
+// Blockers reads the blockers that may keep models of the queue from starting.
 func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 	keys := []string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}
 	hashes, err := redis.ReadEach(ctx, s.store.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
@@ -79,7 +79,7 @@ func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 	return new(blockerCache).read(s.store, texts), nil
 }
 
-// MaxBlockers bounds how many blockers are looked at.
+// MaxBlockers bounds how many blockers are read.
 const MaxBlockers = 1000
 
 // CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.

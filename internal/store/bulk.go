@@ -41,7 +41,7 @@ func (b *BulkWish) Policy() string {
 	return ""
 }
 
-// walkRate lets a million models be looked at within minutes, and most of the time of Redis to others.
+// walkRate lets a walk visit a million models within minutes, and leaves most of the time of Redis to others.
 var walkRate = policy.Rate{Count: 2000, Per: time.Second}
 
 // begin begins a bulk, anew if there is one of its id.

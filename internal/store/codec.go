@@ -15,10 +15,10 @@ import (
 // fieldRev is the field of the hash <queue>:model:<uid> that counts transitions.
 const fieldRev = "rev"
 
-// fieldNames are the other fields of that hash, in their order. Those of a definition come first, then those of a plan.
+// fieldNames are the other fields of that hash, in their order. The fields of a definition come first, then the fields of a plan.
 var fieldNames = namesOf((*codec).model)
 
-// definedFields is how many of them somebody has saved, and planFields how many tell when a model starts that waits for its planned refresh.
+// definedFields is how many of them belong to the definition, and planFields how many are needed to know when a waiting model starts.
 var (
 	definedFields = len(namesOf((*codec).definition))
 	planFields    = definedFields + len(namesOf((*codec).plan))
@@ -37,7 +37,7 @@ var places = func() map[string]int {
 	return places
 }()
 
-// values are those of the fields of a hash, by their places. An absent value is an empty text.
+// values are the values of the fields of a hash, by their places. An absent value is an empty text.
 type values []string
 
 func (v values) of(name string) string {
@@ -235,7 +235,7 @@ func (c *codec) notes(e *model.JournalEntry) {
 	c.text("ended_attempt_uid", &e.EndedUID)
 	c.text("reason", &e.Reason)
 	c.text("error_type", &e.ErrorType)
-	changed := "" // unlike the others it may be true, false or not told
+	changed := "" // unlike the others it may be true, false or absent
 	if e.Changed != nil {
 		changed = strconv.FormatBool(*e.Changed)
 	}

@@ -16,7 +16,7 @@ import (
 
 var applyItems = redis.LoadScript("txn.lua")
 
-// Code is what a script answers for one item of a batch. A refusal is a result, not an error.
+// Code is the answer of a script for one item of a batch. A refusal is a result, not an error.
 type Code int
 
 // The codes of all scripts.
@@ -44,7 +44,7 @@ func (c Code) String() string {
 // Retry reports whether the item was decided on an old state: read and decide it again.
 func (c Code) Retry() bool { return c == CodeConflict || c == CodeTaken }
 
-// Batch is what one loop has decided at one instant.
+// Batch has the decisions of one loop at one instant.
 type Batch struct {
 	Now   time.Time
 	Items []Item // in order
@@ -100,7 +100,7 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	codes := make([]Code, len(batch.Items))
 	for i := range codes {
 		number, is := reply[i].(int64)
-		if !is { // what is wrong follows it
+		if !is { // the fault follows it
 			code, wrong, _ := strings.Cut(redis.Text(reply[i]), " ")
 			number, batch.Items[i].WrongType = redis.ParseInt(code), wrong
 		}
@@ -119,7 +119,8 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 	return redis.RunScript(ctx, s.Clients.Write, applyItems, e.txn.Keys(), e.txn.Args(e.instant, batch.Now.UnixMilli())...).Slice()
 }
 
-// maxToldCreates is how many creates of one batch the journal has. Of more, as of an import, it has none: they would displace everything else.
+// maxToldCreates is how many creates of one batch the journal keeps. If there are more, as in an import, it keeps none: they would displace
+// everything else.
 const maxToldCreates = 100
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
@@ -130,16 +131,16 @@ func (s Fleet) ProbeScripts(ctx context.Context) error {
 
 // encoder turns the items of a batch into lines of txn.lua.
 type encoder struct {
-	txn         *txn.Batch
-	batch       *Batch
-	config      *Config
-	keys        *Keys
-	instant, ms string // of the batch
-	claimed     string // the key of its owner
-	journalCap  string
-	maxQueued   string
-	tellsCreate bool  // the journal is told of creates
-	steps       steps // of the transition in hand
+	txn            *txn.Batch
+	batch          *Batch
+	config         *Config
+	keys           *Keys
+	instant, ms    string // of the batch
+	claimed        string // the key of its owner
+	journalCap     string
+	maxQueued      string
+	journalsCreate bool  // the journal has an entry for each create
+	steps          steps // of the transition in hand
 
 	rejects       int                    // numbers of groups, 0 until an item needs them
 	joins, leaves [len(ScoreIndexes)]int // likewise
@@ -155,7 +156,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 	e := &encoder{
 		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
 		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap), maxQueued: strconv.Itoa(batch.MaxQueued),
-		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), tellsCreate: creates <= maxToldCreates,
+		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), journalsCreate: creates <= maxToldCreates,
 	}
 	if len(batch.Items) == 0 {
 		e.probe()
@@ -263,7 +264,7 @@ func (e *encoder) count(i *txn.Item, counters ...string) {
 	}
 }
 
-// standing is what a model is a member of: of each of the ScoreIndexes its score in Unix ms, 0 for none, and what it waits for and holds.
+// standing has the memberships of a model: its score in each of the ScoreIndexes in Unix ms, 0 for none, and its blocker and slots.
 type standing struct {
 	scores   [len(ScoreIndexes)]int64
 	deadline int64

@@ -14,26 +14,26 @@ import (
 
 var readDue = redis.LoadScript("read-due.lua")
 
-// Due is what a dispatcher sees of a queue at one instant.
+// Due is a dispatcher's view of a queue at one instant.
 type Due struct {
 	Now        time.Time
 	Queued     int              // entries in the input list
 	Front      model.HeadSample // of the input list, as it was noted last; zero: it never was
-	Sharers    int              // dispatchers that start something of what is due now, this one included
+	Sharers    int              // dispatchers that share the due models, this one included
 	Urgent     []string         // uids that somebody wants to be started at once, oldest first
 	Due        []string         // uids whose refresh_at has come, oldest first
 	Expired    []string         // uids whose deadline has passed, oldest first
 	Judged     time.Time        // up to when deadlines are judged: behind it workers may have spoken, and were not heard yet
 	Ages       []string         // uids whose freshness changes, oldest first
 	Blockers   model.Blockers   // what keeps models from starting
-	Rechecks   []model.Blocker  // blockers that are to be looked at, by this dispatcher alone until Alone
+	Rechecks   []model.Blocker  // blockers to recheck, by this dispatcher alone until Alone
 	Alone      time.Time
 	Ended      []EndedLimit // that nobody has forgotten yet
 	WrongTypes []string     // which keys are of another type than they should be
-	Next       time.Time    // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
+	Next       time.Time    // when this dispatcher has to read again for the next refresh_at or deadline; zero: never
 }
 
-// DueRequest is what a dispatcher asks for.
+// DueRequest is a dispatcher's request for it.
 type DueRequest struct {
 	// Limit is the most uids of each kind.
 	Limit int
@@ -105,5 +105,5 @@ func TakeOut(ctx context.Context, s *Store, uid, also string) error {
 			pipe.ZRem(ctx, set, uid)
 		}
 	}, k.Model(uid))
-	return redis.Wrap(redis.IgnoreWrongType(err), fmt.Sprintf("forget %q", uid)) // nobody stands in a set that is none
+	return redis.Wrap(redis.IgnoreWrongType(err), fmt.Sprintf("forget %q", uid)) // a key of the wrong type has no members
 }

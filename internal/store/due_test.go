@@ -239,7 +239,7 @@ func TestWaitingForNothingEndsByItself(t *testing.T) {
 	})
 }
 
-// Only what is news is noted: a front that was passed, or an empty list that was told already, is none.
+// Only news is noted: not a head that was passed, nor an empty list that was noted already.
 func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"x"}, ":stats": hash{"start": "9"}})

@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 )
 
-// The instants of the tables, in Unix ms. The bench's clock stands at six.
+// The instants of the tables, in Unix ms. It is six on the bench's clock.
 const (
 	six     = 1795240800000
 	minute  = 60_000
@@ -28,11 +28,11 @@ var (
 	}
 )
 
-// queuedEntry is that of the attempt of running.
+// queuedEntry is the entry of the attempt of running.
 const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z",` +
 	`"fence":1795240740000,"due_at":"2026-11-21T05:59:00.000Z","for":"change"}`
 
-// atSix is what an entry tells of the fence of an attempt that starts at six.
+// atSix is the fence in the entry of an attempt that starts at six.
 func atSix(purpose string) string {
 	return `,"fence":1795240800000,"due_at":"2026-11-21T06:00:00.000Z","for":"` + purpose + `"`
 }
@@ -54,7 +54,7 @@ func but(fields hash, changes ...string) hash {
 	return fields
 }
 
-// ended are the changes by which an attempt ends at six.
+// ended are the changes when an attempt ends at six.
 func ended(fields hash, changes ...string) hash {
 	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "entry_times", "", "last_attempt_uid", "a1", "rev", "9", "fence", "1795240740000"}
 	return but(fields, append(gone, changes...)...)
@@ -97,8 +97,9 @@ type eventCase struct {
 
 var eventCases = slices.Concat(startCases, resultCases, failureCases, commandCases, freshnessCases)
 
-// withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that
-// was changed, without a value if it is gone, but for those that go with attempt_uid, and a revision that is one more; why it waits in any case; and by which fingerprint it has failed, also if it is the same as before.
+// withJournal completes the journal that is wanted. Beside event and notes, each entry has uid and instant, and each changed field of the model,
+// without a value if it is gone, except fields that go with attempt_uid and a revision that is one more. It always has why the model waits, and the
+// fingerprint of its failure.
 func withJournal(seed, want keys) keys {
 	const stream = ":journal"
 	entries, journaled := want[stream].(events)
@@ -114,7 +115,7 @@ func withJournal(seed, want keys) keys {
 			entry["refresh_why"] = why
 		}
 		fails := entry["event"] == "failure" || entry["event"] == "timeout"
-		if fails && after["error"] != "" && before["again"] == "" { // what is wanted again does not count
+		if fails && after["error"] != "" && before["again"] == "" { // a model that is wanted again does not count
 			entry["error"] = after["error"]
 		}
 	}

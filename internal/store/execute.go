@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Executor is what it takes to change models. *Store is one.
+// Executor can change models. *Store is one.
 type Executor interface {
 	Now(ctx context.Context) (time.Time, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error)
@@ -107,7 +107,7 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 		}
 	}
 	for _, i := range pending {
-		// What changes nothing may have been decided on top of a decision that was refused, and falls with it.
+		// A decision that changes nothing may depend on a refused one, and falls with it.
 		if changed[e.commands[i].UID] && !settled[i] {
 			again = append(again, i)
 		}

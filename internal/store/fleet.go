@@ -14,16 +14,16 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Fleet is what operators set for many models of a part: policies, orders to worker pools, and the messages that were rejected.
+// Fleet has the operators' settings for many models of a part: policies, orders to worker pools, and rejected messages.
 type Fleet struct{ store *Store }
 
-// Fleet sets what holds for many models of the part.
+// Fleet changes settings of many models of the part.
 func (s *Store) Fleet() Fleet { return Fleet{s} }
 
 // QueueFleet is Fleet of all parts of a queue.
 type QueueFleet struct{ queue *Queue }
 
-// Fleet sets what holds for many models of the queue.
+// Fleet changes settings of many models of the queue.
 func (q *Queue) Fleet() QueueFleet { return QueueFleet{q} }
 
 // Change changes every part at its instant; true: in one of them there was something to change.
@@ -40,7 +40,7 @@ func (q QueueFleet) Change(ctx context.Context, do func(part *Store, now time.Ti
 	return changed, err
 }
 
-// Report is what people and programs read of a part: models, policies, heartbeats and histories. It changes nothing.
+// Report reads a part for people and programs: models, policies, heartbeats and histories. It changes nothing.
 type Report struct{ store *Store }
 
 // Report reads the part for people and programs.
@@ -54,22 +54,22 @@ func (q *Queue) Report() QueueReport { return QueueReport{q} }
 
 var changeQueue = redis.LoadScript("change-queue.lua")
 
-// FieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
+// FieldChanges is the field of <queue>:forwarded that counts the changes of operators' settings.
 const FieldChanges = "changes"
 
-// Order is the place of a queue command among all that the same part has claimed. The zero Order is that of a direct caller.
+// Order is the place of a queue command among all that the same part has claimed. A direct caller has the zero Order.
 type Order struct{ Part, Number string }
 
-// Change is what an operator sets in one part of a queue. The zero Change changes nothing.
+// Change is an operator's change of one part of a queue. The zero Change changes nothing.
 type Change struct {
 	Fields  []string      // of the hash, each before its value; "": it goes
 	Blocker model.Blocker // that it opens or closes; empty: none
-	Recheck time.Time     // when a dispatcher looks at it
+	Recheck time.Time     // when a dispatcher rechecks it
 	Hold    bool          // also if no model waits for it; and holds are counted
 	Bulk    *BulkWish     // that begins, anew if there was one of its id; nil: none
 }
 
-// The outcomes of scripts that change what operators set.
+// The outcomes of scripts that change operators' settings.
 const (
 	ChangeConflict = iota // something has changed since it was read
 	ChangeMade

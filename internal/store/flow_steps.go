@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// writeKeys writes what a start takes of keys, or a model reserves.
+// writeKeys writes the slots that a start takes, or a model reserves.
 func (s *steps) writeKeys() {
 	d := &s.t.decision
 	expires := redis.Millis(d.Next.ExpiresAt())

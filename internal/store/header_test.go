@@ -19,7 +19,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// header is that of a script, ready to be compared with calls.
+// header is the header of a script, ready to be compared with calls.
 type header struct {
 	file  string
 	keys  []*regexp.Regexp // of each fixed place
@@ -63,7 +63,7 @@ func pattern(entry scripts.Entry) *regexp.Regexp {
 	return regexp.MustCompile("^(" + strings.Join(names, "|") + ")$")
 }
 
-// check returns what is wrong with a call; empty: nothing.
+// check returns the fault of a call; empty: none.
 func (h *header) check(keys []string, args int) string {
 	if len(keys) < len(h.keys) || len(keys) > len(h.keys) && len(h.items) == 0 {
 		return fmt.Sprintf("%s: Go passes %d keys, the header has %d", h.file, len(keys), len(h.keys))
@@ -145,7 +145,7 @@ func keyTypes(t *testing.T) map[string]string {
 		types[keyPatterns[found[1]]] = found[2]
 	}
 	types["<queue>:<index>"] = "zset"
-	types["<queue>:circuit:<name>"] = types[keyPatterns["Circuit"]] // any, also that of the queue
+	types["<queue>:circuit:<name>"] = types[keyPatterns["Circuit"]] // any, also the queue's
 	return types
 }
 
@@ -182,7 +182,7 @@ func TestHeadersNameTheKeysAndCodesThatGoHas(t *testing.T) {
 	}
 }
 
-// codesOfChecks are the codes by which the checks that a script is given refuse an item, and that of one that is applied.
+// codesOfChecks are the codes of the checks that a script is given, and the code of an applied item.
 func codesOfChecks(t *testing.T, file string) map[int]bool {
 	if file != "txn.lua" {
 		return nil
@@ -313,7 +313,7 @@ func unbound(body string) (places []string) {
 	return places
 }
 
-// chunked reports whether what stands before opens a loop over the chunks of this list.
+// chunked reports whether the text before opens a loop over the chunks of this list.
 func chunked(args []string, before string) bool {
 	loop := chunksLoop.FindStringSubmatch(before)
 	return loop != nil && slices.Equal(args, []string{loop[3], loop[1], loop[2]})
@@ -348,7 +348,7 @@ func writtenDown(args []string, body string) bool {
 		!regexp.MustCompile(`\b`+name+`(\[.*\])? = [^{]|\binsert\(`+name+`\b`).MatchString(body)
 }
 
-// splitArguments splits a list at the commas that stand in no brackets and no quotes, and ends at the bracket that closes it.
+// splitArguments splits a list at the commas outside brackets and quotes, and ends at the bracket that closes it.
 func splitArguments(text string) []string {
 	var parts []string
 	depth, from, quoted := 0, 0, false

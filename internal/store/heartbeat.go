@@ -68,7 +68,7 @@ func (s Report) AskOldestDue(ctx context.Context, pipe goredis.Pipeliner) func()
 // Heartbeat is the last one of a dispatcher, a poller or a worker pool. They give it with what they ask for: by ReadDue, Claim and Take.
 type Heartbeat struct {
 	Of    model.Role
-	Key   string // of the set in which it stands
+	Key   string // of its set
 	Owner string
 	At    time.Time
 }
@@ -152,14 +152,14 @@ func PoolName(owner string) string {
 type Owner struct {
 	Host  string    `json:"host,omitempty"` // empty: somebody has chosen the name
 	PID   string    `json:"pid,omitempty"`
-	Since time.Time `json:"since,omitzero"` // by the clock of its host; zero: not told
+	Since time.Time `json:"since,omitzero"` // by the clock of its host; zero: unknown
 }
 
 // ReadOwner reads the name of a daemon.
 func ReadOwner(name string) (o Owner) {
 	if found := ownerPattern.FindStringSubmatch(name); found != nil {
 		o.Host, o.PID = found[2], found[3]
-		o.Since, _ = time.Parse(ownerTime, found[4]) // zero if it is not told
+		o.Since, _ = time.Parse(ownerTime, found[4]) // zero if it is unknown
 	}
 	return o
 }

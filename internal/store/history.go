@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first; 0: all. What cannot be read is left out.
+// Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first; 0: all. It skips unreadable ones.
 func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
 	pasts, err := redis.ReadEach(ctx, s.store.Clients.Read, "read histories", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringSliceCmd {
 		return pipe.LRange(ctx, s.store.Keys.History(uid), 0, int64(most)-1)
@@ -24,7 +24,7 @@ func (s Report) Histories(ctx context.Context, uids []string, most int) (map[str
 	return histories, err
 }
 
-// ReadPast reads the histories of models whose hashes were read before: whoever adds to them meanwhile is noticed by the revision.
+// ReadPast reads the histories of models whose hashes were read before: the revision shows if somebody adds to them meanwhile.
 func ReadPast(ctx context.Context, s Report, records []*Record) error {
 	uids := redis.Map(records, func(r *Record) string { return r.UID })
 	histories, err := s.Histories(ctx, uids, 0)
@@ -34,7 +34,7 @@ func ReadPast(ctx context.Context, s Report, records []*Record) error {
 	return err
 }
 
-// ParseAttempts reads entries of a history. What cannot be read is left out.
+// ParseAttempts reads entries of a history. It skips unreadable ones.
 func ParseAttempts(entries []string) []model.Attempt {
 	attempts := make([]model.Attempt, 0, len(entries))
 	for _, entry := range entries {
@@ -83,7 +83,7 @@ func ReadState(value any) (model.State, error) {
 type Export struct {
 	Record *Record         // as Inspect reads it: its policy is not in force
 	Past   []model.Attempt // newest first
-	// Fault says what of it cannot be read; empty: all can.
+	// Fault names an unreadable part; empty: there is none.
 	Fault string
 }
 

@@ -85,7 +85,7 @@ func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, erro
 	pipe := s.store.Clients.Read.Pipeline()
 	replies := redis.Map(uids, func(uid string) *goredis.StringSliceCmd {
 		asked := append([]any{"hmget", s.store.Keys.Model(uid)}, planNames...)
-		reply := goredis.NewStringSliceCmd(ctx, asked...) // that of HMGET boxes each value
+		reply := goredis.NewStringSliceCmd(ctx, asked...) // the one of HMGET boxes each value
 		_ = pipe.Process(ctx, reply)                      // it is put into the pipeline
 		return reply
 	})

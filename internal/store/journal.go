@@ -14,28 +14,28 @@ func entryCodec(values map[string]any) codec {
 	return codec{get: func(name string) string { return redis.Text(values[name]) }}
 }
 
-// Told is an entry of the journal by name, with the fields of its lists gone and now.
+// Told returns an entry of the journal by name, with the fields of its lists gone and now.
 func Told(values map[string]any) map[string]any {
-	told := maps.Clone(values)
+	entry := maps.Clone(values)
 	for name := range strings.FieldsSeq(redis.Text(values["gone"])) {
-		told[name] = ""
+		entry[name] = ""
 	}
 	for name := range strings.FieldsSeq(redis.Text(values["now"])) {
-		told[name] = values["at"]
+		entry[name] = values["at"]
 	}
-	delete(told, "gone")
-	delete(told, "now")
-	return told
+	delete(entry, "gone")
+	delete(entry, "now")
+	return entry
 }
 
-// ReadJournalEntry reads an entry of the journal. What cannot be read is a zero value.
+// ReadJournalEntry reads an entry of the journal. An unreadable field gets the zero value.
 func ReadJournalEntry(values map[string]any) (e model.JournalEntry) {
 	c := entryCodec(Told(values))
 	c.text("uid", &e.UID)
 	c.text("event", (*string)(&e.Event))
 	c.time("at", &e.At)
 	c.notes(&e)
-	var m model.Model // of which the entry holds what has changed
+	var m model.Model // only the changed fields, as the entry has them
 	c.model(&m)
 	e.AttemptUID, e.AttemptNo = cmp.Or(e.EndedUID, m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
 	e.Freshness = m.Freshness
@@ -44,7 +44,7 @@ func ReadJournalEntry(values map[string]any) (e model.JournalEntry) {
 	return e
 }
 
-// ReadNotification reads an entry of the outbox. What cannot be read is a zero value.
+// ReadNotification reads an entry of the outbox. An unreadable field gets the zero value.
 func ReadNotification(values map[string]any) (n model.Notification) {
 	c := entryCodec(values)
 	c.text("uid", &n.UID)

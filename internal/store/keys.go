@@ -31,14 +31,14 @@ type Keys struct {
 	Late     string `key:":late" type:"zset"`     // when a late model becomes stale; Never, if it never succeeded
 	Stale    string `key:":stale" type:"zset"`    // since when the model is stale
 
-	Blockers   string `key:":gates" type:"zset"`       // blocker to when a dispatcher is to look at it
+	Blockers   string `key:":gates" type:"zset"`       // blocker to when a dispatcher rechecks it
 	Holds      string `key:":holds" type:"hash"`       // id of a hold to its JSON; and changes, how often they have changed
 	Limits     string `key:":limits" type:"hash"`      // key, or template of keys, to the JSON of a limit that was set at run time
 	Calendars  string `key:":calendars" type:"hash"`   // name to the JSON of a calendar
 	Policies   string `key:":policies" type:"hash"`    // name to canonical JSON
 	PolicyUses string `key:":policy_uses" type:"hash"` // inline policy to "? " and when a model was saved with it last
 	Errors     string `key:":errors" type:"zset"`      // fingerprint to how many models are failing by it
-	PastErrors string `key:":past_errors" type:"zset"` // fingerprint by which no model is failing any more to when the last one ceased to, for a day
+	PastErrors string `key:":past_errors" type:"zset"` // fingerprint without failing models to when the last one ceased to fail, for a day
 	Bulks      string `key:":bulks" type:"zset"`       // id to since when, of bulks that are not over
 	BulksEnded string `key:":bulks_ended" type:"zset"` // id to when it ended, of bulks that were over within a day
 	Zones      string `key:":zones" type:"hash"`       // zone to what its clocks show, as the queue was planned; and which data planned it, and which its daemons have
@@ -49,7 +49,7 @@ type Keys struct {
 	Commands        string `key:":commands" type:"zset"`        // id of a command to when it was handled, for a day
 	ClaimedCommands string `key:":claimed:control" type:"list"` // commands that are claimed and not yet applied, in order, for the leader
 	Leader          string `key:":holder" type:"string"`        // the poller that applies the commands. It leads no longer when it is not known in Pollers, or silent.
-	Forwarded       string `key:":forwarded" type:"hash"`       // number of another part to that of the last command from there; numbered, the last that was claimed here
+	Forwarded       string `key:":forwarded" type:"hash"`       // number of another part to its last command here; numbered, the last that was claimed here
 	Dispatchers     string `key:":dispatchers" type:"zset"`     // name of a dispatcher to its last heartbeat
 	Pollers         string `key:":pollers" type:"zset"`         // owner of a claimed list to its last heartbeat
 	Workers         string `key:":workers" type:"zset"`         // owner of a taken list to its last heartbeat
@@ -121,16 +121,16 @@ func (k *Keys) Label(term string) string { return k.Queue + ":label:" + term }
 // ParkedBy is a zset: refresh_at of the models that wait for one blocker.
 func (k *Keys) ParkedBy(blocker string) string { return k.Queue + ":parked:" + blocker }
 
-// Limit is a zset: deadline_at of the attempts that one key counts. What dies frees itself.
+// Limit is a zset: deadline_at of the attempts that one key counts. A dead attempt frees its slot by then.
 func (k *Keys) Limit(name string) string { return k.Queue + ":limit:" + name }
 
 // Rate is a string: when the next start of one key may be in Unix us, until then.
 func (k *Keys) Rate(name string) string { return k.Queue + ":rate:" + name }
 
-// Circuit is a hash: what the last attempts of one key have come to, and whether its circuit is open. It goes a week after the last one.
+// Circuit is a hash: the outcomes of the last attempts of one key, and whether its circuit is open. It goes a week after the last one.
 func (k *Keys) Circuit(name string) string { return k.Queue + ":circuit:" + name }
 
-// Error is a hash: what is known of a fingerprint. It expires when no model has failed by it for a day.
+// Error is a hash: the failure group of a fingerprint. It expires when no model has failed by it for a day.
 func (k *Keys) Error(id string) string { return k.Queue + ":error:" + id }
 
 // Bulk is a hash: a wish about many models, and how far pollers have come with it.
@@ -145,16 +145,16 @@ func (k *Keys) Taken(owner string) string { return k.Queue + ":taken:" + owner }
 // Recipients is a zset: recipient of one channel to its next delivery.
 func (k *Keys) Recipients(channel string) string { return k.Queue + ":recipients:" + channel }
 
-// Notices is a list: what waits for one recipient, oldest first, bounded.
+// Notices is a list: the mailbox of one recipient, oldest first, bounded.
 func (k *Keys) Notices(recipient string) string { return k.Queue + ":notices:" + recipient }
 
 // Told is a list: notices for other programs, RPUSH / LPOP, capped.
 func (k *Keys) Told(name string) string { return k.Queue + ":told:" + name }
 
-// Reply is a list: what became of commands whose sender asked for it there, oldest first, bounded and for a day.
+// Reply is a list: results of commands whose sender asked for them there, oldest first, bounded and for a day.
 func (k *Keys) Reply(name string) string { return k.Queue + ":reply:" + name }
 
-// Traces are keys of which there is one as soon as anything has happened in the queue.
+// Traces are keys: one exists as soon as anything has happened in the queue.
 func (k *Keys) Traces() []string {
 	return []string{k.Input, k.Output, k.Control, k.Stats, k.Due, k.Running, k.Journal, k.Policies, k.Pollers, k.Dispatchers, k.Workers}
 }

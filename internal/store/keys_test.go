@@ -135,7 +135,7 @@ func TestAStoreRefusesAConfigurationThatCannotWork(t *testing.T) {
 }
 
 // FuzzKeysOfAModel checks that an accepted uid is found again in its keys and its log lines, and that it changes neither the slot of
-// a key nor the pattern by which keys are listed.
+// a key nor the pattern that lists keys.
 func FuzzKeysOfAModel(f *testing.F) {
 	for _, uid := range []string{"t", "tbl_1", "a:b", "model:a", ":due", "a.b:c@d/e+f=g~h-i", strings.Repeat("x", 200), "{a}", "a*", "a?", "a\n", `a"`, "é"} {
 		f.Add(uid)

@@ -21,7 +21,7 @@ var (
 
 // Claimed is one message in a claimed list, or among the claimed commands.
 type Claimed struct {
-	Entry string // as it stands in the claimed list
+	Entry string // as the claimed list has it
 }
 
 // The marks that claim-messages.lua puts before a message.
@@ -75,7 +75,7 @@ func (c Claimed) Large() (size, most string, large bool) {
 	return size, most, true
 }
 
-// Claim is what a poller has claimed.
+// Claim has the messages that a poller has claimed.
 type Claim struct {
 	// Now is the clock.
 	Now time.Time
@@ -90,7 +90,7 @@ type Claim struct {
 	WrongTypes []string
 }
 
-// Holding is what a poller knows of the results that it has claimed.
+// Holding is the state of a poller's claimed results.
 type Holding struct {
 	InHand  int // the oldest of them, which it decides now
 	Waiting int // of the others those that it has decided, and that wait for a key of another type
@@ -119,7 +119,7 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many. A poller with a heartbeat within the lease keeps its
-// messages. To adopt those of a living one is harmless: nothing is applied twice.
+// messages. To adopt a living poller's is harmless: nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner), s.Keys.Heard}
 	moved, err := redis.RunScript(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), expired, lease.Milliseconds(), "", owner, limit).Int()
@@ -200,7 +200,7 @@ func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
 }
 
 // WaitWake waits up to a second for a call to the dispatcher and takes it; false: none came. A call that is lost with its
-// taker delays nobody by more than the second after which every dispatcher looks by itself.
+// taker delays nobody by more than a second: then every dispatcher reads by itself.
 func (s *Store) WaitWake(ctx context.Context) (bool, error) {
 	return redis.Arrived(s.Clients.Block.BLPop(ctx, redis.BlockFor, s.Keys.Wake).Err(), "wait for a wake call")
 }

@@ -63,7 +63,7 @@ func numbered(name string, n int) list {
 	return all
 }
 
-// firstNumber is that of the first command that is claimed at six.
+// firstNumber is the number of the first command that is claimed at six.
 const firstNumber = "1795240800000001"
 
 // sixMillis is that instant in Unix ms, as pollers note it.
@@ -260,7 +260,7 @@ func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
 	eachCall(t, cases)
 }
 
-// A former leader may not have noticed: what it decided is refused, also of a command that stands there again, word for word.
+// A former leader may not have noticed: what it decided is refused, also of a command that is there again, word for word.
 func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:control": list{"n1 k1", "n1 k2"}, ":claimed:p1": list{"or1"}, ":holder": "p2"})
@@ -353,7 +353,7 @@ func TestAClaimIsBoundedByBytesAndNeitherListStarvesTheOther(t *testing.T) {
 		failIf(t, len(again) != 16, "want nothing more while these are held, got %d", len(again))
 
 		b.server.Flush(t)
-		// Nothing tells of their sizes before they are popped, behind a small one 8 at once.
+		// Their sizes are unknown before they are popped, after a small one 8 at once.
 		b.seed(keys{"-output": append(list{"r"}, slices.Repeat(list{strings.Repeat("r", 3<<19)}, many+20)...)})
 		claimed = b.claim("p2", 1000)
 		failIf(t, len(claimed) != 9, "want 9 results, got %d entries of %d bytes", len(claimed), bytesOf(claimed))

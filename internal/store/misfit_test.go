@@ -33,7 +33,7 @@ func keysOfCalls(keys *[]string) testkit.Hook {
 	}
 }
 
-// put something of a type where a key stands.
+// put something of a type into a key.
 var ofType = map[string]func(c context.Context, r redis.UniversalClient, key string) error{
 	"string": func(c context.Context, r redis.UniversalClient, key string) error { return r.Set(c, key, "x", 0).Err() },
 	"list":   func(c context.Context, r redis.UniversalClient, key string) error { return r.RPush(c, key, "x").Err() },
@@ -73,7 +73,7 @@ func lacking(all keys, key string) keys {
 	if fields, is := all[":model:m1"].(hash); is && key == ":stats" { // tickets are numbered there
 		delete(all, ":journal")
 		all[":model:m1"] = but(fields, "ticket", "")
-	} else if is && strings.Contains(key, "error") { // the one by which it fails may be one of too many
+	} else if is && strings.Contains(key, "error") { // its fingerprint may be one of too many
 		all[":model:m1"] = but(fields, "error", "")
 	}
 	return all

@@ -62,7 +62,7 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 	if err != nil {
 		return p, redis.Wrap(err, "read stored policy")
 	}
-	size := 3*len(text) + 544 + p.CompiledSize() // about: its text, what was read of it, the entry of the map, and what is compiled
+	size := 3*len(text) + 544 + p.CompiledSize() // about: its text, the parsed policy, the entry of the map, and the compiled rules
 	if c.byText == nil || c.bytes+size > maxCachedPolicies {
 		c.byText, c.bytes = make(map[string]policy.Policy), 0
 	}
@@ -260,12 +260,12 @@ func (s Report) PolicyText(ctx context.Context, name string) (text string, found
 	}
 }
 
-// storedText is what counts as stored under a name that has a text; "": none.
+// storedText returns the text that counts as stored under a name; "": none.
 func storedText(name, text string) string {
 	if text != "" || name != DefaultPolicyName {
 		return text
 	}
-	canonical, _ := json.Marshal(policy.Default()) // what is built in can be written
+	canonical, _ := json.Marshal(policy.Default()) // the default policy can be encoded
 	return string(canonical)
 }
 
@@ -277,9 +277,9 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 		if all = all && sum <= int64(most); !all || err != nil {
 			return err
 		}
-		looked := 0
+		seen := 0
 		err = part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
-			if looked += len(uids); looked > most { // many wait for nothing, and stand in none of the sets
+			if seen += len(uids); seen > most { // many wait for nothing, and are in none of the sets
 				return errTooMany
 			}
 			names, err := part.Report().PoliciesOf(ctx, uids)
@@ -288,7 +288,7 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 			}
 			return err
 		})
-		models += looked
+		models += seen
 		if errors.Is(err, errTooMany) {
 			all, err = false, nil
 		}
@@ -305,7 +305,7 @@ type PolicyUse struct {
 	Name  string
 	Saved time.Time // zero: nobody knows
 
-	recorded string // as it stands in <queue>:policy_uses; empty: it does not
+	recorded string // as <queue>:policy_uses has it; empty: it has not
 }
 
 // PolicyUses reads when models were saved with inline policies, by the names of these.

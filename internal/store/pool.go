@@ -22,7 +22,7 @@ var (
 	answerAttempts = redis.LoadScript("answer-attempts.lua")
 )
 
-// What a worker pool exchanges with its queue.
+// Messages between a worker pool and its queue.
 type (
 	TakeRequest = lease.TakeRequest
 	Taken       = lease.Taken
@@ -88,7 +88,7 @@ type ExpiredWorker struct {
 	Owner         string
 	LastHeartbeat time.Time
 	Attempts      int // that were requeued
-	// Deaths are what became of the attempts that it had begun.
+	// Deaths are the results of the attempts that it had begun.
 	Deaths []*Transition
 }
 
@@ -157,12 +157,12 @@ func (s *Store) judged(gap string, now time.Time) time.Time {
 // readTaken reads what a worker has taken. judged is up to when deadlines are; zero: as the last gap says.
 //
 // Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
-// What changes in between is dropped by the worker that takes the entry and finds it stale.
+// If an entry becomes stale in between, the worker that takes it drops it.
 func (s Pool) readTaken(ctx context.Context, owner string, judged time.Time) (r returned, err error) {
 	pipe := s.store.Clients.Read.Pipeline() // the list first: one that has taken more has given a heartbeat
 	list, heartbeat := pipe.LRange(ctx, s.store.Keys.Taken(owner), 0, -1), pipe.ZScore(ctx, s.store.Keys.Workers, owner)
 	gap := pipe.HMGet(ctx, s.store.Keys.Heard, "gap")
-	_, _ = pipe.Exec(ctx) // each command tells its own error
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	entries, err := list.Result()
 	if err != nil || len(entries) == 0 {
 		return r, redis.Wrap(err, "read taken entries")
@@ -229,21 +229,21 @@ func (s Pool) requeue(ctx context.Context, owner string, lease, heartbeat any, r
 	return max(0, moved), redis.Wrap(err, "requeue entries")
 }
 
-// Pool is what a worker pool takes from a part and gives back.
+// Pool lets a worker pool take attempts from a part and give them back.
 type Pool struct{ store *Store }
 
 // Pool takes attempts for a worker pool.
 func (s *Store) Pool() Pool { return Pool{s} }
 
-// Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
-// read tells so in its Err.
+// Fences reads the running attempts of models, in the order of the uids, and the clock. If only one fence cannot be
+// read, its Err says so.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.store.Clients.Read.Pipeline()
 	replies := redis.Map(uids, func(uid string) *goredis.SliceCmd {
 		return pipe.HMGet(ctx, s.store.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at", fieldGuarded)
 	})
 	clock := s.store.askTime(ctx, pipe)
-	_, _ = pipe.Exec(ctx) // each command tells its own error
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	now, err := s.store.readTime(clock)
 	if err != nil {
 		return nil, time.Time{}, err

@@ -42,13 +42,13 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 	return redis.Wrap(err, "ask worker pools")
 }
 
-// orderPools also forgets what pools were asked for that live in no part.
+// orderPools also forgets the orders of pools that live in no part.
 func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked PoolOrder, now time.Time) (bool, error) {
-	var told []string // of which it is news
+	var asking []string // pools that do not know it yet
 	changed, err := s.Change(ctx, s.store.Keys.Orders, Order{}, func() (c Change, err error) {
 		orders, err := s.store.Clients.Read.HGetAll(ctx, s.store.Keys.Orders).Result()
-		told = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool { return orders[pool] == asked.String() })
-		if err != nil || len(told) == 0 {
+		asking = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool { return orders[pool] == asked.String() })
+		if err != nil || len(asking) == 0 {
 			return c, err
 		}
 		for _, pool := range slices.Sorted(maps.Keys(orders)) {
@@ -56,7 +56,7 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 				c.Fields = append(c.Fields, pool, "")
 			}
 		}
-		for _, pool := range told {
+		for _, pool := range asking {
 			c.Fields = append(c.Fields, pool, asked.String())
 		}
 		return c, err
@@ -65,7 +65,7 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 		return changed, err
 	}
 	_, err = s.store.Clients.Write.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
-		for _, pool := range told {
+		for _, pool := range asking {
 			values := []any{"event", "worker_" + cmp.Or(asked.Verb, "resume"), "key", pool, "at", model.FormatTime(now), "by", asked.By}
 			pipe.XAdd(ctx, &goredis.XAddArgs{Stream: s.store.Keys.Journal, MaxLen: int64(s.store.Config.JournalCap), Approx: true, Values: values})
 		}
@@ -74,7 +74,7 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 	return true, err
 }
 
-// PoolState is what a worker pool has in hand, and what it is asked for.
+// PoolState has the attempts in hand of a worker pool, and its order.
 type PoolState struct {
 	Order   PoolOrder
 	Taken   int64         // attempts that it has taken and not answered yet

@@ -56,7 +56,7 @@ func (b *bench) requeues(owner string, lastHeartbeat int64) int {
 	return count
 }
 
-// beats gives a heartbeat and tells whether the pool is known.
+// beats gives a heartbeat and reports whether the pool is known.
 func beats(b *bench) any {
 	taken, err := b.Pool().Heartbeat(b.t.Context(), "w1")
 	must(b.t, err)
@@ -117,7 +117,7 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 			seed: keys{":taken:w1": list{"a", "b", "c", ""}, ":taken:w2": list{"a"}, "-output": list{"before"}},
 			call: func(b *bench) any {
 				return b.answer("w1", Answer{Message: "started a"}, Answer{Message: "success of a", Ends: true, Entry: "a"},
-					Answer{Ends: true, Entry: "b"}, Answer{Ends: true}) // nothing to tell, and an entry that was empty
+					Answer{Ends: true, Entry: "b"}, Answer{Ends: true}) // no message, and an entry that was empty
 			},
 			says: []bool{true, true, true, true},
 			want: keys{":taken:w1": list{"c"}, ":taken:w2": list{"a"}, "-output": list{"before", "started a", "success of a"}},

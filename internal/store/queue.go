@@ -33,7 +33,7 @@ type Queue struct {
 	// Layout is the layout of its keys, 1 to the Layout that this program knows.
 	Layout int
 
-	whole string // the queue of which it is but one part; empty: it is whole
+	whole string // the queue that it is a part of; empty: it is whole
 }
 
 // ErrUnread says that Redis did not return the settings of a queue: try again.
@@ -41,7 +41,7 @@ var ErrUnread = errors.New("read the settings of the queue")
 
 // Open reads how many parts a queue has, and returns it. A queue that was not created has one part, with its own name.
 func Open(ctx context.Context, clients *redis.Clients, config Config) (*Queue, error) {
-	config, ctx = config.WithDefaults(), redis.WithRetry(ctx, nil) // whoever asks for the first time is told at once
+	config, ctx = config.WithDefaults(), redis.WithRetry(ctx, nil) // the first caller gets the error at once
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Open(ctx context.Context, clients *redis.Clients, config Config) (*Queue, e
 	return newQueue(clients, config, settings)
 }
 
-// RequireWhole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.
+// RequireWhole refuses a queue that is only a part of another, and so read-only: most of its models live elsewhere.
 func (q *Queue) RequireWhole() error {
 	if q.whole == "" {
 		return nil
@@ -280,7 +280,7 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// AddUp adds what another part has counted.
+// AddUp adds the counts of another part.
 func AddUp[K comparable](sums, more map[K]int64) {
 	for name, count := range more {
 		sums[name] += count

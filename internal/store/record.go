@@ -19,12 +19,12 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Record is one model as it was read, with what a transition needs to notice that it has changed since.
+// Record is one model as it was read. A transition can notice that it has changed since.
 type Record struct {
 	model.Model
 	// Exists is false for a model that is not stored.
 	Exists bool
-	// Broken: the key of the model holds no hash; Fault says what it holds.
+	// Broken: the key of the model holds no hash; Fault names the type.
 	Broken bool
 
 	rev    string
@@ -48,7 +48,7 @@ func NewRecord(uid string, hash map[string]string) *Record {
 // Rev is the revision that was read; empty: none.
 func (r *Record) Rev() string { return r.rev }
 
-// Status derives the status at now, see model.State; also of what is no model.
+// Status derives the status at now, see model.State; also if there is no model.
 func (r *Record) Status(now time.Time, queued bool) model.Status {
 	if r.Broken {
 		return model.StatusBroken
@@ -74,7 +74,7 @@ func (r *Record) Uses(name string) bool {
 	return r.Exists && cmp.Or(r.PolicyName, DefaultPolicyName) == name
 }
 
-// Snapshot is what a batch is decided on: the models as they were read, each moving on with the decisions about it.
+// Snapshot is the basis of a batch: the models as they were read, each moving on with the decisions about it.
 type Snapshot struct {
 	// Records are the models by uid, also those that are not stored.
 	Records map[string]*Record
@@ -157,7 +157,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	if len(uids) == 0 {
 		return records, nil
 	}
-	unique := func(uids []string) []string { return slices.Compact(slices.Sorted(slices.Values(uids))) } // a batch tells of one again and again
+	unique := func(uids []string) []string { return slices.Compact(slices.Sorted(slices.Values(uids))) } // a batch often repeats one
 	uids, whole = unique(uids), unique(whole)
 	pipe := s.Clients.Read.Pipeline()
 	hashes := redis.Map(uids, func(uid string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })

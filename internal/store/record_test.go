@@ -82,7 +82,7 @@ func TestATransitionHealsAnUnreadableField(t *testing.T) {
 	})
 }
 
-// A pipeline tells its first error only, and a missing payload is one; the model behind it must not look empty.
+// A pipeline returns only its first error, and a missing payload is one; the model behind it must not look empty.
 func TestAnErrorBehindAMissingPayloadIsAnErrorOfLoad(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	b.seed(keys{":model:m2": dueModel, ":payload:m2": `{"input_url":"u"}`})

@@ -22,18 +22,18 @@ type Rejected struct {
 	UID    string `json:"uid,omitempty"`
 	Reason string `json:"reason"`
 	Raw    string `json:"raw,omitempty"`
-	// RawBase64 holds what is no UTF-8 text, byte for byte.
+	// RawBase64 holds a message that is no UTF-8 text, byte for byte.
 	RawBase64 string `json:"raw_base64,omitempty"`
-	// Bytes is the size of a message of which only the beginning is kept; empty: all of it is.
+	// Bytes is the size of a message that keeps only its beginning; empty: it is complete.
 	Bytes string `json:"bytes,omitempty"`
 
-	Stored string `json:"-"` // as it stands in the list; empty: it is not from there
+	Stored string `json:"-"` // as the list has it; empty: it is not from there
 }
 
 // ID names the entry for people: it follows from its text. Two that are alike in all have one ID.
 func (r *Rejected) ID() string { return ShortID(r.Stored) }
 
-// Message is what the sender wrote, byte for byte; an error: not all of it is kept.
+// Message returns the text of the sender, byte for byte; an error: not all of it is kept.
 func (r *Rejected) Message() (string, error) {
 	switch {
 	case r.Source != sourceOutput && r.Source != SourceControl:
@@ -91,7 +91,7 @@ func (i Item) rejected(now time.Time) string {
 	return string(text)
 }
 
-// ReadRejected reads an entry of the rejected list; what cannot be read is empty.
+// ReadRejected reads an entry of the rejected list; unreadable fields are empty.
 func ReadRejected(text string) (entry Rejected) {
 	_ = json.Unmarshal([]byte(text), &entry)
 	entry.Stored = text

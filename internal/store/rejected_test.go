@@ -30,7 +30,7 @@ func TestARejectedMessageOfAWorkerKeepsNoLog(t *testing.T) {
 	}
 }
 
-// What is larger than 16 KiB keeps its beginning, which may end within a letter.
+// A message above 16 KiB keeps its beginning, which may end within a letter.
 func TestARejectedMessageOfUpTo16KiBKeepsEveryByteAndALargeOneItsSize(t *testing.T) {
 	raws := list{"plain", `{"broken":`, "<&>\u2028\x00\r\n%d", "\xff\x00\xfe", strings.Repeat("\x80x", maxRaw/2), "\xef\xbf\xbd"}
 	large := list{strings.Repeat("é", maxRaw), "104857600/1048576 " + strings.Repeat("x", 999) + "\xc3"}

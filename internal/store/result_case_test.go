@@ -283,7 +283,7 @@ const (
 	otherError = "0123456789ab"
 )
 
-// http503Hash is what is known of the first once m1 has failed by it at six.
+// http503Hash is the group of the first once m1 has failed by it at six.
 var http503Hash = hash{
 	"signature": "http: 503", "reason": "503", "error_type": "http", "uid": "m1", "uids": "m1",
 	"first_at": "2026-11-21T06:00:00.000Z", "last_at": "2026-11-21T06:00:00.000Z", "failures": "1", "began": "1",
@@ -298,7 +298,7 @@ func failingModel(fingerprint string) hash {
 	return but(running, "attempt_no", "2", "failing_since", "2026-11-21T05:00:00.000Z", "error", fingerprint)
 }
 
-// failingKeys are a failing model and what is known of fingerprints.
+// failingKeys are a failing model and its failure groups.
 func failingKeys(fingerprint string, known keys) keys {
 	return and(runningKeys(), answered, keys{":model:m1": failingModel(fingerprint), ":failing": scores{"m1": six - 60*minute}}, known)
 }
@@ -319,7 +319,7 @@ func fail503(b *bench, r *Record) *Transition {
 	return r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
 }
 
-// manyErrors are so many fingerprints by which models are failing, two by the other one.
+// manyErrors are so many fingerprints of failing models; two models have the other one.
 func manyErrors(n int) scores {
 	all := scores{otherError: 2}
 	for i := len(all); i < n; i++ {

@@ -38,7 +38,7 @@ func (s *Store) node(ctx context.Context) (goredis.Cmdable, error) {
 	return node, redis.Wrap(err, "find the node of the queue")
 }
 
-// Identity is what a server calls itself.
+// Identity is the name that a server gives itself.
 type Identity struct {
 	Name    string `json:"name"` // such as Redis or Valkey; empty: unknown
 	Version string `json:"version"`
@@ -62,7 +62,7 @@ func (s Report) Identity(ctx context.Context) (Identity, error) {
 	return Identity{name, redis.Text(fields["version"]), redis.Text(fields["mode"])}, redis.Wrap(err, "ask redis for its name")
 }
 
-// TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and what became of each.
+// TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and results.
 func (s Report) TryCommands(ctx context.Context) (names []string, results []error, err error) {
 	node, err := s.store.node(ctx)
 	if err != nil {
@@ -114,12 +114,12 @@ func (s Report) Clear(ctx context.Context) error {
 	})
 }
 
-// Types reads what kinds of values keys hold, in their order; "none": there is no such key.
+// Types reads the types of keys, in their order; "none": there is no such key.
 func (s Report) Types(ctx context.Context, keys []string) ([]string, error) {
 	return redis.ReadEach(ctx, s.store.Clients.Read, "read types", keys, func(pipe goredis.Pipeliner, key string) *goredis.StatusCmd { return pipe.Type(ctx, key) })
 }
 
-// TellBroken says of each broken model what its key holds.
+// TellBroken names the type of the key of each broken model.
 func (s Report) TellBroken(ctx context.Context, records map[string]*Record) error {
 	var broken []*Record
 	var keys []string
@@ -148,10 +148,10 @@ func (q QueueReport) Used(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// mostLooks bounds the search for other queues: so often it looks at about scanCount keys.
-const mostLooks = 100
+// maxQueueScans bounds the search for other queues: each scans about scanCount keys.
+const maxQueueScans = 100
 
-// Others are the names of other queues of the same Redis that have counted something, in order. It looks at some 20,000 keys at most, on a
+// Others are the names of other queues of the same Redis that have counted something, in order. It scans some 20,000 keys at most, on a
 // cluster of one node, and so may miss some.
 func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 	store := q.queue.Parts[0]
@@ -160,9 +160,9 @@ func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	counters, looks := newKeys("").Stats, 0
+	counters, scans := newKeys("").Stats, 0
 	err = redis.Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
-		if looks++; looks > mostLooks {
+		if scans++; scans > maxQueueScans {
 			return nil, 0, nil
 		}
 		return node.Scan(ctx, cursor, "*"+counters, redis.ScanCount).Result()

@@ -26,22 +26,22 @@ const (
 	settingNewError    = "new_error_above"
 )
 
-// Layout is the newest layout of keys that this program knows. A release that changes what stands in keys so that older ones would read it
-// wrongly raises it, and its dispatchers and pollers store it. A queue without one has layout 1: no daemon has used it yet.
+// Layout is the newest layout of keys that this program knows. A release raises it if older ones would misread
+// its keys, and its dispatchers and pollers store it. A queue without one has layout 1: no daemon has used it yet.
 const Layout = 2
 
-// Where the payload stands in an entry.
+// Where an entry has the payload.
 const (
-	PayloadTop    = "top"    // its fields stand beside the others
-	PayloadNested = "nested" // it stands as a whole under the name payload
+	PayloadTop    = "top"    // its fields are beside the others
+	PayloadNested = "nested" // it is one value, named payload
 )
 
-// settings are what all programs that open a queue must agree on.
+// settings are shared by all programs that open a queue.
 type settings struct {
 	layout int // 1 to Layout
 	parts  int // at least 1
 	wire   model.Wire
-	above  int // how many models a fingerprint may stop untold; 0: as many as the program says, None: any number
+	above  int // how many models a fingerprint may stop silently; 0: as many as the program says, None: any number
 }
 
 // readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
@@ -50,7 +50,7 @@ func readSettings(ctx context.Context, clients *redis.Clients, keys Keys) (setti
 	pipe := clients.Read.Pipeline()
 	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
 	replies := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.HGet(ctx, keys.Settings, name) })
-	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
+	_, unsent := pipe.Exec(ctx) // without a connection the commands have no error of their own
 	found := map[string]string{}
 	for i, reply := range replies {
 		switch err := cmp.Or(reply.Err(), redis.IgnoreMissing(unsent)); {
@@ -121,7 +121,7 @@ func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].Config.NewErrorAbove) }
 
 // SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
-// written as before, it is refused while there are any, unless force is true. Whoever has opened the queue before does not know of it.
+// written as before, it is refused while there are any, unless force is true. Programs that have opened the queue before do not notice.
 func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error {
 	if err := cmp.Or(q.RequireWhole(), wire.Validate()); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// steps encodes one transition: what must hold, and what it writes.
+// steps encodes one transition: its conditions and its writes.
 type steps struct {
 	*encoder
 	*txn.Item
@@ -27,7 +27,7 @@ type steps struct {
 	entry     txn.Words // of the journal
 	fields    txn.Words // that both have, with values of the item from one on
 	first     int
-	now, gone []string // fields of which the journal says that they become the instant of the batch, or go
+	now, gone []string // fields that the journal lists as set to the instant of the batch, or as removed
 }
 
 // change encodes an item that changes a model.
@@ -122,7 +122,7 @@ func (s *steps) writeInput() {
 	}
 }
 
-// draw draws the ticket of a start, or counts by which fingerprint the model fails.
+// draw draws the ticket of a start, or the fingerprint of a failure, which it counts.
 func (s *steps) draw() {
 	if s.t.decision.Event == model.EventStart {
 		s.txn.First("tickets", []txn.Key{s.txn.Key(s.keys.Stats, txn.Hash)})
@@ -245,7 +245,7 @@ func (s *steps) labelFields() {
 // writeJournal adds the entry of the transition.
 func (s *steps) writeJournal() {
 	entry, journaled := s.t.decision.Journal(s.t.uid, s.batch.Now)
-	if !journaled || s.config.JournalCap <= 0 || !s.tellsCreate && s.t.creates() {
+	if !journaled || s.config.JournalCap <= 0 || !s.journalsCreate && s.t.creates() {
 		return
 	}
 	journal := s.txn.Key(s.keys.Journal, txn.Stream)
@@ -292,7 +292,7 @@ func (s *steps) writeIndexes() {
 	}
 }
 
-// checkRemains refuses to remove an orphan of which nothing is left.
+// checkRemains refuses to remove an orphan that has no keys left.
 func (s *steps) checkRemains(own []txn.Key) {
 	if s.t.rev != "" || len(s.t.wasLabels) > 0 {
 		return
@@ -382,7 +382,7 @@ func (s *steps) notify() {
 	}
 }
 
-// writeLog keeps what the attempt that has ended has said.
+// writeLog keeps the log of the attempt that has ended.
 func (s *steps) writeLog() {
 	if ended := s.t.decision.Ended; s.t.decision.Log != "" && ended != nil {
 		entry := model.Log{UID: s.t.uid, AttemptUID: ended.AttemptUID, At: model.FormatTime(ended.EndedAt), Text: s.t.decision.Log}

@@ -1,7 +1,7 @@
 // Package store is the only door to Redis: every key, and one typed method for each script.
 //
 // A loop reads a batch of models, a pure function in package model decides, and one script compares and sets. Scripts check
-// first and write after; what they refuse changes nothing and is told by a code, not an error.
+// first and write after; a refused item changes nothing, and has a code, not an error.
 package store
 
 import (
@@ -31,14 +31,14 @@ type Config struct {
 	// MessageCap is the largest message of workers and applications that is read, in bytes, 4 KiB to 64 MiB. Larger ones are
 	// rejected, with their beginning. Defaults to 1 MiB.
 	MessageCap int
-	// NewErrorAbove is how many models one fingerprint of failures may stop before the operators are told of it; None: they never are.
+	// NewErrorAbove is how many models one fingerprint of failures may stop before the operators are notified; None: they never are.
 	// Defaults to 50.
 	NewErrorAbove int
 	// Traces lets the entry of each attempt that is started name its trace. Defaults to false.
 	Traces bool
 	// OutboxKeep is how long the outbox keeps an entry that somebody has not acknowledged, at least a minute. Defaults to 7 days.
 	OutboxKeep time.Duration
-	// OutboxCap is how many entries the outbox keeps, whoever reads it. Defaults to 100,000.
+	// OutboxCap is how many entries the outbox keeps, read or not. Defaults to 100,000.
 	OutboxCap int
 	// Grace is for how long nothing expires after Redis or all dispatchers were away, as workers could not speak meanwhile; negative: not at all.
 	// Defaults to 15 s; with a Clock, which jumps where nothing happens, to none.
@@ -96,7 +96,7 @@ type Store struct {
 
 	Config    Config // as it was opened; settings of the queue may change it
 	Clients   *redis.Clients
-	queue     *Queue // of which it is a part; it is the only one if it was opened by itself
+	queue     *Queue // that has this part; it has no other if the part was opened by itself
 	Place     int    // its number among the parts
 	Schedules schedule.Cache
 	policies  policyCache

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Transition is one decided change of one model, with what must still hold when it is committed.
+// Transition is one decided change of one model, with its conditions when it is committed.
 type Transition struct {
 	uid, rev, attemptUID string // as read
 	decision             model.Decision
@@ -26,7 +26,7 @@ type Transition struct {
 	TakeBack string
 }
 
-// Event is what the transition is called in the journal.
+// Event is the name of the transition in the journal.
 func (t *Transition) Event() model.Event { return t.decision.Event }
 
 // UID is the model that the transition is about.
@@ -35,7 +35,7 @@ func (t *Transition) UID() string { return t.uid }
 // AttemptUID is the attempt that was running when the transition was decided; empty: none.
 func (t *Transition) AttemptUID() string { return t.attemptUID }
 
-// Decision is what was decided. It must not be changed.
+// Decision returns the decision. It must not be changed.
 func (t *Transition) Decision() *model.Decision { return &t.decision }
 
 // Prior is a model before a transition, as far as it can be read.

@@ -107,7 +107,7 @@ type walkPlace struct {
 }
 
 func readPlace(place Place) (p walkPlace, good bool) {
-	fields := strings.Split(string(place), "/") // of which the server may be empty
+	fields := strings.Split(string(place), "/") // the server may be empty
 	if len(fields) != 4 {
 		return p, false
 	}
@@ -161,7 +161,7 @@ func (s *Store) WalkModels(ctx context.Context, selector model.Selector, from Pl
 	return uids, Place(fmt.Sprintf("%s/%s/%d/%d", at.server, at.source, at.key, at.cursor)), nil
 }
 
-// stepper asks a source for the uids from a cursor on. Where that looks at keys, it looks at as many at a time as uids are asked for at least.
+// stepper asks a source for the uids from a cursor on. If the source scans keys, each step scans at least as many keys as uids are asked for.
 func (s *Store) stepper(ctx context.Context, from source, selector model.Selector, least int) (func(key int, cursor uint64) ([]string, uint64, error), error) {
 	if from.keys != nil {
 		return func(key int, cursor uint64) ([]string, uint64, error) {

@@ -60,7 +60,7 @@ func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
 			if most := 1000/100 + 2; steps > most || want == 1000 && b.server.Mini == nil && steps < 3 {
 				t.Errorf("%q: expected up to %d steps, found %d", selector, most, steps)
 			}
-			// None of them stands in a set of those that wait for something, and an action may meet them all the same.
+			// None of them is in a set of models that wait for something, and an action may meet them all the same.
 			count, err := b.Report().FewPicked(t.Context(), picks(t, selector), 0, nil)
 			failIf(t, err != nil || count < want, "%q: expected at least %d candidates, found %d, %v", selector, want, count, err)
 		}
@@ -132,7 +132,7 @@ func TestAKeyThatIsScannedTwiceIsListedOnce(t *testing.T) {
 	expectEqual(t, "second", []string{"c"}, seen.fresh([]string{"b", "c"}))
 }
 
-// Some models are due at the same instant, more than a chunk; what starts or joins between two pages moves all that stands behind it, also by more
+// Some models are due at the same instant, more than a chunk; a start or join between two pages moves all models behind it, also by more
 // than two pages share.
 func TestEachIndexedModelComesOnceWhileOthersInFrontStartAndEnd(t *testing.T) {
 	const models = 2*rankPage + 7
@@ -191,7 +191,7 @@ func TestOnlyModelsThatWaitMoreThanAMinuteAreTakenForOnesThatWaitLater(t *testin
 	})
 }
 
-// The one that a page stands behind has left, so that a second call is needed, and meanwhile more leave.
+// The model before a page has left, so a second call is needed, and meanwhile more leave.
 func TestAPageOfASetHasWhatStandsBehindWhateverLeavesInFront(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for i := range 30 {

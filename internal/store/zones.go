@@ -33,7 +33,7 @@ func ZoneDoubts(ctx context.Context, s Report, others map[string]*zones.Data) ([
 	return notes.Doubts(living, others), cmp.Or(err, failed)
 }
 
-// zonesEvery is how often a daemon looks whether others with older zone data are gone.
+// zonesEvery is how often a daemon checks whether others with older zone data are gone.
 const zonesEvery = time.Minute
 
 // ZoneWatch notes the zone data of one daemon. The zero value is ready.
@@ -58,8 +58,8 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 	return err
 }
 
-// NoteZones notes the zone data of a daemon, and which zones are in use. It begins to plan all models anew, and has calendars looked at, if the release of
-// this data is the first one or a newer one, or if no daemon with older data lives any more. A kill leaves it undone as a whole.
+// NoteZones notes the zone data of a daemon, and which zones are in use. If this release of the data is the first one or a newer one, or no daemon
+// with older data lives any more, it begins to plan all models anew, and has calendars rechecked. A kill leaves it undone as a whole.
 func (s *Store) NoteZones(ctx context.Context, daemon string) (now time.Time, err error) {
 	var set map[string]string
 	var drop, blockers []string

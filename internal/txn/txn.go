@@ -20,7 +20,7 @@ const (
 // Key is the word for a key in a line: "@3" of the batch, "%1 list" of an item.
 type Key string
 
-// Words are those of a line, see scripts/include/step.lua, each behind a tab.
+// Words are the words of a line, see scripts/include/step.lua, each after a tab.
 type Words []byte
 
 func (w *Words) raw(text string) { *w = append(append(*w, '\t'), text...) }
@@ -31,7 +31,7 @@ func (w *Words) numbers(numbers []int) {
 	}
 }
 
-// appendNumber appends a number, most of which have one digit.
+// appendNumber appends a number. Most have one digit.
 func appendNumber(to []byte, number int) []byte {
 	if 0 <= number && number < 10 {
 		return append(to, byte('0'+number))
@@ -67,7 +67,7 @@ func (w *Words) Key(keys ...Key) *Words {
 // Fields adds the fields of the item.
 func (w *Words) Fields() *Words { w.raw("~"); return w }
 
-// Drawn adds what a verb has drawn for the item.
+// Drawn adds the text that a verb has drawn for the item.
 func (w *Words) Drawn() *Words { w.raw("#"); return w }
 
 // Join adds texts as one word, with spaces between them.
@@ -85,7 +85,7 @@ func (w *Words) Join(texts []string) *Words {
 // Add adds other words.
 func (w *Words) Add(others Words) { *w = append(*w, others...) }
 
-// Batch is what one call of the script applies.
+// Batch has the items of one call of the script.
 type Batch struct {
 	keys   []string // of the batch
 	places map[string]Key
@@ -226,7 +226,7 @@ func (i *Item) Help(name string) *Words { return i.line("help").Text(name) }
 // Add collects values for a group.
 func (i *Item) Add(group int, values ...int) { i.line("add", group).numbers(values) }
 
-// Try is Add of what only helps.
+// Try is Add for values that only help.
 func (i *Item) Try(group int, values ...int) { i.line("try", group).numbers(values) }
 
 // Last runs a command or a verb with a key, if it has one, and texts behind all items, once, if any of those with it is applied.

@@ -1,5 +1,5 @@
--- chunks walks over a list, behind so many, in pieces that unpack can hold. A piece has an even length, so that pairs
--- stay together.
+-- chunks walks over a list, after so many entries, in pieces that unpack can hold. A piece has an even length, so that
+-- pairs stay together.
 local function chunks(list, behind)
   local size = 1000
   local first = 1 - size + (behind or 0)

@@ -8,7 +8,7 @@ function verbs.probed(circuit, running)
   return not state[1] or state[2] and redis.call('ZSCORE', running, state[2]) --@ one probe
 end
 
-function verbs.count(state, gates, blocker, key, outcome, failures, of, probe_at, probe_ms)
+function verbs.count(state, blockers, blocker, key, outcome, failures, of, probe_at, probe_ms)
   local is = redis.pcall('HMGET', state, 'recent', 'opened_at', 'probe')
   if is.err then
     return is
@@ -27,15 +27,15 @@ function verbs.count(state, gates, blocker, key, outcome, failures, of, probe_at
   local opens = not is[2] and outcome ~= '' and failed >= tonumber(failures)
   if is[2] then
     redis.call('HDEL', state, 'probe') --@ probe anew
-    local recheck = outcome == '0' and now or tonumber(probe_ms)
-    redis.call('ZADD', gates, 'XX', recheck, blocker)
-    wakes = wakes or recheck <= now
+    local recheck_at = outcome == '0' and now or tonumber(probe_ms)
+    redis.call('ZADD', blockers, 'XX', recheck_at, blocker)
+    wakes = wakes or recheck_at <= now
   end
   if opens or is[2] and outcome ~= '0' then
     redis.call('HSET', state, 'probe_at', probe_at) --@ stay open
   end
   if opens then
-    redis.call('ZADD', gates, 'NX', probe_ms, blocker) --@ listed
+    redis.call('ZADD', blockers, 'NX', probe_ms, blocker) --@ listed
   end
   if opens or is[2] and outcome == '0' then
     turn_circuit(state, opens and 'opened' or 'closed', key, instant, journal_cap)

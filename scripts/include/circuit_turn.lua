@@ -1,5 +1,5 @@
--- turn_circuit lets a circuit become "opened" or "closed", and tells journal, outbox and counters of it: once, not for
--- each of its models. What else there is to say stands behind, as names and values.
+-- turn_circuit makes a circuit "opened" or "closed", and writes that to journal, outbox and counters: once, not for
+-- each of its models. Further names and values follow.
 local function turn_circuit(state, became, whose, since, most, ...)
   if became == 'closed' then
     redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent', 'by', 'reason') --@ circuit closes

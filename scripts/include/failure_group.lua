@@ -1,14 +1,13 @@
--- Failure groups: the models that fail by the same fingerprint are counted. What a batch changes of a group is written
--- once.
+-- Failure groups: count the models that fail by the same fingerprint. A batch writes the changes of a group once.
 local errors, past_errors = nil, nil
 local most_errors = 1000 --@ most errors
-local met_groups, met, apart = {}, {}, nil -- by id; in their order; how many there are in Redis and here
-local group_error = nil -- of a key of another type
+local met_groups, met, group_count = {}, {}, nil -- by id; in their order; how many there are in Redis and here
+local group_error = nil -- of a key of the wrong type
 function verbs.errors(key, past)
   errors, past_errors = key, past
 end
 
--- group_of returns what the batch knows of a fingerprint, and nothing if its key is of another type: doctor will count.
+-- group_of returns the group of a fingerprint, and nothing if its key is of the wrong type: doctor counts again.
 local function group_of(id, key)
   if met_groups[id] == nil then
     local uids = redis.pcall('HGET', key, 'uids')
@@ -19,22 +18,22 @@ local function group_of(id, key)
     local group = met_groups[id]
     if group then
       group.models = tonumber(redis.call('ZSCORE', errors, id) or 0)
-      group.stood = group.models
-      apart = apart or redis.call('ZCARD', errors)
+      group.models_before = group.models
+      group_count = group_count or redis.call('ZCARD', errors)
       met[#met + 1] = group
     end
   end
   return met_groups[id]
 end
 
--- leave_group counts that a model fails by a group no more, if it did.
+-- leave_group removes a model from its failure group, if it has one.
 local function leave_group(group)
   if group then
     group.ended = group.ended + 1
   end
   if group and group.models > 0 then
     group.models = group.models - 1 --@ leave the error
-    apart = group.models == 0 and apart - 1 or apart
+    group_count = group.models == 0 and group_count - 1 or group_count
   end
 end
 
@@ -44,11 +43,11 @@ local function join_group(group, uid)
     local _, spaces = string.gsub(last, ' ', '')
     last = earlier ~= uid and spaces < 2 and last .. ' ' .. earlier or last
   end
-  apart = group.models == 0 and apart + 1 or apart
+  group_count = group.models == 0 and group_count + 1 or group_count
   group.uids, group.began, group.models = last, group.began + 1, group.models + 1 --@ join the error
 end
 
--- forget_group keeps for a day what is known of a fingerprint by which no model fails any more, if there is room.
+-- forget_group keeps the group of a fingerprint without failing models for a day, if there is room.
 local function forget_group(group)
   redis.call('ZREM', errors, group.id)
   redis.call('ZREMRANGEBYSCORE', past_errors, '-inf', now - day * 1000)
@@ -78,8 +77,8 @@ finishes[#finishes + 1] = function()
       redis.call('PERSIST', key)
       redis.call('ZREM', past_errors, group.id)
     end
-    if group.models > 0 and group.models ~= group.stood then
-      redis.call('ZINCRBY', errors, group.models - group.stood, group.id) --@ models of an error
+    if group.models > 0 and group.models ~= group.models_before then
+      redis.call('ZINCRBY', errors, group.models - group.models_before, group.id) --@ models of an error
     elseif group.models == 0 and group.ended > 0 then
       forget_group(group)
     end

@@ -1,4 +1,4 @@
--- set_fields sets fields of a hash. In ARGV each stands before its value: "" = it goes.
+-- set_fields sets fields of a hash. ARGV has each field and then its value: "" deletes the field.
 local function set_fields(key, first, last)
   for at = first, last, 2 do
     if ARGV[at + 1] == '' then

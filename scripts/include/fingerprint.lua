@@ -1,7 +1,7 @@
--- Fingerprints of failures. By which one a model was failing is the third reply to its compare.
+-- Fingerprints of failures. The third reply to the compare of a model is its fingerprint until now.
 local incidents = {}
 
--- notify_once tells people of a fingerprint by which more models fail than are ignored, once a day.
+-- notify_once notifies people once a day when more models fail by a fingerprint than are ignored.
 local function notify_once(group, text, reason)
   local last = tonumber(redis.call('HGET', group.key, 'told_ms') or '')
   if not last or now - last >= day * 1000 then
@@ -11,13 +11,13 @@ local function notify_once(group, text, reason)
   end
 end
 
--- fail counts by which fingerprint the model fails from now on, and draws that. The keys are those of the fingerprint
--- by which it was failing, of this one, and of other, which is for those that are too many.
+-- fail moves the model to the group of a fingerprint, and draws its id. The keys are the group until now, the new one,
+-- and "other", which takes the models when there are too many groups.
 function verbs.fail(was_key, key, other_key, id, ignored, text, reason, error_type)
   drawn = id
   local group, rest = group_of(id, key), group_of('other', other_key)
   local was = replies[3] and group_of(replies[3], was_key)
-  if id == 'other' or group and group ~= was and group.models <= 0 and apart >= most_errors then --@ too many
+  if id == 'other' or group and group ~= was and group.models <= 0 and group_count >= most_errors then --@ too many
     text, group = 'other', rest
   end
   if not group then

@@ -1,5 +1,5 @@
--- hear notes that the owner has claimed so many messages of output, behind so many that were left before, or adopted:
--- these may be of any age.
+-- hear notes how many messages of output the owner has claimed, and how many were left before or adopted: these may be
+-- of any age.
 local in_hand = tonumber(ARGV[8]) > 0
 local function hear(came, left)
   local name = 'poller ' .. owner

@@ -1,4 +1,4 @@
--- Checks: refuses is the code by which a check refuses the item in hand, or nothing.
+-- Checks: refuses returns the code of a check that refuses the item in hand, or nothing.
 local function refuses(check)
   local reply, second = check.run(unpack(check.args, 1, check.n)), check.second
   if second and not reply.err then

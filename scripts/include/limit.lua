@@ -1,10 +1,10 @@
 -- Limits. A key that gets a slot back calls a dispatcher if a model waits for it.
-function verbs.free(gates, blocker)
-  wakes = redis.call('ZADD', gates, 'XX', 'CH', now, blocker) == 1 or wakes --@ freed
+function verbs.free(blockers, blocker)
+  wakes = redis.call('ZADD', blockers, 'XX', 'CH', now, blocker) == 1 or wakes --@ freed
 end
 
--- close closes a key until an instant in Unix us; by whom follows. Slots that are reserved come as much later. Until
--- when the pace alone has closed it stays behind a slash, for who opens it.
+-- close closes a key until an instant in Unix us; the name of who closes it follows. Reserved slots move by as much. A
+-- slash comes before the instant until which the pace alone has closed the key, for who opens it.
 function verbs.close(key, till_by)
   local is, till, by = redis.pcall('GET', key), string.match(till_by, '^(%d+)(.*)$')
   if type(is) == 'table' then

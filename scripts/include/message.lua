@@ -1,5 +1,5 @@
--- Messages: what was claimed goes with the item that answers it. Commands are their leader's only. A message may
--- be in a claimed list more than once.
+-- Messages: an item removes the claimed message that it answers. Only the leader has commands. A claimed list may hold
+-- a message more than once.
 local claimed, commands, results, in_commands = nil, nil, {}, {}
 local done, in_claimed = 0, nil -- how many results are done, from the front; how often each of the others is there
 local done_results, done_commands = {}, {}

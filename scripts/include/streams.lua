@@ -1,4 +1,4 @@
--- Streams: what is about no model is told in the journal and to people.
+-- Streams: events that are about no model go to the journal and to people.
 local journal, outbox, stats, journal_cap = nil, nil, nil, 0
 function verbs.streams(journal_key, outbox_key, stats_key, cap)
   journal, outbox, stats = journal_key, outbox_key, stats_key

@@ -1,4 +1,4 @@
--- Subjects: their tickets, what they depend on beside their own keys, what is left of them, and the call to a
+-- Subjects: their tickets, fields of other keys that they depend on, leftovers of removed ones, and the call to a
 -- dispatcher.
 local tickets, wake, noted = 0, nil, nil
 function verbs.tickets(key)
@@ -11,7 +11,7 @@ function verbs.ticket()
   drawn = string.format('%d', tickets or 0)
 end
 
--- moved reports whether a field is another than what the batch was decided on. It is read once.
+-- moved reports whether a field has changed since the batch was decided. It is read once.
 function verbs.moved(key, field, value)
   noted = noted or redis.call('HGET', key, field) or ''
   return noted ~= value --@ hold
@@ -29,7 +29,7 @@ function verbs.wrong_type(key)
   return type(length) == 'table' and length
 end
 
--- nothing reports whether no key has the subject for a member, or is of another type.
+-- nothing reports whether no key has the subject for a member, or is of the wrong type.
 function verbs.nothing(...)
   for _, key in ipairs({...}) do
     if redis.pcall('ZSCORE', key, subject) then

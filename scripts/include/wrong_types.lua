@@ -1,4 +1,4 @@
--- list_of returns what is said of keys of another type.
+-- list_of lists the errors of keys of the wrong type.
 local function list_of(wrong_types)
   local list = {}
   for _, text in pairs(wrong_types) do

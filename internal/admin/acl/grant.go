@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// part is what a role does: the scripts that it runs, and what it does besides.
+// part lists the actions of a role: the scripts that it runs, and other commands.
 type part struct {
 	runs []run
 	// never are commands of its scripts that this role has no use for, with their keys.
@@ -19,7 +19,7 @@ type part struct {
 	direct []grant
 }
 
-// run is a script, and whose lists it is run with.
+// run is a script, and the owner of the lists that it gets.
 type run struct{ script, owner string }
 
 const (
@@ -42,7 +42,7 @@ func allow(commands string, keys ...[]string) grant {
 	return grant{strings.Fields(commands), slices.Concat(keys...)}
 }
 
-// reading, writing and both are patterns of keys by what may be done with them.
+// reading, writing and both are patterns of keys by the access to them.
 func reading(keys ...string) []string { return marked("%R~", keys) }
 
 func writing(keys ...string) []string { return marked("%W~", keys) }
@@ -53,8 +53,8 @@ func marked(mark string, keys []string) []string {
 	return redis.Map(keys, func(key string) string { return mark + key })
 }
 
-// grants are those for its scripts, and for what it does besides. A script needs EVALSHA on all keys that are passed to it, and each
-// command inside on the keys that it touches there. A command may touch several keys, which must stand in one grant.
+// grants returns the grants for its scripts and its other commands. A script needs EVALSHA on all keys that are passed to it, and each
+// command inside on the keys that it touches there. A command may touch several keys, which must be in one grant.
 func (p part) grants(keys store.Keys) ([]grant, error) {
 	passed, touched := map[string]bool{}, map[string]map[string]bool{} // command to its keys; true: more than the target of LMOVE
 	for _, run := range p.runs {
@@ -62,7 +62,7 @@ func (p part) grants(keys store.Keys) ([]grant, error) {
 		if !known {
 			return nil, fmt.Errorf("expected the file of a script, found %s", run.script)
 		}
-		// The uid or the name in a key is "*", and a key such as host=example.com "*=*", so that whoever settles circuits cannot set that of the queue.
+		// The uid or the name in a key is "*", and a key such as host=example.com "*=*", so nobody who settles circuits can set the circuit of the queue.
 		render := strings.NewReplacer("<queue>", keys.Queue, "<uid>", "*", "<name>", "*", "<key>", "*=*", "<owner>", run.owner).Replace
 		for _, key := range indexed(scripts.ReadHeader(script).Keys()) {
 			pattern := render(key.Pattern)

@@ -164,7 +164,7 @@ func TestEverybodyMayReadTheSettingsAnOperatorFixesThemAndDaemonsRaiseTheLayoutA
 	}
 }
 
-// everybody is what nobody may do, whoever asks.
+// everybody lists what no user may do.
 var everybody = []string{
 	"FLUSHALL", "FLUSHDB", "KEYS *", "CONFIG GET requirepass", "CONFIG SET dir /tmp", "CONFIG REWRITE", "ACL LIST", "ACL SETUSER x", "SHUTDOWN", "DEBUG SLEEP 1",
 	"SCRIPT FLUSH", "SCRIPT KILL", "EVAL x 0", "EVAL_RO x 0", "EVAL x 1 q-input", "EVAL x 1 q:due", "EVAL x 1 q-output", "FCALL x 0", "FUNCTION LOAD x", "MONITOR", "CLIENT KILL TYPE normal", "CLIENT LIST", "REPLICAOF h 1", "SAVE", "BGREWRITEAOF", "SWAPDB 0 1", "PUBLISH c m",

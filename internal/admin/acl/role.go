@@ -8,12 +8,12 @@ import (
 
 func opening(k scope) grant { return allow("hget", reading(k.queue.Settings)) }
 
-// raising is what the first dispatcher or poller of a queue does.
+// raising lists the commands of the first dispatcher or poller of a queue.
 func raising(k scope) []grant {
 	return []grant{allow("watch", reading(k.queue.Settings)), allow("hset", writing(k.queue.Settings))}
 }
 
-// zoning is what a dispatcher or a poller does as long as it lives: it notes its zone data, and begins to plan anew by newer data.
+// zoning lists commands of each living dispatcher and poller: it notes its zone data, and begins to plan anew by newer data.
 func zoning(k scope) []grant {
 	return []grant{
 		allow("watch hgetall hset hdel", both(k.Zones)), allow("zrangebyscore zrange", reading(k.Dispatchers, k.Pollers)),
@@ -21,7 +21,7 @@ func zoning(k scope) []grant {
 	}
 }
 
-// models is what the Go code reads of models, beside what the scripts do.
+// models lists the reads of models by Go code, beside the scripts.
 func models(k scope) []grant {
 	return []grant{
 		allow("hgetall", reading(k.Model(all))),
@@ -31,13 +31,13 @@ func models(k scope) []grant {
 	}
 }
 
-// What txn.lua does with the ids of commands and with replies, for those who handle commands from the control list.
+// Commands of txn.lua on ids of commands and on replies, for roles that handle the control list.
 var (
 	commandIDs = []string{"zscore", "zadd", "zcount", "zremrangebyrank"}
 	replying   = []string{"rpush", "ltrim", "expire"}
 )
 
-// numbers is what report.Stats has for a monitor.
+// numbers lists the reads of report.Stats for a monitor.
 func numbers(k scope) []grant {
 	return []grant{
 		allow("zcard zcount zrange", reading(k.ScoreSets()...), reading(k.ParkedBy(all), k.Blockers, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
@@ -92,7 +92,7 @@ func poller(k scope) part {
 			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
 			{[]string{"llen", "lmove", "lrem"}, []string{k.Taken(all)}},
-			// Of what operators set, commands change holds alone, and they begin no bulk.
+			// Of the operators' settings, commands change only holds, and they begin no bulk.
 			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits, k.Calendars, k.QueueCircuit, k.Orders}},
 			{[]string{"hset", "hincrby"}, []string{k.Policies}},
 			{[]string{"hdel"}, []string{k.Holds}},
@@ -111,7 +111,7 @@ func poller(k scope) part {
 			allow("zcard zscan", reading(k.StatusSets("")...)),
 			allow("scard sscan", reading(k.Label(all))),
 			allow("lrange", reading(k.Input, k.Rejected)),
-			allow("lrange", reading(k.History(all))), // by which guards doubt a success
+			allow("lrange", reading(k.History(all))), // guards need it to doubt a success
 			// It carries out the commands about the queue.
 			allow("hget", reading(k.Holds)),
 			allow("zscore", reading(k.Commands)),
@@ -156,7 +156,7 @@ func notifier(k scope) part {
 	}
 }
 
-// subscriber reads the outbox by a group of its own, or takes from a list what the notifier pushes there.
+// subscriber reads the outbox with its own group, or pops a list that the notifier pushes to.
 func subscriber(k scope) part {
 	return part{direct: []grant{
 		opening(k),
@@ -206,7 +206,7 @@ func viewer(k scope) part {
 		allow("xinfo|groups xpending", reading(k.Outbox)),
 		allow("ttl", reading(k.Error(all))),
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
-		// What keeps models from starting, and what waits for it.
+		// Blockers, and the models that wait for them.
 		allow("type hget hgetall hscan hexists", reading(k.Holds, k.Limits, k.Calendars)),
 		allow("type zcard zscore zmscore zrank zrange zscan", reading(k.Blockers, k.ParkedBy(all))),
 		allow("type zcard zscore zmscore zscan zrangebyscore", reading(k.Limit(all))),
@@ -235,13 +235,13 @@ func operator(k scope) part {
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(viewer(k).direct,
-			// What doctor --repair does with lists that nobody owns, with policies that nobody uses, with probes and with counts of failures.
+			// Repairs of the doctor: lists without an owner, unused policies, probes and counts of failures.
 			allow("ltrim", writing(k.Wake)),
 			allow("watch", reading(k.Rate(all), k.PolicyUses, k.Circuit(all), k.Model(all), k.Errors, k.Error(all))),
 			allow("hdel", writing(k.PolicyUses)),
 			allow("zadd", writing(k.Errors)),
 			allow("zadd", writing(k.Dispatchers, k.Pollers, k.Workers)),
-			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
+			// Before it creates a queue, it checks that nobody uses it with one part, with braces or without.
 			allow("hsetnx hset", writing(k.queue.Settings)),
 			allow("watch", reading(k.queue.Settings)),
 			allow("exists", reading(k.traces()...)),

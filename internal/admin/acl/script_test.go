@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
-// TestAScriptMayDoNoMoreThanItsUser tries what a stolen password is good for beside that of a dispatcher: scripts of one's own.
+// TestAScriptMayDoNoMoreThanItsUser runs foreign scripts with stolen passwords.
 func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)

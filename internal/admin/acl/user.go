@@ -2,7 +2,7 @@
 // that and nothing else.
 //
 // A user has a few commands without keys, and selectors: commands together with the keys on which it may use them. Those for scripts are
-// derived from what the scripts call.
+// derived from the calls of the scripts.
 package acl
 
 import (
@@ -35,13 +35,13 @@ func Roles() []Role {
 	return []Role{Dispatcher, Poller, Worker, Notifier, ForeignWorker, Application, Subscriber, Operator, Viewer}
 }
 
-// Queue is what users are made for.
+// Queue is the queue of the users.
 type Queue struct {
 	Keys    store.Keys
 	Several bool // it has several parts
 }
 
-// scope is the keys of a queue: with several parts, patterns that match those of each.
+// scope is the keys of a queue: with several parts, patterns that match the keys of each.
 type scope struct {
 	store.Keys
 	queue   store.Keys
@@ -55,7 +55,7 @@ func (q Queue) scope() scope {
 	return scope{q.Keys, q.Keys, false}
 }
 
-// traces are those of the queue as one of one part, with braces and without.
+// traces returns the traces of the queue as if it had one part, with braces and without.
 func (s scope) traces() (traces []string) {
 	bare := strings.Trim(s.queue.Queue, "{}")
 	for _, name := range []string{bare, "{" + bare + "}"} {
@@ -110,7 +110,7 @@ func session(role Role) []string {
 	case Poller: // it walks over the models of a policy that has changed
 		return append(commands, "time", "multi", "exec", "unwatch", "info", "script|load", "scan")
 	default:
-		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
+		// SCAN shows the names of all keys of the database, also of other queues, but no values.
 		return append(commands, "time", "multi", "exec", "unwatch", "info", "scan")
 	}
 }
@@ -123,7 +123,7 @@ func Password(sha256 string) string {
 	return "#" + sha256
 }
 
-// SetUser is the command that makes the user, whatever it was before.
+// SetUser is the command that creates or replaces the user.
 func (u User) SetUser(password string) string {
 	return "ACL SETUSER " + u.Name + " reset on " + password + " " + strings.Join(u.Rules, " ")
 }

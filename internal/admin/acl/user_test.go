@@ -44,8 +44,7 @@ func TestNoTwoUsersHaveOneName(t *testing.T) {
 
 var keyPattern = regexp.MustCompile(`(?:%[RW]+)?~([^ )]+)`)
 
-// reachOf matches the keys that the users of a queue reach. That an operator may ask whether the lists exist of which a queue is created is
-// left out.
+// reachOf matches the keys that the users of a queue reach, without the lists that an operator checks before it creates a queue.
 func reachOf(t *testing.T, queue acl.Queue) *regexp.Regexp {
 	t.Helper()
 	var patterns []string

@@ -118,7 +118,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	must(t, owner.ZAdd(ctx, daemon.Keys.Limit("host=h"), goredis.Z{Score: 1, Member: "m"}, goredis.Z{Score: 1, Member: "text"}).Err())
 	limiters, err := flow.Of(daemon).Limiters(ctx, []string{"host=h"}, nil, now)
 	failIf(t, err != nil || limiters.Keys["host=h"].Running != 0, "a dispatcher frees slots: %v, %v", limiters, err)
-	first, operated, again := change(viewer), change(operator), change(viewer) // what is so already is not asked for
+	first, operated, again := change(viewer), change(operator), change(viewer) // nobody asks for what is so already
 	for what := range first {
 		failIf(t, first[what] == nil && again[what] == nil, "viewer: expected %s refused", what)
 	}

@@ -1,5 +1,5 @@
-// Package apply makes what an owner has in a queue what a directory says: it plans first what to create, change and delete, and carries out
-// what it has planned, and nothing else.
+// Package apply makes the models of an owner match a directory: it first plans what to create, change and delete, and then carries out
+// exactly that plan.
 package apply
 
 import (
@@ -17,17 +17,17 @@ const OwnerLabel = "owner"
 // Options say how a directory is applied.
 type Options struct {
 	Owner string
-	// Prune: what the owner has and the directory has not is deleted, unless that is more than MaxDelete: a number of models, such as 12, or a
-	// share of what the owner has, such as 2.5%, of which a part of one counts as one.
+	// Prune deletes the owner's models that the directory lacks, unless they are more than MaxDelete: a number of models, such as 12, or a share of
+	// the owner's models, such as 2.5%, rounded up.
 	Prune     bool
 	MaxDelete string
-	// Adopt: what belongs to another owner, or to nobody, and stands in the directory becomes the owner's. Otherwise it is refused.
+	// Adopt gives the owner those models of the directory that belong to others, or to nobody. Otherwise they are refused.
 	Adopt bool
 	// By is who wants it, for the journal; empty: nobody says.
 	By string
 }
 
-// Validate refuses an owner that cannot be the value of a label, and what is neither a number nor a share. An error is a *document.Error.
+// Validate refuses an owner that cannot be a label value, and a MaxDelete that is no number or share. An error is a *document.Error.
 func (o Options) Validate() error {
 	if err := model.ValidateLabel(OwnerLabel, o.Owner); err != nil {
 		return document.Refuse("owner", "1-60 letters, digits or _.:@/+-", document.Found(o.Owner))

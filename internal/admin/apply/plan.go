@@ -16,7 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Plan is what is to be done.
+// Plan lists the steps to take.
 type Plan struct {
 	// Steps: the policies first, and then the models, each by their names.
 	Steps []*Step
@@ -26,7 +26,7 @@ type Plan struct {
 	options  Options
 	queue    *store.Queue
 	policies map[string]policy.Policy // of the directory
-	sum      Summary                  // but for what its steps tell
+	sum      Summary                  // without the results of its steps
 }
 
 const chunk = 500
@@ -221,8 +221,8 @@ func (p *Plan) planOthers(ctx context.Context, wanted map[string]bool) error {
 	})
 }
 
-// CarryOut does what a plan says: the policies first, and then each model that is as it was when it was planned. Any other is refused, which
-// its step tells. A plan that has refused something is not carried out. An error is one of Redis: some steps may have been carried out.
+// CarryOut takes the steps of a plan: the policies first, and then each model that has not changed since. It refuses the others, and notes that in
+// their steps. A plan with refused documents is not carried out. An error is one of Redis: some steps may have been carried out.
 func (p *Plan) CarryOut(ctx context.Context) error {
 	if len(p.Refused) > 0 {
 		return errors.New("expected a plan that refuses nothing, found one that does")

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Action is what a step does.
+// Action is the action of a step.
 type Action string
 
 // The actions. A policy is never deleted.
@@ -21,7 +21,7 @@ const (
 	Delete Action = "delete"
 )
 
-// What a step is about.
+// The kinds of objects that a step changes.
 const (
 	KindModel  = "model"
 	KindPolicy = "policy"
@@ -38,13 +38,13 @@ type Step struct {
 	Applied      bool                     `json:"applied"`    // it was carried out
 	Error        string                   `json:"error"`      // why it was not, with the position of its document; empty: it was, or nobody has tried
 
-	position   func(field string) string // nil: it stands in no document
+	position   func(field string) string // nil: it is in no document
 	policy     policy.Policy
 	definition model.Definition
 	rev        string // as the plan has read it; empty: there was no such model
 }
 
-// carryOut does what steps say about models of a part, if these are as they were when they were planned.
+// carryOut takes steps about models of a part, if the models have not changed since they were planned.
 func carryOut(ctx context.Context, part *store.Store, steps []*Step, by string) error {
 	_, commands := putsOf(steps, by)
 	for i, step := range steps {
@@ -77,7 +77,7 @@ func carryOut(ctx context.Context, part *store.Store, steps []*Step, by string) 
 	return err
 }
 
-// Summary is what a plan does, or what became of it.
+// Summary is the content of a plan, or its result.
 type Summary struct {
 	Kind      string   `json:"kind"` // summary
 	Owner     string   `json:"owner"`
@@ -90,7 +90,7 @@ type Summary struct {
 	Refused   []string `json:"refused"` // documents; then nothing is applied
 }
 
-// Count counts the steps of one kind: those of a plan, or those that were carried out.
+// Count counts the steps of one kind, planned or carried out.
 type Count struct {
 	Create int `json:"create"`
 	Change int `json:"change"`
@@ -98,7 +98,7 @@ type Count struct {
 	Failed int `json:"failed"`
 }
 
-// Summary sums a plan up, or what became of one that was carried out.
+// Summary sums up a plan, or the result of one that was carried out.
 func (p *Plan) Summary(carriedOut bool) Summary {
 	sum := p.sum
 	sum.Refused = p.Refused

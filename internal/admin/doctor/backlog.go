@@ -20,7 +20,7 @@ const (
 
 func (c *checker) backlog(ctx context.Context) error {
 	b, err := report.Of(c.store).Stats(ctx)
-	if _, wrong := redis.WrongType(err); err != nil && !wrong { // the checks of keys tell of that
+	if _, wrong := redis.WrongType(err); err != nil && !wrong { // the checks of keys report that
 		return err
 	}
 	k := c.store.Keys

@@ -9,8 +9,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// maxRecheckLateness is by how much later than a blocker opens dispatchers look at it at most: they look at some by themselves from time to time only,
-// and leave one to a dispatcher that has died for a lease.
+// maxRecheckLateness is the longest time from when a blocker opens until it is rechecked: some are rechecked only from time to time, and one that a
+// dead dispatcher has taken waits for its lease.
 const maxRecheckLateness = 5 * time.Minute
 
 func (c *checker) blockers(ctx context.Context, names []string) error {
@@ -64,7 +64,7 @@ func (c *checker) circuits(ctx context.Context, names []string) error {
 	return nil
 }
 
-// bulk checks a bulk of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
+// bulk checks a bulk that the walk has met. If it is not over and not in the set, nobody carries it out.
 func (c *checker) bulk(ctx context.Context, id string) error {
 	if c.wrongType[c.store.Keys.Bulks] {
 		return nil

@@ -117,7 +117,7 @@ func (q *busy) application(ctx context.Context) {
 	}
 }
 
-// TestManyModelsAreCheckedInChunks bounds what is asked of Redis at once, for that is how long another client has to wait.
+// TestManyModelsAreCheckedInChunks bounds the size of each request to Redis: other clients wait for it.
 func TestManyModelsAreCheckedInChunks(t *testing.T) {
 	models := long.Or(2_000, 30_000)
 	q := &queue{fixture.New(t, testkit.Redis(t)), t}
@@ -133,7 +133,7 @@ func TestManyModelsAreCheckedInChunks(t *testing.T) {
 		"expected at most 64 MB of heap in many chunks, found %d MB in %d", most.bytes>>20, most.pipelines)
 }
 
-// writeModels writes waiting models as a poller would, of which ten are missing in the due set.
+// writeModels writes waiting models as a poller would. Ten of them are missing in the due set.
 func (q *queue) writeModels(n int) {
 	q.t.Helper()
 	k, at := q.Store.Keys, fixture.Start.Add(time.Hour)

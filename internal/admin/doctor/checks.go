@@ -1,4 +1,4 @@
-// Package doctor checks what must hold of a queue whatever happens, and the Redis that it lives in, and repairs what is safe to repair.
+// Package doctor checks the invariants of a queue and its Redis, and makes repairs that are safe.
 //
 // It may run beside busy daemons. It reads in chunks between which Redis serves others. What changes while it is read may look broken:
 // it is read again, at one instant, before it is reported.
@@ -20,9 +20,9 @@ import (
 
 // Options tune a check. The zero value is usable, but for the clock.
 type Options struct {
-	// Now is the clock of this machine, to compare with that of Redis. Nil: they are not compared.
+	// Now is the clock of this machine, to compare with the clock of Redis. Nil: they are not compared.
 	Now func() time.Time
-	// Repair repairs what is safe.
+	// Repair makes the safe repairs.
 	Repair bool
 	// Limit is how many findings of one code are reported one by one. Defaults to 20.
 	Limit int
@@ -62,8 +62,7 @@ func newChecker(store *store.Store, options Options) *checker {
 	}
 }
 
-// Check checks all parts of a queue and the Redis that they live in. An error means that some of them could not be looked at as a whole; what
-// was found all the same is in the report.
+// Check checks all parts of a queue and their Redis. An error means that it could not check some of them completely; the report has what it found.
 func Check(ctx context.Context, queue *store.Queue, options Options) (*Report, error) {
 	return eachPart(queue, options, func(c *checker) error { return c.check(ctx) })
 }
@@ -87,7 +86,7 @@ func eachPart(queue *store.Queue, options Options, check func(*checker) error) (
 		if i > 0 {
 			c = newChecker(part, options)
 			c.report, c.several, c.servers = first.report, true, first.servers
-			if failed == nil { // what was looked at as a whole may be compared with
+			if failed == nil { // compare only with a part that was checked completely
 				c.first = first
 			}
 		}
@@ -151,7 +150,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 	return nil
 }
 
-// walk checks once all keys of which a queue has many.
+// walk checks in one pass all kinds of keys that a queue has many of.
 func (c *checker) walk(ctx context.Context) error {
 	k := c.store.Keys
 	claimed := ownedLists{k.Claimed, k.Pollers, claimedOrphan, claimedLapsed, c.in.AddExpiredPoller}
@@ -160,7 +159,7 @@ func (c *checker) walk(ctx context.Context) error {
 	checks := []struct {
 		key   func(name string) string
 		want  string
-		check func(context.Context, []string) error // of those of the type that is wanted; nil: nothing else is checked
+		check func(context.Context, []string) error // of keys of the wanted type; nil: only the type is checked
 	}{
 		{k.Payload, "string", c.orphans("a payload")}, {k.History, "list", c.orphans("a history")}, {k.Claimed, "list", c.owned(claimed)},
 		{k.Taken, "list", c.owned(taken)}, {k.Reply, "list", nil}, {k.Bulk, "hash", each(c.bulk)}, {k.Error, "hash", c.fingerprints},

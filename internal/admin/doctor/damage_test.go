@@ -18,7 +18,7 @@ import (
 )
 
 // damage is one thing that is wrong, planted by hand into a queue with the model "idle", which waits for an hour, "busy", whose attempt
-// stands in the input list, and "off", which is disabled.
+// is in the input list, and "off", which is disabled.
 type damage struct {
 	code       string
 	severity   Severity
@@ -144,7 +144,7 @@ var damages = map[string]damage{
 		q.ok(err)
 	}},
 	"no dispatcher that starts what is due": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds) {
-		q.Take() // the attempt of the other model stands until tomorrow
+		q.Take() // the attempt of the other model lasts until tomorrow
 		q.ok(r.Del(ctx, keys.Dispatchers).Err())
 		q.Clock.Turn(time.Hour + 6*time.Second)
 	}},
@@ -258,7 +258,7 @@ func (d damage) try(t *testing.T, q *queue) {
 	}
 }
 
-// found checks that the report tells of this damage, and of nothing worse.
+// found checks that the report has this damage, and nothing worse.
 func (d damage) found(t *testing.T, report *Report, repaired bool) {
 	t.Helper()
 	at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Code == d.code && f.Where == d.where })

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
-// fingerprints notes of which fingerprints something is known, so that they are counted.
+// fingerprints notes known fingerprints, so that they are counted.
 func (c *checker) fingerprints(_ context.Context, ids []string) error {
 	for _, id := range ids {
 		c.failing[id] += 0
@@ -19,8 +19,8 @@ func (c *checker) fingerprints(_ context.Context, ids []string) error {
 	return nil
 }
 
-// errorCounts checks that as many models are counted for each fingerprint as are failing by it. What the walk has seen of models that changed
-// meanwhile is doubtful: it is counted again, exactly.
+// errorCounts checks the count of failing models of each fingerprint. Models may have changed during the walk: it counts again, exactly, where the
+// counts differ.
 func (c *checker) errorCounts(ctx context.Context) error {
 	if err := c.in.EachMember(ctx, c.store.Keys.Errors, true, func(ids []string) error { return c.fingerprints(ctx, ids) }); err != nil {
 		return err

@@ -24,12 +24,12 @@ type Finding struct {
 	Repaired bool   `json:"mended"`
 }
 
-// kind is what all findings of one sort have in common.
+// kind is shared by all findings of one sort.
 type kind struct {
 	code     string
 	severity Severity
 	want     string
-	repair   string // a promise of --repair, or what to do by hand; <where> stands for Finding.Where
+	repair   string // a promise of --repair, or what to do by hand; <where> becomes Finding.Where
 }
 
 func (k kind) wanting(rest string) kind {
@@ -64,7 +64,7 @@ var (
 	circuitDiffers = kind{"circuit-differs", Error, "the settings of the first part, ", repairFirst}
 )
 
-// Of what no model, process or attempt owns any more.
+// Of keys that no model, process or attempt owns any more.
 var (
 	payloadOrphan   = kind{"payload-orphan", Error, "a model for it", repairOrphan}
 	historyOrphan   = kind{"history-orphan", Error, "a model for it", repairOrphan}

@@ -29,7 +29,7 @@ func each[T any](check func(context.Context, T) error) func(context.Context, []T
 	}
 }
 
-// typed picks the names whose keys are of the type that is wanted, or gone, and tells of the others.
+// typed picks the names whose keys have the wanted type, or are gone, and reports the others.
 func (c *checker) typed(ctx context.Context, key func(name string) string, want string, names []string) (fit []string, err error) {
 	keys := redis.Map(names, key)
 	types, err := c.store.Report().Types(ctx, keys)
@@ -48,13 +48,13 @@ func (c *checker) typed(ctx context.Context, key func(name string) string, want 
 	return fit, nil
 }
 
-// members checks that each member of an index is a model that says that it stands there.
+// members checks that each member of an index is a model whose fields put it there.
 func (c *checker) members(ctx context.Context, index store.Index) error {
 	key := c.store.Keys.Index(index)
 	check := func(m *inspect.Inspection) []Finding {
-		stands := m.Stands(index)
+		membership := m.Stands(index)
 		switch {
-		case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
+		case membership.Says || !membership.Is.In || m.Record.Broken || m.Field != "":
 			return nil
 		case !m.Record.Exists:
 			return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}

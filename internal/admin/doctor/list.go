@@ -46,8 +46,8 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 	if len(stale) == 0 {
 		return 0, nil
 	}
-	// An entry that was taken and answered before its model was read looks stale too, but does not stand in the list any more: re-read
-	// the list, with room for entries to have moved.
+	// An entry that was taken and answered before its model was read looks stale too, but has left the list: re-read the list, with room
+	// for entries to have moved.
 	again, err := c.store.InputPart(ctx, max(0, from-2*inputPart), 5*inputPart)
 	if err != nil {
 		return 0, err
@@ -69,15 +69,15 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 	return dropped, nil
 }
 
-// maxHeartbeatAge is after how long others should have taken over from the owner of a list, whatever their lease.
+// maxHeartbeatAge is the time after which others should have taken over from the owner of a list, with any lease.
 const maxHeartbeatAge = time.Minute
 
-// ownedLists are lists that each belong to one process. What stands in one whose owner nobody knows is handled by nobody.
+// ownedLists are lists that each belong to one process. If nobody knows the owner of a list, nobody handles its entries.
 type ownedLists struct {
 	key            func(owner string) string
-	owners         string // the set in which the owners stand
+	owners         string // the set of the owners
 	orphan, lapsed kind
-	adopt          func(ctx context.Context, owner string) error // makes others handle what stands in an orphan
+	adopt          func(ctx context.Context, owner string) error // makes others handle the entries of an orphan
 }
 
 func (c *checker) owned(lists ownedLists) func(context.Context, []string) error {

@@ -30,7 +30,7 @@ type queue struct {
 	t *testing.T
 }
 
-// everywhere runs a test with a clock that stands still.
+// everywhere runs a test with a stopped clock.
 func everywhere(t *testing.T, test func(t *testing.T, q *queue)) {
 	t.Helper()
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
@@ -58,7 +58,7 @@ func (q *queue) ok(err error) {
 }
 
 // check runs all checks without a look at the clock of this machine, and leaves out what every server of a test has: no persistence,
-// or nothing to tell about itself.
+// or nothing to report about itself.
 func (q *queue) check(options Options) *Report {
 	q.t.Helper()
 	report, err := Check(context.WithoutCancel(q.t.Context()), &store.Queue{Parts: []*store.Store{q.Store}}, options)

@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// models reads models all at once; check reads those again that look broken.
+// models reads models all at once; check re-reads those that look broken.
 func (c *checker) models(ctx context.Context, uids []string) (check func() error, err error) {
 	models, err := c.in.Inspect(ctx, uids)
 	var suspicious, payloads []string
@@ -43,7 +43,7 @@ func (c *checker) models(ctx context.Context, uids []string) (check func() error
 	}, err
 }
 
-// use notes which policy a model uses, and by which fingerprint it is failing.
+// use notes the policy that a model uses, and the fingerprint of its failure.
 func (c *checker) use(m *inspect.Inspection) {
 	u := c.used[m.Record.PolicyName]
 	if u.models++; u.example == "" {
@@ -55,14 +55,14 @@ func (c *checker) use(m *inspect.Inspection) {
 	}
 }
 
-// model lists what is wrong with a model; nothing is wrong with one that does not exist any more.
+// model lists the faults of a model. One that does not exist any more has none.
 func (c *checker) model(m *inspect.Inspection) (findings []Finding) {
 	note := func(k kind, found string) { findings = append(findings, k.at(m.Record.UID, found)) }
 	switch {
-	case !m.Record.Exists, m.Record.Broken: // that is told of as a key
+	case !m.Record.Exists, m.Record.Broken: // the check of keys reports that
 		return nil
 	case m.Field != "":
-		note(modelField, m.Field) // what the fields say of the sets is then unknown
+		note(modelField, m.Field) // then the fields do not show the sets
 	default:
 		findings = c.state(m)
 	}
@@ -76,7 +76,7 @@ func (c *checker) model(m *inspect.Inspection) (findings []Finding) {
 		note(modelSchedule, m.Schedule)
 	}
 	switch {
-	case m.PayloadBroken != "": // it is told of as a key
+	case m.PayloadBroken != "": // the check of keys reports that
 	case !m.Payload:
 		note(payloadMissing, "none: workers get only the uid")
 	case !json.Valid([]byte(m.Record.Payload)) || !strings.HasPrefix(strings.TrimSpace(m.Record.Payload), "{"):

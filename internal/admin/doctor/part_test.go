@@ -27,7 +27,7 @@ func inParts(t *testing.T, test func(t *testing.T, q *divided)) {
 	t.Helper()
 	with := func(t *testing.T, server *testkit.Server) {
 		q := &divided{queue: &queue{fixture.New(t, server), t}, servers: len(server.Addrs)}
-		if server.Mini != nil { // of which there is nothing to say
+		if server.Mini != nil { // it has nothing to report
 			q.servers = 0
 		}
 		clients := &redis.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis, Clustered: server.IsCluster()}
@@ -145,7 +145,7 @@ func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T
 		q.ok(flow.OfQueue(q.all).SetQueueCircuit(t.Context(), set, "ann"))
 		third := q.all.Parts[2]
 		q.ok(flow.Of(third).SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
-		// That the circuit of one part is open is no difference.
+		// An open circuit of one part is no difference.
 		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.QueueCircuit, "opened_at", "2026-11-21T07:00:00.000Z").Err())
 		report := q.check(Options{Repair: true}).without("circuit-open")
 		want := "error circuit-differs {q:2}:circuit:queue: expected the settings of the first part, {q:0}:circuit:queue: on, 80% of at least 5 attempts within 10m, " +
@@ -187,7 +187,7 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 		first, second, third := q.all.Parts[0], q.all.Parts[1], q.all.Parts[2]
 		q.steering(first, "moving", 4, "2h")
 		q.steering(second, "another", 5, "1h")
-		// What is over is forgotten by each part in its time.
+		// Each part forgets in its own time what is over.
 		now := q.Clock.Now()
 		q.ok(flow.Of(third).PutHold(t.Context(), &model.Hold{ID: "past", Since: now.Add(-2 * minute), Until: now.Add(-minute)}))
 		q.ok(flow.Of(second).PutLimit(t.Context(), &model.Limit{Name: "host=past", Running: 1, Since: now.Add(-2 * minute), Until: now.Add(-minute)}, now))

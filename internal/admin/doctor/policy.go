@@ -25,7 +25,7 @@ func (c *checker) storedPolicies(ctx context.Context) error {
 	})
 }
 
-// usedPolicies compares the names that models use with what is stored.
+// usedPolicies compares the names that models use with the stored ones.
 func (c *checker) usedPolicies(ctx context.Context) error {
 	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(c.used)), func(name string) bool {
 		return c.stored[name] || name == "" || name == store.DefaultPolicyName

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxSkew is what people do not notice when they compare a log with a refresh_at.
+	// maxSkew is a skew that people do not notice when they compare a log with a refresh_at.
 	maxSkew      = time.Second
 	clockSamples = 5
 )
 
-// preflight checks Redis itself, each server once. A server that does not tell about itself, such as the embedded one, is only noted.
+// preflight checks Redis itself, each server once. A server without INFO, such as the embedded one, is only noted.
 func (c *checker) preflight(ctx context.Context) error {
-	server, untold := c.store.Report().Server(ctx)
+	server, unread := c.store.Report().Server(ctx)
 	switch {
-	case untold != nil && !redis.Answered(untold):
-		return untold
+	case unread != nil && !redis.Answered(unread):
+		return unread
 	case c.servers[server["run_id"]]:
 		return nil
 	}
@@ -48,8 +48,8 @@ func (c *checker) preflight(ctx context.Context) error {
 	default:
 		c.note(scriptsFail, "EVALSHA", err.Error())
 	}
-	if untold != nil {
-		c.note(serverUnknown, "INFO", untold.Error())
+	if unread != nil {
+		c.note(serverUnknown, "INFO", unread.Error())
 		return nil
 	}
 	c.server(server)
@@ -67,8 +67,8 @@ func (c *checker) commands(ctx context.Context) error {
 	return err
 }
 
-// clocks compares the clock of this machine with that of Redis, which alone decides. Of several samples the one with the shortest round
-// trip counts: its error is at most half of that.
+// clocks compares the clock of this machine with the clock of Redis, which alone decides. The sample with the shortest round trip counts: its
+// error is at most half the trip.
 func (c *checker) clocks(ctx context.Context) error {
 	if c.options.Now == nil {
 		return nil

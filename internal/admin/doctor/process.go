@@ -44,7 +44,7 @@ func (c *checker) processes(ctx context.Context) error {
 	return nil
 }
 
-// zoneData tells which daemons, or hosts, have other zone data than the queue was planned by.
+// zoneData reports the daemons, or hosts, whose zone data differ from the queue's.
 func (c *checker) zoneData(ctx context.Context) error {
 	doubts, err := store.ZoneDoubts(ctx, c.store.Report(), zonedata.Here())
 	for _, doubt := range doubts {

@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
-// What --repair promises, and what is said when the promise was kept. Every other repair is left to a person.
+// What --repair promises, and what the report says when the promise was kept. People make every other repair.
 var (
 	repairSets    = promise("writes its places in all sets anew from the model", "its places in all sets written anew")
 	repairRev     = promise("gives it one", "it has one now")
@@ -26,7 +26,7 @@ var (
 	repairBulk    = promise("lists it again, and a poller goes on with it", "listed again; a poller goes on with it")
 )
 
-// repaired is what is said of a kept promise, by the promise.
+// repaired maps each promise to the text when it was kept.
 var repaired = map[string]string{}
 
 func promise(repair, kept string) string {
@@ -37,7 +37,7 @@ func promise(repair, kept string) string {
 
 func (f Finding) repairable() bool { return repaired[f.Repair] != "" }
 
-// conclude notes in findings what became of their repair. left says why they were left; empty: they were repaired.
+// conclude notes in findings the result of their repair. left says why they were left; empty: they were repaired.
 func conclude(findings []Finding, left string) {
 	for i := range findings {
 		switch f := &findings[i]; {
@@ -70,7 +70,7 @@ func (c *checker) repairUnless(change string, f Finding, fix func() (done bool, 
 	})
 }
 
-// tryRepair is repair where fix may say why it left what it found.
+// tryRepair is repair, but fix may say why it did nothing.
 func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) error {
 	findings := []Finding{f}
 	if c.mayRepair(findings) {
@@ -89,14 +89,14 @@ func (c *checker) despite(left string, err error) (why string, failed error) {
 	if err == nil || !redis.Answered(err) {
 		return left, err
 	}
-	if _, is := redis.WrongType(err); !is { // that is told of as a key
+	if _, is := redis.WrongType(err); !is { // the check of keys reports that
 		c.refused = err.Error()
 	}
 	return err.Error(), nil
 }
 
-// reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
-// is repaired before, unless somebody changes the model meanwhile. beside is an index in which they stand by mistake, if it is one.
+// reread reads models that looked broken again, each at one instant, and reports the faults that remain. If it is wanted and safe, it repairs them
+// first, unless somebody changes the model meanwhile. beside is an index that they are in by mistake, if any.
 func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect.Inspection) []Finding, beside ...store.Index) error {
 	models, err := c.in.InspectAtomically(ctx, uids, beside...)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect
 	return nil
 }
 
-// mend writes the places of a model anew, and takes what is no model out of its places.
+// mend writes a model into its indexes anew, or removes a uid without a model from them.
 func (c *checker) mend(m *inspect.Inspection, beside []store.Index) *store.Transition {
 	var transition *store.Transition
 	if m.Record.Exists {
@@ -148,7 +148,7 @@ func (c *checker) mend(m *inspect.Inspection, beside []store.Index) *store.Trans
 		transition = m.Record.Remove()
 	}
 	for _, index := range beside {
-		if stands := m.Stands(index); stands.Is.In && !stands.Says {
+		if membership := m.Stands(index); membership.Is.In && !membership.Says {
 			transition.Leaving(index)
 		}
 	}

@@ -14,9 +14,9 @@ type Count struct {
 	Repaired int      `json:"mended"`
 }
 
-// Report is what a check has found.
+// Report is the result of a check.
 type Report struct {
-	Servers  []store.Identity `json:"servers,omitempty"` // that hold the queue and tell their names
+	Servers  []store.Identity `json:"servers,omitempty"` // that hold the queue and report their names
 	Models   int              `json:"models"`            // model keys that were checked
 	Findings []Finding        `json:"findings"`          // in the order in which they were found, of each code the first ones only
 	Counts   map[string]Count `json:"codes"`             // by code, all of them
@@ -40,7 +40,7 @@ func (r *Report) Repaired() (repaired int) {
 	return repaired
 }
 
-// Codes lists what was found, sorted.
+// Codes lists the codes of the findings, sorted.
 func (r *Report) Codes() []string { return slices.Sorted(maps.Keys(r.Counts)) }
 
 func (c *checker) note(k kind, where, found string) { c.add(k.at(where, found)) }

@@ -13,8 +13,8 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// intruder changes something in the middle of what is read: it sends each command of a pipeline by itself, and acts after those whose name
-// begins so. What is read in one step (MULTI) it cannot get into.
+// intruder changes something in the middle of a read: it sends each command of a pipeline by itself, and acts after those whose name
+// begins so. It cannot get into a read in one step (MULTI).
 type intruder struct {
 	passing
 	after string
@@ -36,7 +36,7 @@ func (i *intruder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 			return next(ctx, commands)
 		}
 		for command := range slices.Values(commands) {
-			_ = next(ctx, []redis.Cmder{command}) // each command tells its own error
+			_ = next(ctx, []redis.Cmder{command}) // each command has its own error
 			i.intrude(command)
 		}
 		return nil
@@ -85,7 +85,7 @@ func TestWhatChangesWhileItIsReadIsNotReported(t *testing.T) {
 		"models that swap their policies": {"hget", long.Or(2, 8), func(q *queue, i int) {
 			q.put(fmt.Sprintf(policy, "a", 1+i%2), fmt.Sprintf(policy, "b", 1+(i+1)%2))
 		}},
-		// What a model named when it was read is gone when the policies are looked for.
+		// The policy that a model named is gone when the policies are read.
 		"a policy that goes": {"h", long.Or(2, 8), func(q *queue, i int) { q.put(fmt.Sprintf(policy, "a", i+1)) }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func setCode(set store.ScoreIndex) string { return strings.ReplaceAll(set.Name, 
 
 func place(set store.ScoreIndex) string { return "a place in the " + set.Name + " set" }
 
-// checkSet checks that a model stands in a set where its state says.
+// checkSet checks that a model is in a set with the score of its state.
 func checkSet(set store.ScoreIndex, m *inspect.Inspection, is inspect.Membership) []Finding {
 	at := set.Score(&m.Record.State)
 	if is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at) {
@@ -39,7 +39,7 @@ func checkSet(set store.ScoreIndex, m *inspect.Inspection, is inspect.Membership
 	return []Finding{f}
 }
 
-// sets checks that a model exists for each member of the sorted sets of models. The check of a model tells whether it stands where it should.
+// sets checks that a model exists for each member of the sorted sets of models. The check of a model also checks its scores.
 func (c *checker) sets(ctx context.Context) error {
 	for _, set := range store.ScoreIndexes {
 		key := set.Key(&c.store.Keys)
@@ -65,8 +65,8 @@ func (c *checker) eachPicked(
 	})
 }
 
-// orphans returns a check of uids of which the walk came by a part, as it is called: one without a model is an orphan.
-// All parts of it are reported together, when the walk comes by the first of them.
+// orphans returns a check of uids that the walk has met by the named part: a uid without a model is an orphan. It reports all parts of an orphan
+// together, when the walk meets the first.
 func (c *checker) orphans(part string) func(context.Context, []string) error {
 	return func(ctx context.Context, uids []string) error {
 		without, err := c.in.WithoutModel(ctx, uids)

@@ -69,8 +69,8 @@ func (c *checker) calendars(ctx context.Context) error {
 	return nil
 }
 
-// sameSettings checks that this part has the settings that the first has. What differs is read again before it is reported, the first part last:
-// whoever changes one begins there.
+// sameSettings checks that this part has the settings of the first. It reads those that differ again before it reports them, the first part last,
+// because changes begin there.
 func (c *checker) sameSettings(ctx context.Context) error {
 	if c.first == nil || !c.settingsReadable() || !c.first.settingsReadable() {
 		return nil
@@ -91,10 +91,10 @@ func (c *checker) settingsReadable() bool {
 	return c.readable(k.Policies, k.Holds, k.Limits, k.Calendars)
 }
 
-// difference is a setting of this part that is not what the first has. Of one that is not there, the text is empty.
+// difference is a setting of this part that differs from the first. A missing setting has an empty text.
 type difference struct{ here, there flow.Text }
 
-// differences lists what differs. What is over here and there is no difference: each part forgets it by itself.
+// differences lists the settings that differ. Those that are over here and there do not: each part forgets them by itself.
 func (c *checker) differences(ctx context.Context) (differ []difference, err error) {
 	names := maps.Clone(c.stored)
 	maps.Copy(names, c.first.stored)
@@ -172,7 +172,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 	})
 }
 
-// copyPolicy makes a policy of this part what it is in the first one.
+// copyPolicy copies a policy of the first part to this one.
 func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err error) {
 	const changed = "it changed while it was mended; run --repair again"
 	before, err := c.first.store.Policies(ctx, []string{name})
@@ -190,7 +190,7 @@ func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err
 	return "", nil
 }
 
-// sameQueueCircuit checks that the circuit of the queue has the settings of the first part. What differs is read again, as somebody may be
+// sameQueueCircuit checks that the circuit of the queue has the settings of the first part. It reads differences again, as somebody may be
 // setting it.
 func (c *checker) sameQueueCircuit(ctx context.Context) error {
 	if c.first == nil || !c.queueCircuitReadable() || !c.first.queueCircuitReadable() {
@@ -215,7 +215,7 @@ func (c *checker) queueCircuitReadable() bool {
 	return c.readable(k.QueueCircuit, k.Stats)
 }
 
-// queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.
+// queueCircuitOf reads the settings of the circuit of the queue. Each part opens and closes its own.
 func queueCircuitOf(ctx context.Context, part *store.Store) (model.QueueCircuit, error) {
 	status, err := flow.Of(part).QueueCircuit(ctx)
 	status.Open = false

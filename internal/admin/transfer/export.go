@@ -18,13 +18,14 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Export writes models as JSON lines, sorted by uid, behind what they go by. The same state of a queue gives the same bytes, whatever its parts and its Redis.
+// Export writes models as JSON lines, sorted by uid, after the settings that they need. The same state of a queue gives the same bytes, with any
+// number of parts and any Redis.
 type Export struct {
 	Queue    *store.Queue
 	Selector model.Selector
 	// State: all that the queue knows of the models is written too, and first of all calendars, limits, and the policies that they use.
 	State bool
-	// Fault is told what cannot be exported, or only in part, a line each.
+	// Fault receives a line for each thing that cannot be exported, or only in part.
 	Fault func(text string)
 }
 

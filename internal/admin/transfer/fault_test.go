@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// eachCall does something again and again: each time one call fails, a later one, until there are fewer calls. What it could not do it must tell.
+// eachCall repeats something: each time a later call fails, until there are fewer calls. It must report what it could not do.
 func (q *queue) eachCall(step, least int, do func() error, after func(n int)) {
 	q.t.Helper()
 	fault := new(testkit.Fault)
@@ -61,7 +61,7 @@ func TestAnImportOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
 	})
 }
 
-// A model stands once in a batch, what models need stands alone, and no batch is larger than what is committed at once.
+// A batch has a model once, anything that models need has a batch of its own, and no batch is larger than one commit.
 func TestABatchOfAnImportHasEachModelOnce(t *testing.T) {
 	var lines strings.Builder
 	var want []int

@@ -16,14 +16,14 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Import saves what Export has written. What the queue has already just as the line says stays as it is, so that an import may be repeated.
+// Import saves the lines of Export. If the queue has the same already, nothing changes, so an import may be repeated.
 type Import struct {
 	Queue *store.Queue
-	// Replace: what the queue has otherwise becomes what the line says. Without it, such a line is refused.
+	// Replace overwrites objects that differ from their line. Without it, such a line is refused.
 	Replace bool
 	// By is who wants it, for the journal; empty: nobody says.
 	By string
-	// Refused is told which lines were refused, in their order.
+	// Refused receives the refused lines, in their order.
 	Refused func(Refusal)
 
 	Models    Count `json:"models"`
@@ -32,7 +32,7 @@ type Import struct {
 	Limits    Count `json:"limits"`
 }
 
-// Count is what became of lines.
+// Count counts the results of lines.
 type Count struct {
 	Created   int `json:"created"`
 	Replaced  int `json:"replaced"`
@@ -97,7 +97,7 @@ func (t *task) uid() string { return t.moved.UID }
 
 func (t *task) refuse(err error) { t.err, t.done = err, true }
 
-// batcher fills batches with lines. What is no model stands alone, as models may need it, and a uid once.
+// batcher fills batches with lines. Anything but a model has a batch of its own, as models may need it. A batch has a uid once.
 type batcher struct {
 	ctx   context.Context
 	to    chan<- []*task
@@ -143,7 +143,7 @@ func (b *batcher) send() error {
 	}
 }
 
-// batch imports one line, or models, and counts what became of them.
+// batch imports one line, or models, and counts the results.
 func (i *Import) batch(ctx context.Context, batch []*task) error {
 	count, only := &i.Models, batch[0]
 	var err error
@@ -222,7 +222,7 @@ func (i *Import) store(t *task, wanted string, here func(*store.Store) (found, s
 	return put()
 }
 
-// importModels imports models of one part. What the queue has already stays as it is.
+// importModels imports models of one part. Equal models stay as they are.
 func (i *Import) importModels(ctx context.Context, part *store.Store, tasks []*task) error {
 	puts := redis.Map(tasks, func(t *task) *model.Command {
 		return &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}

@@ -35,9 +35,9 @@ type policyLine struct {
 type modelLine struct {
 	Kind string `json:"kind"`
 	definitions.Definition
-	// LeftBehind says to people what of the state cannot be moved.
+	// LeftBehind names for people the parts of the state that cannot be moved.
 	LeftBehind string            `json:"left_behind,omitempty"`
-	State      any               `json:"state,omitempty"`   // the other fields of its hash; nil: not told
+	State      any               `json:"state,omitempty"`   // the other fields of its hash; nil: not exported
 	History    []json.RawMessage `json:"history,omitempty"` // newest first, as it is stored
 }
 

@@ -26,7 +26,7 @@ func calendar(t *testing.T, name, length string) schedule.Calendar {
 	return c
 }
 
-// steer stores calendars, limits of which one has ended, and a hold.
+// steer stores calendars, limits (one has ended) and a hold.
 func (q *queue) steer() *queue {
 	q.t.Helper()
 	q.ok(flow.OfQueue(q.Queue).PutCalendar(q.t.Context(), calendar(q.t, "nightly", "2h")))

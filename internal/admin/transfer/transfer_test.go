@@ -233,7 +233,7 @@ func TestAnExportOfAnImportIsTheSameToTheByteAndAnImportRepeatedChangesNothing(t
 	})
 }
 
-// indexes are the sets and lists of the queue, of all parts together, without its name, and without what is not moved or stands in each part.
+// indexes are the sets and lists of all parts together, without the name of the queue, and without keys that are not moved or are in each part.
 func (q *queue) indexes() map[string][]string {
 	q.t.Helper()
 	all := map[string][]string{}

@@ -16,7 +16,7 @@ import (
 // BlockerState is a blocker, as it was at one instant.
 type BlockerState struct {
 	Parked int64     // models that wait for it
-	Listed bool      // a dispatcher looks at it, at Look
+	Listed bool      // a dispatcher rechecks it, at Look
 	Look   time.Time // zero: it is not listed
 	// Opens is when it opens at the earliest, so a dispatcher has to check it then. An open or missing blocker opens now.
 	Opens time.Time
@@ -72,13 +72,13 @@ func (s Part) BlockerState(ctx context.Context, blocker model.Blocker, now time.
 	return state, redis.Wrap(err, "read a gate")
 }
 
-// RecheckBlocker lets a dispatcher look at a blocker at now.
+// RecheckBlocker lets a dispatcher recheck a blocker at now.
 func (s Part) RecheckBlocker(ctx context.Context, blocker model.Blocker, now time.Time) error {
 	err := s.store.Clients.Write.ZAdd(ctx, s.store.Keys.Blockers, goredis.Z{Score: float64(now.UnixMilli()), Member: string(blocker)}).Err()
 	return redis.Wrap(err, "let a dispatcher look at a gate")
 }
 
-// OldestRecheck is the blocker at which a dispatcher was to look first; false: there is none.
+// OldestRecheck is the blocker whose recheck is the most due; false: there is none.
 func (s Part) OldestRecheck(ctx context.Context) (blocker model.Blocker, at time.Time, found bool, err error) {
 	first, err := s.store.Clients.Read.ZRangeWithScores(ctx, s.store.Keys.Blockers, 0, 0).Result()
 	if err != nil || len(first) == 0 {

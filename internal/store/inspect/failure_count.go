@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
-// CountErrors counts by what models are failing, by the ids of fingerprints.
+// CountErrors counts failing models by the ids of their fingerprints.
 func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	failing, _ := model.ParseSelector("status=failing") // it always parses, and no other model has a fingerprint

@@ -22,7 +22,7 @@ type IndexMembership struct {
 	Is   Membership
 }
 
-// indexesOf are the indexes of which a model is a member by its fields.
+// indexesOf returns the index memberships that the fields of a model ask for.
 func indexesOf(m *model.Model) (all []IndexMembership) {
 	add := func(kind store.KeyKind, name string, at time.Time) {
 		if !at.IsZero() {
@@ -67,7 +67,7 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 	return nil
 }
 
-// Stands is the membership of the model in an index. It is unknown if nobody asked for it.
+// Stands returns the membership of the model in an index. It is unknown if it was not read.
 func (c *Inspection) Stands(index store.Index) IndexMembership {
 	if at := c.find(index); at >= 0 {
 		return c.Indexes[at]

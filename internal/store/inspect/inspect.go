@@ -1,4 +1,4 @@
-// Package inspect reads what only the doctor looks at, and repairs it.
+// Package inspect reads and repairs data for the doctor.
 package inspect
 
 import (
@@ -30,7 +30,7 @@ func (s Part) TrimWake(ctx context.Context) error {
 	return redis.Wrap(s.store.Clients.Write.LTrim(ctx, s.store.Keys.Wake, 0, 0).Err(), "trim the wake list")
 }
 
-// AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
+// AddExpiredPoller registers the owner of an orphaned claimed list as an expired poller, so that the next poller takes over.
 func (s Part) AddExpiredPoller(ctx context.Context, owner string) error {
 	err := s.store.Clients.Write.ZAddNX(ctx, s.store.Keys.Pollers, goredis.Z{Score: 0, Member: owner}).Err()
 	return redis.Wrap(err, fmt.Sprintf("list poller %q again", owner))

@@ -14,14 +14,14 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Inspection is everything that Redis holds of one model, for checks. It shows what cannot be read.
+// Inspection is everything that Redis holds of one model, for checks. It shows unreadable parts.
 type Inspection struct {
 	Record *store.Record
 	// Field names a field of the hash that cannot be read, with what was expected and found; empty: all can.
 	Field string
 	// PolicyMissing says that the model's policy is not stored or cannot be read.
 	PolicyMissing bool
-	// Schedule says what of schedule and retry window cannot be read; empty: all can.
+	// Schedule names the unreadable part of schedule and retry window; empty: there is none.
 	Schedule string
 
 	Sets []Membership // its places in store.ScoreIndexes
@@ -40,7 +40,7 @@ type Membership struct {
 	Unknown bool    // the set cannot be read
 }
 
-// At reports whether the uid stands in the set with exactly this time.
+// At reports whether the uid is in the set with exactly this time.
 func (s Membership) At(at time.Time) bool {
 	return s.In && s.Score == float64(at.UnixMilli())
 }
@@ -133,8 +133,8 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe goredis.Pipel
 	}
 }
 
-// sendMembership asks by one command for the scores of many uids in a sorted set, or whether one is in a set. Unlike redis.ZMScore, it tells none
-// from 0.
+// sendMembership asks by one command for the scores of many uids in a sorted set, or whether one is in a set. Unlike redis.ZMScore, it
+// distinguishes none from 0.
 func sendMembership(ctx context.Context, pipe goredis.Pipeliner, key string, sorted bool, uids ...any) *goredis.Cmd {
 	args := []any{"sismember", key}
 	if sorted {
@@ -161,7 +161,7 @@ func readMembership(reply *goredis.Cmd, at int) Membership {
 	}
 }
 
-// resolveInspections puts policy and schedule in force and notes what cannot be.
+// resolveInspections puts policy and schedule in force, and notes those that it cannot.
 func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection) error {
 	records := redis.Map(inspections, func(c *Inspection) *store.Record { return c.Record })
 	policies, err := s.store.Policies(ctx, store.PolicyNames(slices.Values(records)))
@@ -191,7 +191,7 @@ func (s Part) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
 	return named.Val() == name && err != nil, nil
 }
 
-// RevBroken reports whether the revision, by which a change is noticed, is missing or no number.
+// RevBroken reports whether the revision, which shows changes, is missing or no number.
 func (c *Inspection) RevBroken() bool {
 	_, err := strconv.ParseInt(c.Record.Rev(), 10, 64)
 	return err != nil
@@ -232,6 +232,6 @@ func (s Part) OwnedList(ctx context.Context, list, owners, owner string) (entrie
 	pipe := s.store.Clients.Read.TxPipeline()
 	length, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
 	err = redis.Wrap(redis.ExecReads(ctx, pipe), fmt.Sprintf("read the list of %q", owner))
-	// A set of owners that cannot be read tells nothing about this one.
+	// If the set of owners cannot be read, nothing is known about this one.
 	return length.Val(), time.UnixMilli(int64(seen.Val())).UTC(), !redis.Missing(seen.Err()), err
 }
