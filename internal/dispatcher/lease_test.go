@@ -64,9 +64,3 @@ func TestAWorkerThatGivesHeartbeatsKeepsWhatItHasHoweverTheClockJumps(t *testing
 		}
 	})
 }
-
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-func (refusal) RedisError() {}

@@ -18,15 +18,11 @@ type (
 	list   = fixture.List
 	hash   = fixture.Hash
 	scores = fixture.Scores
-	events = fixture.Events
 )
-
-const six = fixture.Six
 
 var (
 	everywhere = fixture.Everywhere
 	failIf     = check.FailIf
-	stopIf     = check.StopIf
 	must       = check.Must
 )
 

@@ -18,7 +18,6 @@ type (
 	list   = fixture.List
 	hash   = fixture.Hash
 	scores = fixture.Scores
-	events = fixture.Events
 )
 
 const six = fixture.Six

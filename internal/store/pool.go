@@ -22,13 +22,17 @@ var (
 	answerAttempts = redis.LoadScript("answer-attempts.lua")
 )
 
-// Messages between a worker pool and its queue.
 type (
+	// TakeRequest asks for entries.
 	TakeRequest = lease.TakeRequest
-	Taken       = lease.Taken
-	Answer      = lease.Answer
-	Fence       = lease.Fence
-	PoolOrder   = lease.Order
+	// Taken is the reply to it.
+	Taken = lease.Taken
+	// Answer ends an attempt, or says something about it.
+	Answer = lease.Answer
+	// Fence is the running attempt of a model.
+	Fence = lease.Fence
+	// PoolOrder is an order of an operator to a pool.
+	PoolOrder = lease.Order
 )
 
 // Take moves the oldest entries of the input list into the taken list of a worker pool. It is also a heartbeat. To repeat it after an error is safe:

@@ -223,7 +223,7 @@ func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 	if err != nil {
 		return due, err
 	}
-	stale, err := s.Store.Report().Behind(ctx, s.Store.Keys.Stale, store.Scored{}, 1)
+	stale, err := s.Report().Behind(ctx, s.Keys.Stale, store.Scored{}, 1)
 	for _, one := range stale {
 		due.Ages = append(due.Ages, one.UID)
 	}

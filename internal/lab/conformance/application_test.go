@@ -122,7 +122,7 @@ func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
 	url := users.URL(t, acl.Application)
 	app := check.Got(client.Open(t.Context(), url, fixture.Open(t, url, store.Config{}).Name, client.Config{}))(t)
-	defer app.Close()
+	defer func() { must(t, app.Close()) }()
 	must(t, check.Only(app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}})))
 	viewer := users.Store(t, acl.Viewer)
 	for after := report.TailStart; ; {

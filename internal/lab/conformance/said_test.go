@@ -189,7 +189,7 @@ func TestWhatAClientCountsAndSaysStandsInTheHistoryAndADoubtedSuccessIsHeld(t *t
 			p := check.Got(poller.New(poller.RoomsOf(q.Store), poller.Config{}))(t)
 			check.Run(t, d.Run, p.Run)
 			app := check.Got(client.Open(t.Context(), s.URL, q.Store.Keys.Queue, client.Config{}))(t)
-			defer app.Close()
+			defer func() { must(t, app.Close()) }()
 			startHandler(t, language, publishers[language], s.URL, "REFRESHD_QUEUE="+q.Store.Keys.Queue, "REFRESHD_LOG=1")
 			for uid, rows := range map[string]int{"good": 51, "empty": 0} {
 				must(t, check.Only(app.Put(t.Context(), client.Definition{
