@@ -72,7 +72,7 @@ func (b *bundle) last(stream string) map[string]any {
 	b.t.Helper()
 	entries, err := b.Redis.XRevRangeN(b.t.Context(), stream, "+", "-", 1).Result()
 	stopIf(b.t, err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
-	return store.Told(entries[0].Values)
+	return store.EntryFields(entries[0].Values)
 }
 
 func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAttempt(t *testing.T) {

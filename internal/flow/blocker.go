@@ -26,11 +26,11 @@ func (f Flow) changeBlocker(ctx context.Context, key string, blocker model.Block
 	})
 }
 
-var noteChecks = redis.LoadScript("move-gates.lua")
+var noteChecks = redis.LoadScript("move-blockers.lua")
 
 // ParkedBy reads the uids of models that wait for blockers, of each the first so many as limit says, longest due first.
 func (f Flow) ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error) {
-	return redis.ReadEach(ctx, f.store.Clients.Read, "read what waits for gates", blockers, func(pipe goredis.Pipeliner, blocker model.Blocker) *goredis.StringSliceCmd {
+	return redis.ReadEach(ctx, f.store.Clients.Read, "read the models that wait for blockers", blockers, func(pipe goredis.Pipeliner, blocker model.Blocker) *goredis.StringSliceCmd {
 		return pipe.ZRange(ctx, f.store.Keys.ParkedBy(string(blocker)), 0, int64(limit(blocker))-1)
 	})
 }

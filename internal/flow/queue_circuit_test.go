@@ -189,7 +189,7 @@ func newest(b *bench, stream string) map[string]any {
 	b.T.Helper()
 	entries, err := b.Redis.XRevRangeN(b.T.Context(), stream, "+", "-", 1).Result()
 	stopIf(b.T, err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
-	return store.Told(entries[0].Values)
+	return store.EntryFields(entries[0].Values)
 }
 
 func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {

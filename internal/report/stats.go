@@ -23,19 +23,19 @@ import (
 type Stats struct {
 	At time.Time `json:"at"`
 
-	Due      int64  `json:"due"`      // idle models whose refresh_at has come, the urgent ones included
-	Urgent   int64  `json:"urgent"`   // due models that somebody wants to be started at once
-	Waiting  int64  `json:"waiting"`  // idle models whose refresh_at lies ahead
-	Running  int64  `json:"running"`  // models with an attempt queued or in the hands of a worker
-	Input    int64  `json:"input"`    // attempts that no worker has taken
-	Output   int64  `json:"output"`   // messages of workers that no poller has taken
-	Control  int64  `json:"control"`  // messages of applications that no poller has taken
-	Claimed  int64  `json:"claimed"`  // messages that pollers have taken and not yet applied
-	Failing  int64  `json:"failing"`  // models that have failed since their last success
-	Errors   Causes `json:"causes"`   // of those
-	Rejected int64  `json:"rejected"` // unusable messages kept
-	Journal  int64  `json:"journal"`  // transitions kept
-	Outbox   int64  `json:"outbox"`   // notifications not yet delivered
+	Due      int64        `json:"due"`      // idle models whose refresh_at has come, the urgent ones included
+	Urgent   int64        `json:"urgent"`   // due models that somebody wants to be started at once
+	Waiting  int64        `json:"waiting"`  // idle models whose refresh_at lies ahead
+	Running  int64        `json:"running"`  // models with an attempt queued or in the hands of a worker
+	Input    int64        `json:"input"`    // attempts that no worker has taken
+	Output   int64        `json:"output"`   // messages of workers that no poller has taken
+	Control  int64        `json:"control"`  // messages of applications that no poller has taken
+	Claimed  int64        `json:"claimed"`  // messages that pollers have taken and not yet applied
+	Failing  int64        `json:"failing"`  // models that have failed since their last success
+	Errors   Fingerprints `json:"causes"`   // of those
+	Rejected int64        `json:"rejected"` // unusable messages kept
+	Journal  int64        `json:"journal"`  // transitions kept
+	Outbox   int64        `json:"outbox"`   // notifications not yet delivered
 	// Counters are the fields of <queue>:stats. A field that is no number is left out.
 	Counters map[string]int64 `json:"counters"`
 
@@ -57,11 +57,11 @@ type Stats struct {
 	Living map[model.Role]int64
 }
 
-// Causes counts the failing models of each failure group, by its id.
-type Causes map[string]int64
+// Fingerprints counts the failing models of each failure group, by its id.
+type Fingerprints map[string]int64
 
 // MarshalJSON writes only how many there are: other reports list them.
-func (c Causes) MarshalJSON() ([]byte, error) { return json.Marshal(len(c)) }
+func (f Fingerprints) MarshalJSON() ([]byte, error) { return json.Marshal(len(f)) }
 
 // Retries returns the counts that judge retries: ended ones, successful ones, and cycles that needed one.
 func (s *Stats) Retries() (total, successful, cycles int64) {
@@ -103,7 +103,7 @@ func (r Report) Stats(ctx context.Context) (stats Stats, err error) {
 	}
 	stats.Journal = journal.Val()
 	stats.QueueCircuitOpen = slices.ContainsFunc(circuit.Val(), func(at any) bool { return redis.Text(at) != "" })
-	stats.Errors = make(Causes, len(groups.Val()))
+	stats.Errors = make(Fingerprints, len(groups.Val()))
 	for _, group := range groups.Val() {
 		stats.Errors[redis.Text(group.Member)] = int64(group.Score)
 	}
@@ -213,7 +213,7 @@ func (q Queue) Stats(ctx context.Context) (sum Stats, err error) {
 func (s *Stats) Add(more *Stats) {
 	if s.Counters == nil {
 		*s = Stats{
-			ParkedBy: map[string]int64{}, Freshness: FreshnessCounts{}, Errors: Causes{}, Counters: map[string]int64{}, Living: maps.Clone(more.Living),
+			ParkedBy: map[string]int64{}, Freshness: FreshnessCounts{}, Errors: Fingerprints{}, Counters: map[string]int64{}, Living: maps.Clone(more.Living),
 		}
 	}
 	if more.At.After(s.At) {

@@ -161,7 +161,7 @@ func (b *bench) state() keys {
 func withoutIDs(entries []goredis.XMessage) events {
 	var all events
 	for _, entry := range entries {
-		all = append(all, Told(entry.Values))
+		all = append(all, EntryFields(entry.Values))
 	}
 	return all
 }

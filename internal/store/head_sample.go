@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var sampleHead = redis.LoadScript("note-front.lua")
+var sampleHead = redis.LoadScript("note-head-sample.lua")
 
 // headSamplesCap bounds the samples of the head. Four come a second, and older ones are thinned out to one a second: they reach back an hour and a
 // half or more.
@@ -72,7 +72,7 @@ func (s *Store) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 	return model.HeadSamples{At: now, Noted: redis.Map(texts, readHeadSample)}, redis.Wrap(redis.IgnoreWrongType(err), "read the heads of the input list")
 }
 
-// readHeadSample reads a sample as note-front.lua writes it. What cannot be read is one of nothing.
+// readHeadSample reads a sample as note-head-sample.lua writes it. What cannot be read is one of nothing.
 func readHeadSample(text string) model.HeadSample {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {

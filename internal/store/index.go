@@ -33,6 +33,7 @@ type written int
 
 const (
 	onChange written = iota
+	atEnd            // those that end an attempt of a member: a lost member comes back
 	always           // all
 	required         // all, and none is applied where its key is of another type
 )
@@ -44,7 +45,7 @@ var ScoreIndexes = [...]ScoreIndex{
 	{"due", "refresh_at", func(k *Keys) string { return k.Due }, func(s *model.State) time.Time { return s.Scores().Due }, required, nil},
 	{"urgent", "refresh_at", func(k *Keys) string { return k.Urgent }, func(s *model.State) time.Time { return s.Scores().Urgent }, always, nil},
 	{"running", "deadline_at or the end of its silence", func(k *Keys) string { return k.Running }, (*model.State).ExpiresAt, required, statuses{model.StatusRunning}},
-	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, onChange, statuses{model.StatusFailing}},
+	{"failing", "failing_since", func(k *Keys) string { return k.Failing }, func(s *model.State) time.Time { return s.FailingSince }, atEnd, statuses{model.StatusFailing}},
 	{"disabled", "refresh_disabled_at", func(k *Keys) string { return k.Disabled }, func(s *model.State) time.Time { return s.Scores().Disabled }, onChange, statuses{model.StatusDisabled}},
 	{"parked", "refresh_at", func(k *Keys) string { return k.Parked }, func(s *model.State) time.Time { return s.Scores().Parked }, onChange, statuses{model.StatusParked}},
 	{"stale_at", "stale_at", func(k *Keys) string { return k.StaleAt }, func(s *model.State) time.Time { return s.Scores().StaleAt }, onChange, nil},

@@ -14,8 +14,8 @@ func entryCodec(values map[string]any) codec {
 	return codec{get: func(name string) string { return redis.Text(values[name]) }}
 }
 
-// Told returns an entry of the journal by name, with the fields of its lists gone and now.
-func Told(values map[string]any) map[string]any {
+// EntryFields returns an entry of the journal by name, with the fields of its lists gone and now.
+func EntryFields(values map[string]any) map[string]any {
 	entry := maps.Clone(values)
 	for name := range strings.FieldsSeq(redis.Text(values["gone"])) {
 		entry[name] = ""
@@ -30,7 +30,7 @@ func Told(values map[string]any) map[string]any {
 
 // ReadJournalEntry reads an entry of the journal. An unreadable field gets the zero value.
 func ReadJournalEntry(values map[string]any) (e model.JournalEntry) {
-	c := entryCodec(Told(values))
+	c := entryCodec(EntryFields(values))
 	c.text("uid", &e.UID)
 	c.text("event", (*string)(&e.Event))
 	c.time("at", &e.At)

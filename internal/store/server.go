@@ -119,8 +119,8 @@ func (s Report) Types(ctx context.Context, keys []string) ([]string, error) {
 	return redis.ReadEach(ctx, s.store.Clients.Read, "read types", keys, func(pipe goredis.Pipeliner, key string) *goredis.StatusCmd { return pipe.Type(ctx, key) })
 }
 
-// TellBroken names the type of the key of each broken model.
-func (s Report) TellBroken(ctx context.Context, records map[string]*Record) error {
+// ExplainBroken names the type of the key of each broken model.
+func (s Report) ExplainBroken(ctx context.Context, records map[string]*Record) error {
 	var broken []*Record
 	var keys []string
 	for _, record := range records {
@@ -136,50 +136,6 @@ func (s Report) TellBroken(ctx context.Context, records map[string]*Record) erro
 		broken[i].Fault = "key: expected a hash, found a " + is
 	}
 	return nil
-}
-
-// Used reports whether anything was ever stored in the queue.
-func (q QueueReport) Used(ctx context.Context) (bool, error) {
-	for _, part := range q.queue.Parts {
-		if found, err := part.anyKey(ctx); err != nil || found != "" {
-			return found != "", err
-		}
-	}
-	return false, nil
-}
-
-// maxQueueScans bounds the search for other queues: each scans about scanCount keys.
-const maxQueueScans = 100
-
-// Others are the names of other queues of the same Redis that have counted something, in order. It scans some 20,000 keys at most, on a
-// cluster of one node, and so may miss some.
-func (q QueueReport) Others(ctx context.Context) ([]string, error) {
-	store := q.queue.Parts[0]
-	node, err := store.node(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	counters, scans := newKeys("").Stats, 0
-	err = redis.Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
-		if scans++; scans > maxQueueScans {
-			return nil, 0, nil
-		}
-		return node.Scan(ctx, cursor, "*"+counters, redis.ScanCount).Result()
-	}, func(keys []string) error {
-		for _, key := range keys {
-			name := strings.TrimSuffix(key, counters)
-			if whole, _, like := wholeOf(name); like {
-				name = bareName(whole)
-			}
-			if name != q.queue.Name && queuePattern.MatchString(name) {
-				names = append(names, name)
-			}
-		}
-		return nil
-	})
-	slices.Sort(names)
-	return slices.Compact(names), err
 }
 
 // seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.

@@ -271,7 +271,8 @@ func (s *steps) writeJournal() {
 func (s *steps) writeIndexes() {
 	for n := range ScoreIndexes {
 		index, score := &ScoreIndexes[n], s.is.scores[n]
-		if index.written < always && !s.all && score == s.was.scores[n] {
+		ended := index.written == atEnd && score != 0 && s.t.decision.Ended != nil
+		if index.written < always && !ended && !s.all && score == s.was.scores[n] {
 			continue
 		}
 		group, command := &s.joins[n], "ZADD"

@@ -242,7 +242,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 	must(t, err)
 	succeeded := map[string]string{}
 	for _, entry := range entries {
-		if told := store.Told(entry.Values); told["event"] == string(model.EventSuccess) {
+		if told := store.EntryFields(entry.Values); told["event"] == string(model.EventSuccess) {
 			succeeded[fmt.Sprint(told["uid"])] += fmt.Sprintf("%v no %v", told["last_attempt_uid"], told["ended_attempt_no"])
 		}
 	}

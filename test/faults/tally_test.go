@@ -97,7 +97,7 @@ func (d *drill) sum(y *tally) {
 }
 
 func (y *tally) note(entry goredis.XMessage) {
-	told := store.Told(entry.Values)
+	told := store.EntryFields(entry.Values)
 	event := model.Event(fmt.Sprint(told["event"]))
 	attempt := fmt.Sprint(told["attempt_uid"])
 	at, _ := time.Parse(time.RFC3339, fmt.Sprint(told["at"]))

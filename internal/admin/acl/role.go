@@ -52,7 +52,7 @@ func numbers(k scope) []grant {
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"txn.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}, {"move-entries.lua", all}},
+		runs: []run{{"read-due.lua", nobody}, {"txn.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-head-sample.lua", nobody}, {"move-blockers.lua", nobody}, {"trim-outbox.lua", nobody}, {"move-entries.lua", all}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input}},

@@ -92,7 +92,7 @@ var (
 	bulkUnreadable   = kind{"bulk-unreadable", Warning, "a bulk that this release can carry out", "update the pollers, or refreshd bulk cancel <where>"}
 	blockerLost      = kind{"gate-lost", Error, "a place among the blockers that a dispatcher looks at", repairBlocker}
 	blockerForgotten = kind{"gate-forgotten", Error, "looked at when it may open, ", repairBlocker}
-	blockerLate      = kind{"gate-late", Warning, "gates that are looked at within " + maxRecheckLateness.String(), "start a dispatcher, or look into its log"}
+	blockerLate      = kind{"gate-late", Warning, "blockers that are rechecked within " + maxRecheckLateness.String(), "start a dispatcher, or look into its log"}
 	probeLost        = kind{"probe-lost", Error, "a running attempt that tries it", repairProbe}
 	holdUnreadable   = kind{"hold-unreadable", Error, "a hold that can be read", "refreshd release <where>, and hold again"}
 	holdAll          = kind{"all-held", Warning, "models that may start", "refreshd release <where> --within 30m, if nobody holds them on purpose any more"}

@@ -75,7 +75,7 @@ func (q *queue) await(uid string, event model.Event) (fields map[string]any) {
 	q.Follow(func(entries []redis.XMessage) bool {
 		for _, entry := range entries {
 			if entry.Values["uid"] == uid && entry.Values["event"] == string(event) {
-				fields = store.Told(entry.Values)
+				fields = store.EntryFields(entry.Values)
 				return true
 			}
 		}

@@ -58,7 +58,7 @@ func ReadModels(ctx context.Context, store *store.Store, uids []string) ([]View,
 	if err != nil {
 		return nil, err
 	}
-	if err := store.Report().TellBroken(ctx, records); err != nil {
+	if err := store.Report().ExplainBroken(ctx, records); err != nil {
 		return nil, err
 	}
 	var queued map[string]string
