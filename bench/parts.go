@@ -91,7 +91,7 @@ func (d *daemons) saveDue(ctx context.Context, n int) error {
 	return err
 }
 
-// drain starts a dispatcher and a poller, and tells how long it takes until every model was refreshed once.
+// drain starts a dispatcher and a poller, and returns how long it takes until every model was refreshed once.
 func (d *daemons) drain(ctx context.Context, n int) (time.Duration, error) {
 	queue, clients, err := store.Dial(ctx, d.url, store.Config{})
 	if err != nil {

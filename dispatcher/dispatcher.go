@@ -40,7 +40,7 @@ type Config struct {
 	// Clock measures how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
 	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
-	// nil: nobody is told.
+	// nil: no calls.
 	Observe func() (ended func(error))
 }
 

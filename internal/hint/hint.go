@@ -55,7 +55,7 @@ var texts = [Hints][UIs]string{
 	},
 	FindModel:        {CommandLine: "To see all models: refreshd model ls", Dashboard: `The page "Models" shows all models.`, Client: "To save it, call Put."},
 	ConfirmBulk:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first."},
-	WatchBulk:        {CommandLine: "The bulk goes on: refreshd bulk show <name> tells how far it is. To end it: refreshd bulk cancel <name>"},
+	WatchBulk:        {CommandLine: "The bulk goes on: refreshd bulk show <name> shows its progress. To end it: refreshd bulk cancel <name>"},
 	CancelBulk:       {CommandLine: "It may have begun. To end it: refreshd bulk cancel <name>", Dashboard: `It may have begun. To end it, press "Cancel" on the page "Steering".`},
 	EndHold:          {CommandLine: "It may have begun in some parts. To end it: refreshd release <name>", Dashboard: `It may have begun in some parts. To end it, press "Release" on the page "Steering".`},
 	ListHolds:        {CommandLine: "To see all holds: refreshd hold ls", Dashboard: `The page "Steering" shows all holds.`},

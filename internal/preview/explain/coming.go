@@ -21,7 +21,7 @@ func (s *Explanation) nextText() string {
 	until := func(somebody string) string { return "Nothing happens until somebody " + somebody + "." }
 	switch blocker, opens := s.blocked(); {
 	case s.Record.Broken:
-		return until("repairs its key: refreshd doctor tells how")
+		return until("repairs its key: refreshd doctor shows how")
 	case m.DisabledBy == model.StoppedByHand:
 		return until("enables it")
 	case m.Disabled:
