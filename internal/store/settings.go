@@ -153,7 +153,7 @@ func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error 
 }
 
 // Raise stores the layout of this program before a dispatcher or poller writes anything else. From then on no program with an older layout opens the
-// queue.
+// queue. Where the service forbids WATCH, the layout stays.
 func (q *Queue) Raise(ctx context.Context) error {
 	if q.Layout >= Layout {
 		return nil
@@ -163,8 +163,11 @@ func (q *Queue) Raise(ctx context.Context) error {
 		layout, err := tx.HGet(ctx, key, settingLayout).Int()
 		return layout < Layout, redis.IgnoreMissing(err)
 	}, func(pipe goredis.Pipeliner) { pipe.HSet(ctx, key, settingLayout, Layout) }, key)
-	if err == nil {
+	switch {
+	case err == nil:
 		q.Layout = Layout
+	case redis.Refused(err):
+		return nil
 	}
 	return redis.Wrap(err, "raise the layout of the queue")
 }

@@ -42,7 +42,8 @@ type ZoneWatch struct {
 	loaded int64 // zones, until then
 }
 
-// Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last.
+// Note notes it, before the first heartbeat of the daemon and now and then from then on. seen is when Redis was asked last. Where the service forbids
+// WATCH, nothing is noted, and no model is planned anew.
 func (w *ZoneWatch) Note(ctx context.Context, part interface {
 	NoteZones(ctx context.Context, daemon string) (time.Time, error)
 }, daemon string, seen time.Time) error {
@@ -51,6 +52,9 @@ func (w *ZoneWatch) Note(ctx context.Context, part interface {
 		return nil
 	}
 	at, err := part.NoteZones(ctx, daemon)
+	if redis.Refused(err) {
+		err = nil
+	}
 	if _, wrong := redis.WrongType(err); wrong || err == nil {
 		w.noted = cmp.Or(at, seen)
 	}
