@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// installBullMQ installs BullMQ beside its scripts and tells its version.
+// installBullMQ installs BullMQ beside its scripts and returns its version.
 func installBullMQ(ctx context.Context, dir string) (string, error) {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -44,8 +44,8 @@ func installBullMQ(ctx context.Context, dir string) (string, error) {
 
 func bullmqCycles(dir string) run {
 	return func(ctx context.Context, s *server, n int) (result, error) {
-		told, r, err := addAndWork(ctx, s, dir, "bullmq.mjs", n)
-		r.perSecond, r.processMicros = float64(n)/told.Seconds, told.Micros/float64(n)
+		out, r, err := addAndWork(ctx, s, dir, "bullmq.mjs", n)
+		r.perSecond, r.processMicros = float64(n)/out.Seconds, out.Micros/float64(n)
 		return r, err
 	}
 }
@@ -54,14 +54,14 @@ func bullmqCycles(dir string) run {
 func bullmqLimits(dir string) keep {
 	return func(ctx context.Context, s *server, l limits, n int) (seen, result, error) {
 		how := []string{strconv.Itoa(l.hosts), strconv.Itoa(l.atATime), strconv.FormatInt(l.work.Milliseconds(), 10), strconv.FormatBool(l.slow)}
-		told, r, err := addAndWork(ctx, s, dir, "bullmq-limits.mjs", n, how...)
+		out, r, err := addAndWork(ctx, s, dir, "bullmq-limits.mjs", n, how...)
 		ms := func(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
-		return seen{took: ms(told.Took), others: ms(told.Others), most: told.Most}, r, err
+		return seen{took: ms(out.Took), others: ms(out.Others), most: out.Most}, r, err
 	}
 }
 
-// told is what a script tells, each of them a part of it.
-type told struct {
+// printed is what a script prints, each of them a part of it.
+type printed struct {
 	Seconds      float64 // without the start of node
 	Micros       float64 // of CPU, likewise
 	Took, Others float64 // milliseconds
@@ -69,21 +69,21 @@ type told struct {
 }
 
 // addAndWork runs a script twice: to add n jobs, and then, measured, to do them.
-func addAndWork(ctx context.Context, s *server, dir, name string, n int, how ...string) (told told, r result, err error) {
+func addAndWork(ctx context.Context, s *server, dir, name string, n int, how ...string) (out printed, r result, err error) {
 	script := func(verb string) ([]byte, error) {
 		command := exec.CommandContext(ctx, "node", append([]string{name, verb, s.addr, strconv.Itoa(n)}, how...)...)
 		command.Dir, command.Stderr = dir, os.Stderr
 		return command.Output()
 	}
 	if _, err := script("add"); err != nil {
-		return told, r, fmt.Errorf("add jobs: %w", err)
+		return out, r, fmt.Errorf("add jobs: %w", err)
 	}
 	var output []byte
 	if r, err = around(ctx, n, func() (err error) { output, err = script("work"); return err }, s); err != nil {
-		return told, r, fmt.Errorf("work: %w", err)
+		return out, r, fmt.Errorf("work: %w", err)
 	}
-	if err = json.Unmarshal(output, &told); err != nil {
-		err = fmt.Errorf("read what BullMQ tells: %w", err)
+	if err = json.Unmarshal(output, &out); err != nil {
+		err = fmt.Errorf("read the output of BullMQ: %w", err)
 	}
-	return told, r, err
+	return out, r, err
 }

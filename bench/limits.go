@@ -35,7 +35,7 @@ type seen struct {
 	most   int           // that ran on one host at a time
 }
 
-// keep is how a contender keeps to limits: it saves n models, lets its workers do them, and tells what these have seen, and what it cost.
+// keep is how a contender keeps to limits: it saves n models, lets its workers do them, and returns what these have seen, and what it cost.
 type keep func(ctx context.Context, s *server, l limits, n int) (seen, result, error)
 
 // twice lets a contender do the work with hosts that are all alike, and again with a slow one.

@@ -89,7 +89,7 @@ func (p plan) measure(ctx context.Context) error {
 	return table.replace(p.write, rendered)
 }
 
-// enter builds what has to be built. A peer whose program is not installed does not take part, and that is said.
+// enter builds what has to be built. A peer whose program is not installed does not take part, and the table says so.
 func (p plan) enter(ctx context.Context, dir string) ([]contender, error) {
 	refreshd := filepath.Join(dir, "refreshd")
 	build := exec.CommandContext(ctx, "go", "build", "-o", refreshd, "./cmd/refreshd")

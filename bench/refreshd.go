@@ -155,7 +155,7 @@ func (d *daemons) say(ctx context.Context, input string, args ...string) error {
 	return nil
 }
 
-// start starts a daemon, and says by stop if it ends before it is told to.
+// start starts a daemon, and calls stop if it ends by itself.
 func (d *daemons) start(name string, stop context.CancelCauseFunc) error {
 	var complaint strings.Builder
 	daemon := exec.Command(d.program, name, "--redis", d.url, "--log-level", "error")
@@ -171,7 +171,7 @@ func (d *daemons) start(name string, stop context.CancelCauseFunc) error {
 	return nil
 }
 
-// end ends all and tells for how long they kept processors busy.
+// end ends all and returns for how long they kept processors busy.
 func (d *daemons) end() (busy time.Duration) {
 	for _, daemon := range d.running {
 		_ = daemon.Process.Signal(syscall.SIGTERM)

@@ -108,7 +108,7 @@ func busy(ctx context.Context, servers []*server) (sum time.Duration, err error)
 	return sum, nil
 }
 
-// around runs do, which does n cycles on some servers, and tells what it cost. It takes this process for the one that serves the contender.
+// around runs do, which does n cycles on some servers, and returns what it cost. It takes this process for the one that serves the contender.
 func around(ctx context.Context, n int, do func() error, servers ...*server) (result, error) {
 	before, err := busy(ctx, servers)
 	if err != nil {

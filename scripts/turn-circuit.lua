@@ -54,7 +54,7 @@ else
   redis.call('ZADD', blockers, 'XX', now, blocker)
 end
 local changes = (is ~= '') ~= opens
-if changes then --@ told once
+if changes then --@ notified once
   turn_circuit(circuit, change, name, text, cap, unpack(why))
 end
 if kept ~= '' then

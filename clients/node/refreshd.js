@@ -891,7 +891,7 @@ function crc32(text) {
  * that publishes, with a client of pg or a connection of mysql2/promise or mariadb. If it says no, roll back and return.
  */
 async function wins(client, key, fence, table = 'refreshd_fences') {
-  if (fence === null) throw new TypeError('this attempt has no fence: its entry does not tell one');
+  if (fence === null) throw new TypeError('this attempt has no fence: its entry has none');
   if (!/^\w+(\.\w+)?$/.test(table)) throw new TypeError(`table: expected a name such as refreshd_fences, found ${table}`);
   if (client.execute) { // MySQL
     await client.query(`INSERT INTO ${table} (name, fence) VALUES (?, 0) ON DUPLICATE KEY UPDATE name = name`, [key]);

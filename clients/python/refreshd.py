@@ -608,7 +608,7 @@ def wins(connection, key, fence, table="refreshd_fences"):
     """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the
     transaction that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return. See docs/publish.md of refreshd."""
     if fence is None:
-        raise ValueError("this attempt has no fence: its entry does not tell one")
+        raise ValueError("this attempt has no fence: its entry has none")
     if not re.fullmatch(r"\w+(\.\w+)?", table):
         raise ValueError("table: expected a name such as refreshd_fences, found %r" % table)
     cursor = connection.cursor()
@@ -655,7 +655,7 @@ def publish_file(path, data, fence):
     hidden file beside it. Needs a file system with locks (flock)."""
     import fcntl  # not on Windows
     if fence is None:
-        raise ValueError("this attempt has no fence: its entry does not tell one")
+        raise ValueError("this attempt has no fence: its entry has none")
     folder, name = os.path.split(os.path.abspath(path))
     with open(os.open(os.path.join(folder, "." + name + ".fence"), os.O_RDWR | os.O_CREAT, 0o644), "r+b") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)

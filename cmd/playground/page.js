@@ -29,7 +29,7 @@
 
   globalThis.answer = async (fields, signal) => {
     try {
-      return (await work(fields, signal)) || problem("The playground failed. The console of the browser tells why.");
+      return (await work(fields, signal)) || problem("The playground failed. The console of the browser says why.");
     } catch (error) {
       if (signal?.aborted) throw error;
       return problem("The playground cannot be loaded: " + error.message);

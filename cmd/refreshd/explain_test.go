@@ -35,7 +35,7 @@ func (s *timedQueue) told(uid string, want ...string) {
 	expectContains(s.t, s.do("explain", uid), want...)
 }
 
-// docs/situations.md has the sentences.
+// The tests of internal/preview/explain have the sentences.
 func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 	s := failing(t)
 	got := s.object("explain", "a", "--trace")

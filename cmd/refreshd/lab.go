@@ -246,7 +246,7 @@ func stopDaemons(running []*exec.Cmd) (busy time.Duration, err error) {
 func benchPairs(r *bench.Report) [][2]any {
 	number := func(n *float64, unit string) string {
 		if n == nil {
-			return "unknown: this Redis does not tell"
+			return "unknown: this Redis does not say"
 		}
 		return strconv.FormatFloat(*n, 'f', 1, 64) + unit
 	}

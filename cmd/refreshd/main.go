@@ -118,7 +118,7 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	}
 	a.report(hint.Add(reported.Error(), err, hint.CommandLine))
 	if _, wrong := errors.AsType[usageError](reported); wrong || !a.entered {
-		a.report("--help tells more")
+		a.report("--help has more")
 		return exitUsage
 	}
 	return exitFailed

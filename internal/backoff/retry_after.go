@@ -16,7 +16,7 @@ type Asked struct {
 
 // RetryAfter reads the header Retry-After of an answer: seconds, or a date (RFC 9110, section 10.2.3), and what servers write in their place:
 // fractions, ISO dates, dates with another zone than GMT, and Unix times in seconds or milliseconds, of this century. An instant is measured by
-// the clock of the server where it tells that, because its clock need not be ours. false: the answer asks for nothing.
+// the clock of the server where it has one, because its clock need not be ours. false: the answer asks for nothing.
 func RetryAfter(answer http.Header) (Asked, bool) {
 	text := strings.TrimSpace(answer.Get("Retry-After"))
 	at, err := readDate(text)

@@ -26,7 +26,7 @@ const (
 	maxYAMLPath = 200
 )
 
-// readYAML reads documents, each an object or a list of objects. rootOf returns the path of an object, which tells payloads from policies.
+// readYAML reads documents, each an object or a list of objects. rootOf returns the path of an object, which distinguishes payloads from policies.
 func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []Document, err error) {
 	if line := overfullLine(text); line > 0 {
 		return nil, fmt.Errorf("%s line %d: %w", name, line, errTooLarge)

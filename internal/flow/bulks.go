@@ -122,7 +122,7 @@ func (f Flow) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error
 		values := []any{"event", "zones", "key", b.ID, "at", model.FormatTime(now), "reason", fmt.Sprintf("%d of %d models planned anew", b.Done, b.Seen)}
 		err = f.store.Clients.Write.XAdd(ctx, &goredis.XAddArgs{Stream: f.store.Keys.Journal, MaxLen: int64(f.store.Config.JournalCap), Approx: true, Values: values}).Err()
 	}
-	return code == 1, redis.Wrap(redis.IgnoreWrongType(err), "tell the journal of a bulk")
+	return code == 1, redis.Wrap(redis.IgnoreWrongType(err), "note a bulk in the journal")
 }
 
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is

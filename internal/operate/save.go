@@ -29,7 +29,7 @@ type Outcome struct {
 	// ReadAs is reported with the first model of a rule in English.
 	ReadAs   *schedule.ParsedAs `json:"read_as,omitempty"`
 	Position string             `json:"-"` // of that model
-	Refused  error              `json:"-"` // what Error tells; nil: nothing was refused
+	Refused  error              `json:"-"` // the cause of Error; nil: nothing was refused
 }
 
 // Tally counts the outcomes of commands.

@@ -64,7 +64,7 @@ func (o Outbox) Route(ctx context.Context, entries []Routed) (routed int, err er
 func (o Outbox) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
 	by := &goredis.ZRangeBy{Min: "-inf", Max: redis.Millis(now), Count: int64(limit)}
 	recipients, err := o.store.Clients.Read.ZRangeByScore(ctx, o.store.Keys.Recipients(channel), by).Result()
-	return recipients, redis.Wrap(err, "read who is to be told")
+	return recipients, redis.Wrap(err, "read who is to be notified")
 }
 
 // Delivery is the progress of the notices to one recipient.
@@ -106,7 +106,7 @@ func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most
 	_, err := pipe.Exec(ctx)
 	mailbox := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
 	_ = json.Unmarshal([]byte(mailbox.text), &mailbox.Delivery) // an unreadable delivery begins anew
-	return mailbox, redis.Wrap(redis.IgnoreMissing(err), "read what a recipient is told")
+	return mailbox, redis.Wrap(redis.IgnoreMissing(err), "read the notices of a recipient")
 }
 
 // Settlement is a change of the mailbox of a recipient.
@@ -141,7 +141,7 @@ func (o Outbox) Settle(ctx context.Context, mailbox *Mailbox, to Settlement) (bo
 	if settled {
 		mailbox.Delivery, mailbox.text, mailbox.Notices = to.Delivery, to.Delivery.text(), mailbox.Notices[to.Done:]
 	}
-	return settled, redis.Wrap(err, "settle what a recipient is told")
+	return settled, redis.Wrap(err, "settle the notices of a recipient")
 }
 
 // PushToList gives a message to other programs, in a list that keeps the newest.

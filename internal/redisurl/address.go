@@ -36,7 +36,7 @@ type Address struct {
 	SentinelUsername, SentinelPassword string
 }
 
-// schemes tell topology and TLS.
+// schemes name topology and TLS.
 var schemes = map[string]Address{
 	"redis": {Topology: Single}, "rediss": {Topology: Single, TLS: true},
 	"valkey": {Topology: Single}, "valkeys": {Topology: Single, TLS: true},

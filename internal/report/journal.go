@@ -75,7 +75,7 @@ func (r Report) EachEntry(ctx context.Context, since time.Time, visit func(model
 // early with the error of visit.
 func (q Queue) Recent(ctx context.Context, behind string, visit func(position string, e model.JournalEntry) error) error {
 	if behind != "" && !journalPosition.MatchString(behind) {
-		return document.Refuse("before", "a position as a page of the journal has told it", document.Found(behind))
+		return document.Refuse("before", "a position as a page of the journal has printed it", document.Found(behind))
 	}
 	for {
 		entries, err := q.nextEntries(ctx, behind)

@@ -219,13 +219,13 @@ func (c *codec) entryTimes(m *model.Model) {
 
 // fence is left out if it follows from the start of the running attempt, or else from the last success.
 func (c *codec) fence(m *model.Model) {
-	told := max(0, cmp.Or(m.StartedAt, m.LastSuccessAt, time.UnixMilli(0)).UnixMilli())
+	latest := max(0, cmp.Or(m.StartedAt, m.LastSuccessAt, time.UnixMilli(0)).UnixMilli())
 	own := 0
-	if m.Fence > told {
+	if m.Fence > latest {
 		own = int(m.Fence)
 	}
 	if c.number("fence", &own); c.get != nil {
-		m.Fence = cmp.Or(int64(own), told)
+		m.Fence = cmp.Or(int64(own), latest)
 	}
 }
 

@@ -134,7 +134,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the circuit of the queue never closes", first: 4, queueCircuit: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
 	{name: "the circuit of the queue counts old attempts too", first: 323, queueCircuit: true, mark: "oldest", line: "if false then"},
 	{name: "a measurement closes at once what somebody has opened", first: 10, queueCircuit: true, mark: "probed", line: "local probed = true"},
-	{name: "to open an open circuit is told again", queueCircuit: true, mark: "told once", line: "if true then"},
+	{name: "to open an open circuit is told again", queueCircuit: true, mark: "notified once", line: "if true then"},
 	{name: "what was counted before somebody opened the circuit closes it", first: 193, queueCircuit: true, file: "turn-circuit.lua", mark: "forget"},
 	{name: "nobody looks at the circuit of the queue", queueCircuit: true, lie: liar{record: func(r *store.Record) { r.QueueCircuit.Open = false }}},
 

@@ -1055,7 +1055,7 @@ class Connection
 function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fences'): bool
 {
     if ($fence === null) {
-        throw new InvalidArgumentException('this attempt has no fence: its entry does not tell one');
+        throw new InvalidArgumentException('this attempt has no fence: its entry has none');
     }
     if (!preg_match('/^\w+(\.\w+)?$/D', $table)) {
         throw new InvalidArgumentException("table: expected a name such as refreshd_fences, found $table");
@@ -1110,7 +1110,7 @@ function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $t
 function publishFile(string $path, string $data, ?int $fence): bool
 {
     if ($fence === null) {
-        throw new InvalidArgumentException('this attempt has no fence: its entry does not tell one');
+        throw new InvalidArgumentException('this attempt has no fence: its entry has none');
     }
     $guard = fopen(dirname($path) . '/.' . basename($path) . '.fence', 'c+');
     if ($guard === false || !flock($guard, LOCK_EX)) {

@@ -125,8 +125,8 @@ func (c *checker) server(server store.Server) {
 		{bad("aof_last_write_status"), saveFailing, "aof_last_write_status", server["aof_last_write_status"]},
 		{bad("aof_last_bgrewrite_status"), saveFailing, "aof_last_bgrewrite_status", server["aof_last_bgrewrite_status"]},
 		{server["aof_enabled"] == "0", appendOnlyOff, "appendonly", "no append-only file: when Redis ends, all that happened since its last snapshot is lost, and " +
-			"INFO does not tell whether it takes any: without, every model and policy is lost"},
-		{server["aof_enabled"] == "1", fsyncUnseen, "appendfsync", "unknown, as INFO does not tell it: when the machine dies, nothing is lost with always, the last " +
+			"INFO does not say whether it takes any: without, every model and policy is lost"},
+		{server["aof_enabled"] == "1", fsyncUnseen, "appendfsync", "unknown, as INFO does not say it: when the machine dies, nothing is lost with always, the last " +
 			"second or two with everysec, half a minute or more with no"},
 	} {
 		if row.is {

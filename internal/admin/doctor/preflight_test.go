@@ -54,9 +54,9 @@ func TestAFindingOfPersistenceSaysWhatWouldBeLostAndWhatCannotBeSeen(t *testing.
 		severity Severity
 		want     string
 	}{
-		"none":             {[]string{"--save", ""}, Warning, "INFO does not tell whether it takes any"},
+		"none":             {[]string{"--save", ""}, Warning, "INFO does not say whether it takes any"},
 		"snapshots":        {[]string{"--save", "60 1"}, Warning, "since its last snapshot is lost"},
-		"append-only file": {[]string{"--appendonly", "yes"}, Info, "unknown, as INFO does not tell it"},
+		"append-only file": {[]string{"--appendonly", "yes"}, Info, "unknown, as INFO does not say it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

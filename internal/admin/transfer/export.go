@@ -63,7 +63,7 @@ func (e *Export) find(ctx context.Context) (uids []string, policies map[string]b
 	take := func(part *store.Store, uid, policyName string) {
 		home, own := part.Home(uid)
 		if !own { // no daemon knows it there
-			e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor tells more", uid, home.Queue, part.Keys.Queue))
+			e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor has more", uid, home.Queue, part.Keys.Queue))
 			return
 		}
 		if uids = append(uids, uid); !policy.IsInline(policyName) {

@@ -43,7 +43,7 @@ var behaviours = []behaviour{
 		steps: []step{{event: model.EventFailure, attempt: 1}, {event: model.EventFailure, attempt: 2}, {event: model.EventSuccess, attempt: 3}}},
 	{uid: uidBusy, text: "429 with Retry-After: 2: not asked again for two seconds",
 		steps: []step{{event: model.EventFailure, why: "as the worker asked"}, aStart, aSuccess}, pause: busyFor},
-	{uid: uidSlow, text: "written how far it is while it runs, and succeeds", steps: []step{aSuccess}, progress: true},
+	{uid: uidSlow, text: "reports its progress while it runs, and succeeds", steps: []step{aSuccess}, progress: true},
 	{uid: uidUnchanged, text: "304 by ETag: a success that found nothing new", counter: "success_unchanged"},
 	{uid: uidHangs, text: "three deadlines pass: it gives up and says why",
 		steps: []step{{event: model.EventTimeout, attempt: 1}, {event: model.EventTimeout, attempt: 2}, {event: model.EventTimeout, attempt: 3, final: true}}},

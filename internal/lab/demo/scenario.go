@@ -38,7 +38,7 @@ var scenarios = []scenario{
 	{uid: uidUnchanged, about: "answers 304 to whoever has its only edition", every: 4, timeout: "2s"},
 	{uid: uidFlaky, about: "503 twice, then well", every: 10, timeout: "5s"},
 	{uid: uidBusy, about: "429 with Retry-After: 2, then well", every: 15, timeout: "5s"},
-	{uid: uidSlow, about: "takes its time and written how far it is", every: 5, timeout: "10s"},
+	{uid: uidSlow, about: "takes its time, and reports its progress", every: 5, timeout: "10s"},
 	{uid: uidHangs, about: "takes the request and never answers", every: 30, timeout: "1s", giveUp: true},
 	{uid: uidGone, about: "404 for ever", every: 5, timeout: "2s"},
 	{uid: uidMoved, about: "404 until its owner saves the new address", feed: path(uidGone), every: 5, timeout: "2s"},

@@ -20,10 +20,10 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-var update = flag.Bool("update", false, "write docs/situations.md")
+var update = flag.Bool("update", false, "write testdata/situations.md")
 
 // page is what the situations are printed on, and compared with.
-const page = "../../../docs/situations.md"
+const page = "testdata/situations.md"
 
 const preface = `# Situations
 

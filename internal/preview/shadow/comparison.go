@@ -201,7 +201,7 @@ func (m *ModelTotals) Differences() (n int) {
 type Report struct {
 	Runs      int `json:"runs"` // that could be read
 	Agreed    int `json:"agreed"`
-	Unjudged  int `json:"unjudged"` // of models without a schedule: when these are to start follows from saves, which no log tells
+	Unjudged  int `json:"unjudged"` // of models without a schedule: when these are to start follows from saves, which no log has
 	Models    int `json:"models"`   // that are defined
 	Differing []ModelTotals
 	Totals    []KindTotals // of those kinds that there are

@@ -254,7 +254,7 @@ func (d *Dashboard) render(w http.ResponseWriter, status int, file string, f *fr
 	var text bytes.Buffer
 	if err := d.templates[file].ExecuteTemplate(&text, "layout", f); err != nil {
 		d.config.Log.Error().Err(err).Msg("rendering a page failed")
-		http.Error(w, "the page could not be rendered; the log tells why", http.StatusInternalServerError)
+		http.Error(w, "the page could not be rendered; the log says why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -59,7 +59,7 @@ func TestAMailGoesToWhomPayloadLabelOrPolicyNameAndToNobodyWithoutAValidAddress(
 				if to == "ops@example.com" {
 					nobody = 0
 				}
-				if got := b.Stats()["notices_to_nobody"]; got != nobody || strings.Contains(b.log.String(), "nobody is told") != (nobody > 0) {
+				if got := b.Stats()["notices_to_nobody"]; got != nobody || strings.Contains(b.log.String(), "nobody is notified") != (nobody > 0) {
 					t.Errorf("counted %d to nobody, want %d; %s", got, nobody, b.log.String())
 				}
 			})

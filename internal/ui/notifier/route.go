@@ -67,7 +67,7 @@ func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time)
 				routed.Nobody++
 				if count, log := n.nobody.Sample("nobody "+name, now); log {
 					n.config.Log.Warn().Str("uid", entry.Fields[fieldUID]).Str("event", entry.Fields[fieldEvent]).Str("channel", name).Int("like_this", count).
-						Msg("notifier: nobody is told, as there is no valid address")
+						Msg("notifier: nobody is notified, as there is no valid address")
 				}
 				continue
 			}
