@@ -127,10 +127,9 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 			if m.FailingSince.Before(group.FirstAt) {
 				group.FirstAt = m.FailingSince
 			}
-			if group.UIDs = append(group.UIDs, m.UID); len(group.UIDs) > 3 { // the same ones, however the walk goes
-				slices.Sort(group.UIDs)
-				group.UIDs = group.UIDs[:3]
-			}
+			group.UIDs = append(group.UIDs, m.UID)
+			slices.Sort(group.UIDs) // the same three, however the walk goes
+			group.UIDs = group.UIDs[:min(len(group.UIDs), 3)]
 			return nil
 		})
 	})
