@@ -19,58 +19,34 @@ const (
 	costOfRemoving = 1
 )
 
-// Phrasebook finds the known sentence that is nearest to an unknown one.
-type Phrasebook struct {
-	sentences []string
-	words     [][]int // of each sentence, as places in vocabulary
-	// vocabulary are the different words: a found word is compared only once with each.
-	vocabulary []string
-}
-
-// NewPhrasebook prepares known sentences.
-func NewPhrasebook(sentences []string) *Phrasebook {
-	b := &Phrasebook{sentences: sentences}
-	for _, sentence := range sentences {
-		var places []int
-		for _, word := range comparableWords(sentence) {
-			place := slices.Index(b.vocabulary, word)
-			if place < 0 {
-				place = len(b.vocabulary)
-				b.vocabulary = append(b.vocabulary, word)
-			}
-			places = append(places, place)
+// Nearest returns the known sentence that a text becomes with the fewest changes of words.
+func Nearest(text string, sentences []string) string {
+	found, changes := comparableWords(text), make(map[[2]string]float64)
+	change := func(from, to string) float64 {
+		cost, known := changes[[2]string{from, to}]
+		if !known {
+			cost = wordChange(from, to)
+			changes[[2]string{from, to}] = cost
 		}
-		b.words = append(b.words, places)
-	}
-	return b
-}
-
-// Nearest returns the sentence that a text becomes with the fewest changes of words.
-func (b *Phrasebook) Nearest(text string) string {
-	var changes [][]float64 // of each word into each of the vocabulary
-	for _, word := range comparableWords(text) {
-		row := make([]float64, len(b.vocabulary))
-		for i, known := range b.vocabulary {
-			row[i] = wordChange(word, known)
-		}
-		changes = append(changes, row)
+		return cost
 	}
 	best, least := "", math.Inf(1)
-	for i, words := range b.words {
-		cost := edits(len(changes), len(words), costOfRemoving, costOfAdding, func(i, j int) float64 { return changes[i][words[j]] })
-		if len(changes) > 0 {
-			cost += changes[0][words[0]]
+	for _, sentence := range sentences {
+		words := comparableWords(sentence)
+		cost := edits(len(found), len(words), costOfRemoving, costOfAdding, func(i, j int) float64 { return change(found[i], words[j]) })
+		if len(found) > 0 {
+			cost += change(found[0], words[0])
 		}
 		if cost < least {
-			best, least = b.sentences[i], cost
+			best, least = sentence, cost
 		}
 	}
 	return best
 }
 
 // Near is Nearest for a text that may be nonsense: empty unless more than a third of its words are in that sentence, but for misspelt letters.
-func (b *Phrasebook) Near(text string) string {
-	best := b.Nearest(text)
+func Near(text string, sentences []string) string {
+	best := Nearest(text, sentences)
 	words, known := comparableWords(text), comparableWords(best)
 	shared := 0
 	for _, word := range words {

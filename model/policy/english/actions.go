@@ -3,6 +3,7 @@ package english
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -20,20 +21,14 @@ var actions = []form{
 			follow(d.duration(d.at.field, slots[0]))(d, nil)
 		}},
 	{`retry (?:with|at) <planned>`, "On the second failure, retry at the next scheduled refresh", func(d *draft, _ []string) {
-		if d.at == nil && strings.HasPrefix(strings.ToLower(d.now.text), "retry") { // after which failure?
-			d.fail(errNotKnown)
-			return
-		}
+		d.mustKnow(d.at != nil || !strings.HasPrefix(strings.ToLower(d.now.text), "retry")) // after which failure?
 		follow(nextDelay)(d, nil)
 	}},
 	{`<wait planned>(?: and (?:start|begin) <new cycle>)?<or else>`, "Wait until the next scheduled refresh", follow(nextDelay)},
 	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", follow(nextPlanned)},
 	{`<give up>`, "Panic", follow(giveUp)},
 	{`give up <immediately>`, "On the first failure, give up immediately", func(d *draft, _ []string) {
-		if d.at == nil {
-			d.fail(errNotKnown)
-			return
-		}
+		d.mustKnow(d.at != nil)
 		follow(giveUp)(d, nil)
 	}},
 	{`<give up> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, func(d *draft, slots []string) { d.giveUpAs(d.now.value(slots[0])) }},
@@ -46,9 +41,7 @@ var actions = []form{
 	}},
 	{`<events> => <tell> <reader>(?: at <mailbox>)? / <events> => send an e-?mail to <reader>(?: at <mailbox>)? / <events> => send <reader> an e-?mail(?: at <mailbox>)?`,
 		"Email the customer that the refresh has been disabled", func(d *draft, slots []string) {
-			if notices := d.events(slots[0]); len(notices) != 1 || notices[0] != policy.NoticeDisabled {
-				d.fail(errNotKnown)
-			}
+			d.mustKnow(slices.Equal(d.events(slots[0]), []policy.Notice{policy.NoticeDisabled}))
 			if d.at != nil {
 				follow(giveUp)(d, nil)
 			}

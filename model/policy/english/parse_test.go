@@ -236,7 +236,7 @@ func TestNoPatternFitsAWordThatItDoesNotName(t *testing.T) {
 	for _, f := range slices.Concat(asWritten, sentences, actions, retryTraits, circuitTraits) {
 		for _, pattern := range betweenPatterns.Split(f.patterns, -1) {
 			failIf(t, !plain.MatchString(pattern), "%s has more than words, alternatives and slots", pattern)
-			left := slots(pattern)
+			left := plainEnglish().withSlots(pattern)
 			failIf(t, strings.ContainsAny(left, "<>") && !strings.Contains(left, " => "), "%s has a slot that there is not: %s", pattern, left)
 		}
 	}

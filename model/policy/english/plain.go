@@ -23,10 +23,13 @@ type thesaurus struct {
 
 var plainEnglish = sync.OnceValue(func() *thesaurus {
 	t := &thesaurus{words: make(map[string]string)}
-	slots, lines := slotPatterns, slices.DeleteFunc(strings.Split(plainText, "\n"), func(line string) bool { return line == "" || line[0] == '#' })
-	for _, line := range lines {
+	slots := []string{"<length of time>", words.DurationPattern, "<number word>", words.NumberPattern, "<ordinal word>", words.OrdinalPattern, "<noun>", words.NounPattern}
+	var lines []string
+	for _, line := range words.Lines(plainText) {
 		if slot, pattern, found := strings.Cut(line, "> = "); found {
 			slots = append(slots, slot+">", pattern)
+		} else {
+			lines = append(lines, line)
 		}
 	}
 	t.slots = strings.NewReplacer(slots...)
@@ -35,7 +38,7 @@ var plainEnglish = sync.OnceValue(func() *thesaurus {
 			t.several = append(t.several, words.Respelling{Pattern: words.CompilePattern(t.withSlots(several)), With: strings.ReplaceAll(text, `\n`, "\n")})
 		} else if pattern, text, found := strings.Cut(line, " => "); found {
 			t.order = append(t.order, words.Respelling{Pattern: words.CompilePattern(`(?i)` + t.withSlots(pattern)), With: text})
-		} else if word, others, found := strings.Cut(line, ":"); found && !strings.Contains(line, "> = ") {
+		} else if word, others, found := strings.Cut(line, ":"); found {
 			for phrase := range strings.SplitSeq(others, ",") {
 				t.words[strings.TrimSpace(phrase)] = word
 			}

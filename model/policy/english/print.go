@@ -180,14 +180,7 @@ func (out *printer) errors(p *policy.Policy) {
 }
 
 func names(list []string, bare func(string) string) string {
-	if len(list) == 0 {
-		return "no error"
-	}
-	safe := make([]string, len(list))
-	for i, name := range list {
-		safe[i] = bare(name)
-	}
-	return words.List(safe)
+	return cmp.Or(words.ListOf(list, bare), "no error")
 }
 
 func (out *printer) end(p *policy.Policy) {
@@ -265,25 +258,19 @@ func (out *printer) limits(p *policy.Policy) {
 		out.usualLine("Set no limits")
 	}
 	for _, limit := range p.Limits {
-		running := fmt.Sprintf("un at most %d at a time", limit.Running)
-		rate := fmt.Sprintf("tart at most %d in %s", limit.Rate.Count, inWords(limit.Rate.Per))
+		running := fmt.Sprintf("Run at most %d at a time", limit.Running)
+		rate := fmt.Sprintf("Start at most %d in %s", limit.Rate.Count, inWords(limit.Rate.Per))
 		switch {
 		case limit.Rate.Count == 0:
-			out.line("R%s for each %s", running, limit.Key)
+			out.line("%s for each %s", running, limit.Key)
 		case limit.Running == 0:
-			out.line("S%s for each %s", rate, limit.Key)
+			out.line("%s for each %s", rate, limit.Key)
 		default:
-			out.line("R%s and s%s for each %s", running, rate, limit.Key)
+			out.line("%s and %s for each %s", running, words.Clause(rate), limit.Key)
 		}
 	}
-	switch p.RetryAfterScope {
-	case policy.ScopeModel:
-		out.line("Let a retry_after close no keys")
-	case policy.ScopeKey:
-		out.line("Let a retry_after close keys")
-	default:
-		out.usualLine("Let a retry_after close keys only after http_429")
-	}
+	closed := map[policy.RetryAfterScope]string{policy.ScopeModel: "no keys", policy.ScopeKey: "keys"}[p.RetryAfterScope]
+	out.lineIf(closed != "", "Let a retry_after close %s", closed, "Let a retry_after close keys only after http_429")
 	most := "Let a server ask to wait for at most " + inWords(cmp.Or(p.MaxRetryAfter, policy.DefaultMaxRetryAfter))
 	out.lineIf(p.MaxRetryAfter > 0, "%s", most, most)
 	if c := p.Circuit; c == nil {
@@ -328,12 +315,6 @@ func (out *printer) guards(p *policy.Policy) {
 			out.line("Doubt a refresh with more than %s percent more %s than usual%s", bound, metric, last)
 		}
 	}
-	switch p.OnSuspect {
-	case policy.SuspectFail:
-		out.line("Fail a doubted refresh")
-	case policy.SuspectHold:
-		out.line("Hold a doubted refresh")
-	default:
-		out.usualLine("Tell of a doubted refresh")
-	}
+	fate := map[policy.OnSuspect]string{policy.SuspectFail: "Fail", policy.SuspectHold: "Hold"}[p.OnSuspect]
+	out.lineIf(fate != "", "%s a doubted refresh", fate, "Tell of a doubted refresh")
 }
