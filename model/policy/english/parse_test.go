@@ -328,6 +328,7 @@ func TestTheFailuresFollowEachOtherAndTheLastIsTheOneAfterTheLastRetry(t *testin
 		"On the first failure:\nAllow 1 hour":                                                                `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
 		"Retry up to 5 times with fixed delays\nOn the fifth failure, give up":                               `line 2: expected the sixth failure` + number + `, found the fifth`,
 		"Retry up to 1 times with fixed delays\nOn the second failure, give up\nOn the third failure, panic": `line 3: expected nothing after the second failure, which line 2 makes the last, found the third`,
+		"Retry with fixed delays\nOn the 5th failure, give up with \"x y\"":                                  `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the 5th failure, give up with \"x y\""`,
 		"Retry with fixed delays\nOn the fifth failure, give up":                                             `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the fifth failure, give up"`,
 	} {
 		_, _, err := Parse(text)
