@@ -60,7 +60,7 @@ func readWords(text string) (r phraseReader) {
 		r.refuseIf(conflict.kinds.MatchString(kindsOf(r.words)), conflict.reason)
 	}
 	for _, rewriting := range rewritings {
-		r.rewrite(rewriting.pattern, rewriting.with)
+		r.words = rewriting.apply(r.words)
 	}
 	r.cutAsked()
 	return r
@@ -182,14 +182,13 @@ var rewritings = []rewriting{
 	}},
 }
 
-func (r *phraseReader) rewrite(pattern *regexp.Regexp, with func(run []phraseWord) []phraseWord) {
-	var all []phraseWord
+func (r rewriting) apply(words []phraseWord) (all []phraseWord) {
 	last := 0
-	for _, found := range pattern.FindAllStringSubmatchIndex(kindsOf(r.words), -1) {
-		all = append(append(all, r.words[last:found[2]]...), with(r.words[found[2]:found[3]])...)
+	for _, found := range r.pattern.FindAllStringSubmatchIndex(kindsOf(words), -1) {
+		all = append(append(all, words[last:found[2]]...), r.with(words[found[2]:found[3]])...)
 		last = found[3]
 	}
-	r.words = append(all, r.words[last:]...)
+	return append(all, words[last:]...)
 }
 
 func kindsOf(words []phraseWord) string {

@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-// Bounds of the comparison, so that a hostile sentence costs little.
-const (
-	maxWords     = 25
-	maxWordRunes = 25
-)
+// maxLength bounds the words of a sentence and the letters of a word that are compared, so that a hostile sentence costs little.
+const maxLength = 25
 
 // The costs of making a known sentence from the text. Authors rather leave words out than add some, and a sentence is
 // known by its first word.
@@ -71,8 +68,8 @@ func Cut(sentence string) []string {
 
 // comparableWords cuts a sentence into words without the marks around them, and without words that every sentence may have.
 func comparableWords(text string) (words []string) {
-	for _, word := range Cut(text[:min(len(text), maxWords*maxWordRunes)]) {
-		if word != "and" && word != "am" && word != "pm" && len(words) < maxWords {
+	for _, word := range Cut(text[:min(len(text), maxLength*maxLength)]) {
+		if word != "and" && word != "am" && word != "pm" && len(words) < maxLength {
 			words = append(words, strings.Trim(word, ".:!`'\""))
 		}
 	}
@@ -85,7 +82,7 @@ func wordChange(a, b string) float64 {
 		return 0
 	}
 	ra, rb := []rune(a), []rune(b)
-	ra, rb = ra[:min(len(ra), maxWordRunes)], rb[:min(len(rb), maxWordRunes)]
+	ra, rb = ra[:min(len(ra), maxLength)], rb[:min(len(rb), maxLength)]
 	distance := edits(len(ra), len(rb), 1, 1, func(i, j int) float64 {
 		if ra[i] == rb[j] {
 			return 0
@@ -100,9 +97,9 @@ func isNumber(word string) bool {
 	return written || word != "" && strings.Trim(word, "0123456789.:") == ""
 }
 
-// edits is the edit distance of two sequences of at most 25 elements.
+// edits is the edit distance of two sequences of at most maxLength elements.
 func edits(from, to int, removing, adding float64, change func(i, j int) float64) float64 {
-	var row [max(maxWords, maxWordRunes) + 1]float64
+	var row [maxLength + 1]float64
 	for j := range to + 1 {
 		row[j] = float64(j) * adding
 	}

@@ -14,21 +14,21 @@ var actions = []form{
 	{`retry <immediately>`, "On the first failure, retry immediately", follow("0s")},
 	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry(?: each time)?|then retry|before (?:retrying|retry|the (?:next )?retry)))? / the delay is <duration> / the next retry (?:comes|starts) after <duration>`,
 		"On the second failure, retry after 1 minute", func(d *draft, slots []string) {
-			if d.at == nil {
+			if d.at == 0 {
 				d.fail(errNotKnown)
 				return
 			}
-			follow(d.duration(d.at.field, slots[0]))(d, nil)
+			follow(d.duration(d.failures[d.at].field, slots[0]))(d, nil)
 		}},
 	{`retry (?:with|at) <planned>`, "On the second failure, retry at the next scheduled refresh", func(d *draft, _ []string) {
-		d.mustKnow(d.at != nil || !strings.HasPrefix(strings.ToLower(d.now.text), "retry")) // after which failure?
+		d.mustKnow(d.at != 0 || !strings.HasPrefix(strings.ToLower(d.now.text), "retry")) // after which failure?
 		follow(nextDelay)(d, nil)
 	}},
 	{`<wait planned>(?: and (?:start|begin) <new cycle>)?<or else>`, "Wait until the next scheduled refresh", follow(nextDelay)},
 	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", follow(nextPlanned)},
 	{`<give up>`, "Panic", follow(giveUp)},
 	{`give up <immediately>`, "On the first failure, give up immediately", func(d *draft, _ []string) {
-		d.mustKnow(d.at != nil)
+		d.mustKnow(d.at != 0)
 		follow(giveUp)(d, nil)
 	}},
 	{`<give up> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, func(d *draft, slots []string) { d.giveUpAs(d.now.value(slots[0])) }},
@@ -42,7 +42,7 @@ var actions = []form{
 	{`<events> => <tell> <reader>(?: at <mailbox>)? / <events> => send an e-?mail to <reader>(?: at <mailbox>)? / <events> => send <reader> an e-?mail(?: at <mailbox>)?`,
 		"Email the customer that the refresh has been disabled", func(d *draft, slots []string) {
 			d.mustKnow(slices.Equal(d.events(slots[0]), []policy.Notice{policy.NoticeDisabled}))
-			if d.at != nil {
+			if d.at != 0 {
 				follow(giveUp)(d, nil)
 			}
 			d.notifyOwner(slots)
@@ -63,8 +63,10 @@ func follow(what string) func(*draft, []string) {
 	return func(d *draft, _ []string) {
 		switch {
 		case d.inWindow && what == giveUp:
-		case d.at != nil:
-			d.at.then = append(d.at.then, what)
+		case d.at != 0:
+			o := d.failures[d.at]
+			o.then = append(slices.Clip(o.then), what)
+			d.failures[d.at] = o
 		case what == nextDelay:
 			d.end(nextPlanned)
 		case what == giveUp, what == nextPlanned:

@@ -88,7 +88,7 @@ func (d *draft) readClause(text string) bool {
 		return true
 	}
 	d.now.text = plain(text)
-	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always belongs to it
+	if d.at != 0 || d.inWindow { // the first sentence behind the heading of an open block always belongs to it
 		same := d.now.level == d.block.heading
 		d.block.flat = d.block.flat || same && !d.block.entered
 		d.block.entered = true

@@ -19,7 +19,7 @@ import (
 type draft struct {
 	doc      map[string]any
 	lines    map[string]int
-	failures map[int]*outcome
+	failures map[int]outcome
 
 	parts map[string]any // of a strategy
 	list  []any          // the delays that the sentence at hand lists
@@ -36,7 +36,7 @@ type draft struct {
 	now      *sentence // the one being read
 	err      error     // the first refusal: nothing counts behind it
 	ended    int       // the line of a lone action, such as "Panic"; 0: none
-	at       *outcome  // the failure whose outcome is being read; nil: none
+	at       int       // the failure whose outcome is being read, or anError; 0: none
 	inWindow bool      // below "Give up after one week of unsuccessful attempts:"
 	block    block
 }
@@ -66,7 +66,7 @@ func Parse(text string) (map[string]any, *Source, error) {
 }
 
 func readAll(text string) *draft {
-	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any), looks: new(int)}
+	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]outcome), parts: make(map[string]any), looks: new(int)}
 	sentences, err := readText(text)
 	if err == nil && len(sentences) == 0 {
 		err = refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
@@ -121,13 +121,7 @@ func (d *draft) known() bool { return !errors.Is(d.err, errNotKnown) }
 // copy returns the draft as it is now, to go back to.
 func (d *draft) copy() draft {
 	c := *d
-	c.doc, c.lines, c.parts, c.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), make(map[int]*outcome)
-	for k, o := range d.failures {
-		same := *o
-		if c.failures[k] = &same; d.at == o {
-			c.at = &same
-		}
-	}
+	c.doc, c.lines, c.parts, c.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), maps.Clone(d.failures)
 	return c
 }
 
@@ -139,7 +133,7 @@ func (d *draft) openBlock() {
 	}
 }
 
-func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
+func (d *draft) closeBlock() { d.at, d.inWindow = 0, false }
 
 func (d *draft) set(field string, value any) {
 	d.once(field, d.lines[field])

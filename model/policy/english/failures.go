@@ -19,8 +19,11 @@ type outcome struct {
 	then  []string  // what follows, in the words of follow
 }
 
+// anError is the number of an error type among those of the failures.
+const anError = -1
+
 // resolve returns the delay that follows failure k, or else what follows if it is the last.
-func (o *outcome) resolve(k int) (delay, final string, err error) {
+func (o outcome) resolve(k int) (delay, final string, err error) {
 	want := "a retry, a wait for the next scheduled refresh, or giving up after the " + words.FormatOrdinal(k) + " failure"
 	then := slices.Compact(slices.Sorted(slices.Values(o.then)))
 	switch {
@@ -167,11 +170,12 @@ func (d *draft) onError(slots []string) {
 
 // delay reads an action that can be nothing but a delay: a retry, or a wait for the next scheduled refresh.
 func (d *draft) delay(field, action string) string {
-	o := &outcome{said: d.now, field: field}
-	d.at = o
-	defer d.closeBlock()
+	d.at = anError
+	d.failures[anError] = outcome{said: d.now, field: field}
 	known := d.act(action)
-	delay, _, _ := o.resolve(1)
+	delay, _, _ := d.failures[anError].resolve(1)
+	delete(d.failures, anError)
+	d.closeBlock()
 	d.mustKnow(known && delay != "")
 	return delay
 }
@@ -209,10 +213,10 @@ func (d *draft) ordinals(text string) (numbers []int) {
 }
 
 func (d *draft) atFailure(k int) {
-	if before := d.failures[k]; before != nil {
+	if before, found := d.failures[k]; found {
 		d.once("the "+words.FormatOrdinal(k)+" failure", before.said.line)
 	}
 	d.refuseIf(d.ended > 0, "no failure after line "+strconv.Itoa(d.ended)+", which says what follows the last one", d.found())
-	d.at = &outcome{said: d.now, field: element("retries", k-1)}
-	d.failures[k] = d.at
+	d.at = k
+	d.failures[k] = outcome{said: d.now, field: element("retries", k-1)}
 }

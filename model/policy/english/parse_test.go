@@ -219,7 +219,7 @@ func formOf(grammar []compiled, s *sentence, text string) string {
 		if s.text = plain(text); &grammar[0] == &writtenGrammar()[0] {
 			s.text = text
 		} else if &grammar[0] == &actionGrammar()[0] {
-			d.at = &outcome{field: "retries[0]"}
+			d.at = 1
 		}
 		if slots, _, fits := c.take(s.text); fits {
 			if c.apply(d, slots); d.known() {

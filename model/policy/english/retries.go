@@ -89,13 +89,11 @@ func (d *draft) strategy(slots []string) {
 	news := func(part string) bool { return before[part] == nil && d.parts[part] != nil }
 	grows, based := news("strategy"), news("base")
 	switch once := len(d.list) == 1 && d.list[0] != "0s" && !based && !inAll.MatchString(slots[0]); {
-	case news("cap") && d.parts["strategy"] == "fixed" && !strings.Contains(strings.ToLower(slots[0]), "fixed"): // "every 5 minutes, up to 1 hour"
-		d.fail(errNotKnown)
-	case len(d.list) == 0 && d.onAny && !grows && !news("count"):
+	case news("cap") && d.parts["strategy"] == "fixed" && !strings.Contains(strings.ToLower(slots[0]), "fixed"), // "every 5 minutes, up to 1 hour"
+		once && news("count") && !grows && twoUnits.MatchString(slots[0]), // "twice, after 1 hour and 30 minutes"
+		len(d.list) == 0 && d.onAny && !grows && !news("count"):
 		d.fail(errNotKnown)
 	case len(d.list) == 0 && (grows || !based && !news("cap") && !news("factor")):
-	case once && news("count") && !grows && twoUnits.MatchString(slots[0]): // "twice, after 1 hour and 30 minutes"
-		d.fail(errNotKnown)
 	case once && (grows || news("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
 		d.part("base", d.list[0])
 	case once && d.onAny && !news("count"): // "on failure, retry after 5 minutes"
