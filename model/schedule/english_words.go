@@ -62,7 +62,7 @@ var englishText string
 type vocabulary struct {
 	words       map[string][]phraseWord
 	instead     map[string]string // of words that are not clear
-	respellings []words.Respelling
+	respellings words.Respellings
 	conflicts   []conflict
 }
 
@@ -84,7 +84,7 @@ var english = sync.OnceValue(func() *vocabulary {
 		pattern, text, several := strings.Cut(line, "=>")
 		switch {
 		case several:
-			v.respellings = append(v.respellings, words.Respelling{Pattern: words.CompilePattern(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), With: strings.TrimSpace(text)})
+			v.respellings.Add(`(?:\b|^)(?:`+strings.TrimSuffix(pattern, " ")+`)(?:\b|$)`, strings.TrimSpace(text))
 		case fields[0] == "~":
 			kinds := strings.Join(strings.Fields(anyKinds.Replace(instead)), "|")
 			v.conflicts = append(v.conflicts, conflict{regexp.MustCompile(kinds), spellings[2:]})
@@ -133,10 +133,7 @@ func respell(text string) string {
 			fields[i] = strconv.Itoa(n+unit) + field[len(word):]
 		}
 	}
-	text = strings.Join(fields, " ")
-	for _, r := range english().respellings {
-		text = r.Apply(text)
-	}
+	text = english().respellings.Apply(strings.Join(fields, " "))
 	if !sharedPast.MatchString(text) {
 		text = spelledPast.ReplaceAllStringFunc(text, respellPast)
 	}

@@ -116,7 +116,7 @@ func Count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// ListOf writes a List of what say makes of each item.
+// ListOf writes a List of items, each in the words of say.
 func ListOf[T any](items []T, say func(T) string) string {
 	said := make([]string, len(items))
 	for i, item := range items {
