@@ -180,14 +180,14 @@ func ParseDuration(text string) (time.Duration, error) {
 	if len(words) > 2 && words[0] == "half" && words[1] == "1" {
 		words = append([]string{"0.5"}, words[2:]...)
 	}
-	if thousand.MatchString(lower) {
+	if Thousand.MatchString(lower) {
 		return 0, &document.Error{Want: "a number without a mark in it, such as 1000, or 1.5", Found: document.Found(text) + " (1.000 may be 1 or 1000)"}
 	}
 	return document.ParseDuration(strings.Join(words, " "))
 }
 
-// thousand is a number that people read in two ways.
-var thousand = regexp.MustCompile(`\b[1-9]\d{0,2}\.\d{3}\b`)
+// Thousand matches a number that people read in two ways, such as 1.000.
+var Thousand = regexp.MustCompile(`\b[1-9]\d{0,2}\.\d{3}\b`)
 
 // Lines returns the lines of a table of words that are neither empty nor a comment.
 func Lines(table string) []string {

@@ -2,13 +2,13 @@ package english
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // addLimit takes a key, how many run at a time, how many start, and in what time; the last three may be empty.
@@ -64,7 +64,7 @@ func (d *draft) openCircuit(slots []string) {
 func addGuard(rule string) func(*draft, []string) {
 	return func(d *draft, slots []string) {
 		value, metric := strings.ReplaceAll(slots[0], ",", ""), slots[1]
-		d.refuseIf(thousand.MatchString(slots[0]), "a number without a mark in it, such as 1000 or 1.5", document.Found(slots[0])+" (1.000 may be 1 or 1000)")
+		d.refuseIf(words.Thousand.MatchString(slots[0]), "a number without a mark in it, such as 1000 or 1.5", document.Found(slots[0])+" (1.000 may be 1 or 1000)")
 		name := d.now.value(metric)
 		if metric[0] != '"' {
 			name = strings.ToLower(metric)
@@ -79,8 +79,6 @@ func addGuard(rule string) func(*draft, []string) {
 		d.add("guard", func(string) any { return map[string]any{name: bound} })
 	}
 }
-
-var thousand = regexp.MustCompile(`^[1-9]\d{0,2}\.\d{3}\b`)
 
 // percentOff returns how much a percentage lacks to a hundred, without the dust of binary fractions.
 func percentOff(text string) string {

@@ -23,7 +23,8 @@ type thesaurus struct {
 
 var plainEnglish = sync.OnceValue(func() *thesaurus {
 	t := &thesaurus{words: make(map[string]string)}
-	slots := []string{"<length of time>", words.DurationPattern, "<number word>", words.NumberPattern, "<ordinal word>", words.OrdinalPattern, "<noun>", words.NounPattern}
+	slots := []string{"<length of time>", words.DurationPattern, "<number word>", words.NumberPattern,
+		"<ordinal word>", words.OrdinalPattern, "<noun>", words.NounPattern}
 	var lines []string
 	for _, line := range words.Lines(plainText) {
 		if slot, pattern, found := strings.Cut(line, "> = "); found {

@@ -288,7 +288,7 @@ func (out *printer) guards(p *policy.Policy) {
 	}
 	for _, g := range p.Guard {
 		metric, bound, last := bareMetric(g.Metric), decimal(g.Bound), ""
-		if thousand.MatchString(bound) {
+		if words.Thousand.MatchString(bound) {
 			bound += "0"
 		}
 		if g.Relative() && g.Of != policy.DefaultGuardOf {
