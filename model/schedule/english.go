@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/teambition/rrule-go"
 
@@ -15,15 +14,19 @@ import (
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
 func readEnglish(text string) (ParsedRule, error) {
 	rest, timezone := cutZone(text)
-	words := readWords(respell(rest))
-	p := readPhrase(words)
+	read := readWords(respell(rest))
+	p := readPhrase(read)
 	if p.reason == "" {
-		return ParsedRule{Rule: ruleOf(p.rules...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
+		r := ParsedRule{Rule: ruleOf(p.rules...), Timezone: timezone, Spread: p.spread}
+		if !p.start.IsZero() {
+			r.Dtstart = p.start.Format(dtstartLayout)
+		}
+		return r, nil
 	}
-	if lines, ok := readSeveral(words.words, nil); ok && words.reason == "" {
+	if lines, ok := readSeveral(read.words, nil); ok && read.reason == "" {
 		return ParsedRule{Rule: ruleOf(lines...), Timezone: timezone}, nil
 	}
-	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
+	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + words.Nearest(text, phraseExamples) + `"`
 	return ParsedRule{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
 }
 
@@ -78,7 +81,7 @@ func (p *phrase) follows(before *phrase) bool {
 
 // isPart reports whether a phrase can follow another one: it says its days and its times, and nothing that may hold for both.
 func (p *phrase) isPart() bool {
-	return p.reason == "" && (p.named || len(p.between) > 0) && len(p.weekdays)+len(p.ordinals)+len(p.unit) > 0 && p.interval+p.count == 0 && p.start == "" && p.until.IsZero() &&
+	return p.reason == "" && (p.named || len(p.between) > 0) && len(p.weekdays)+len(p.ordinals)+len(p.unit) > 0 && p.interval+p.count == 0 && p.start.IsZero() && p.until.IsZero() &&
 		len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0
 }
 
@@ -122,5 +125,3 @@ var phraseExamples = []string{
 	"every day at 6:00 starting 1 March 2030", "weekdays except Friday at 8:00", "every 2 hours on weekdays", "on the last weekday of the month at 18:00",
 	"every day at 6:00 Berlin time",
 }
-
-var phrasebook = sync.OnceValue(func() *words.Phrasebook { return words.NewPhrasebook(phraseExamples) })

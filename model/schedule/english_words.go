@@ -4,6 +4,7 @@ import (
 	_ "embed" // english.txt
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,7 +37,6 @@ const (
 	looseWord    = 'l' // "6", "7:30": a time of the first or of the second half of the day
 	halfWord     = 'h' // "evening"
 	pastWord     = 'p' // ":15", minutes past each hour
-	beforeWord   = 'B'
 	toWord       = '-'
 	fromWord     = 'f'
 	betweenWord  = 'b'
@@ -53,8 +53,6 @@ const (
 var (
 	weekdayNames = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 	monthNames   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
-	phraseUnits  = []string{"second", "minute", "hour", "day", "week", "month", "quarter", "year"}
-	unitAdverbs  = strings.Fields("secondly minutely hourly daily weekly monthly quarterly yearly")
 )
 
 //go:embed english.txt
@@ -64,7 +62,7 @@ var englishText string
 type vocabulary struct {
 	words       map[string][]phraseWord
 	instead     map[string]string // of words that are not clear
-	respellings []words.Respelling
+	respellings words.Respellings
 	conflicts   []conflict
 }
 
@@ -77,15 +75,16 @@ var anyKinds = strings.NewReplacer("<g>", "[_aY]*", "<j>", "[,&+;]")
 
 var english = sync.OnceValue(func() *vocabulary {
 	v := &vocabulary{make(map[string][]phraseWord), make(map[string]string), nil, nil}
-	v.addCalendar()
-	for line := range strings.Lines(englishText) {
+	for _, noun := range words.Nouns {
+		v.add(nounWord, 0, strings.Fields(noun)...)
+	}
+	for _, line := range words.Lines(englishText) {
 		fields := strings.Fields(line)
 		spellings, instead, _ := strings.Cut(line, ": ")
 		pattern, text, several := strings.Cut(line, "=>")
 		switch {
-		case len(fields) == 0 || fields[0] == "#":
 		case several:
-			v.respellings = append(v.respellings, words.Respelling{Pattern: words.CompilePattern(`(?:\b|^)(?:` + strings.TrimSuffix(pattern, " ") + `)(?:\b|$)`), With: strings.TrimSpace(text)})
+			v.respellings.Add(`(?:\b|^)(?:`+strings.TrimSuffix(pattern, " ")+`)(?:\b|$)`, strings.TrimSpace(text))
 		case fields[0] == "~":
 			kinds := strings.Join(strings.Fields(anyKinds.Replace(instead)), "|")
 			v.conflicts = append(v.conflicts, conflict{regexp.MustCompile(kinds), spellings[2:]})
@@ -93,11 +92,17 @@ var english = sync.OnceValue(func() *vocabulary {
 			for _, word := range strings.Fields(spellings)[1:] {
 				v.instead[word] = strings.TrimSpace(instead)
 			}
+		case fields[0] == "=":
+			v.words[fields[1]] = slices.Concat(v.words["every"], v.words[fields[2]])
 		default:
 			v.add(fields[0][0], atoi(fields[1]), fields[2:]...)
 		}
 	}
 	delete(v.words, "second") // an ordinal, which is a unit only at the end
+	for name, first := range map[string]int{"weekday": 0, "weekend": 5} {
+		v.words[name] = []phraseWord{{kind: weekdayWord, text: name, n: first}, {kind: toWord, text: "to"}, {kind: weekdayWord, text: name, n: min(first+4, 6)}}
+		v.words[name+"s"] = v.words[name]
+	}
 	return v
 })
 
@@ -105,27 +110,6 @@ func (v *vocabulary) add(kind byte, n int, names ...string) {
 	for _, name := range names {
 		v.words[name] = []phraseWord{{kind: kind, text: names[0], n: n}}
 	}
-}
-
-func (v *vocabulary) addCalendar() {
-	for _, noun := range words.Nouns {
-		v.add(nounWord, 0, strings.Fields(noun)...)
-	}
-	for i, name := range weekdayNames {
-		lower := strings.ToLower(name)
-		v.add(weekdayWord, i, lower, lower+"s", lower[:3], lower[:4], lower[:3]+"s")
-	}
-	for i, name := range monthNames {
-		v.add(monthWord, i+1, strings.ToLower(name), strings.ToLower(name[:3]))
-	}
-	every := phraseWord{kind: everyWord, text: "every"}
-	for i, unit := range phraseUnits {
-		v.add(unitWord, 0, unit, unit+"s")
-		v.words[unitAdverbs[i]] = []phraseWord{every, {kind: unitWord, text: unit}}
-	}
-	v.words["annually"], v.words["nightly"] = v.words["yearly"], []phraseWord{every, {kind: halfWord, text: "night"}}
-	weekday, weekend := []phraseWord{{weekdayWord, "weekday", 0, ""}, {toWord, "to", 0, ""}, {weekdayWord, "weekday", 4, ""}}, []phraseWord{{weekdayWord, "weekend", 5, ""}, {toWord, "to", 0, ""}, {weekdayWord, "weekend", 6, ""}}
-	v.words["weekday"], v.words["weekdays"], v.words["weekend"], v.words["weekends"] = weekday, weekday, weekend, weekend
 }
 
 var (
@@ -149,10 +133,7 @@ func respell(text string) string {
 			fields[i] = strconv.Itoa(n+unit) + field[len(word):]
 		}
 	}
-	text = strings.Join(fields, " ")
-	for _, r := range english().respellings {
-		text = r.Apply(text)
-	}
+	text = english().respellings.Apply(strings.Join(fields, " "))
 	if !sharedPast.MatchString(text) {
 		text = spelledPast.ReplaceAllStringFunc(text, respellPast)
 	}

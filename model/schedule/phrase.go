@@ -43,9 +43,9 @@ type phrase struct {
 	exceptDays   []int
 	exceptMonths []int
 	nonstop      bool      // "all day"
-	start        string    // dtstart
+	start        time.Time // wall clock
 	once         bool      // at the start
-	until        time.Time // wall clock
+	until        time.Time // likewise
 	spread       time.Duration
 	joined       bool // with "and" to the next
 
@@ -91,6 +91,11 @@ var reasons = map[byte]string{
 	fromWord: `"from" has no end`, betweenWord: "a part of the day has two different ends, such as between 9:00 and 17:00",
 }
 
+const (
+	twoKinds   = "days of two kinds need an RRULE line each"
+	timesApart = "times of day that do not stand together need an RRULE line each"
+)
+
 func (p *phrase) parse() {
 	if unknown := strings.IndexAny(kindsOf(p.words), "?!"); unknown >= 0 {
 		p.refuseWord(p.words[unknown:])
@@ -127,15 +132,12 @@ func (p *phrase) refuseWord(left []phraseWord) {
 // listOf returns the numbers of a list such as "Monday to Friday and Sunday", rising. Behind the last of all comes the first.
 func (p *phrase) listOf(run []phraseWord, first, last int) (all []int) {
 	for i, word := range run {
-		if word.kind == toWord && i > 1 && run[i-2].kind == toWord { // "Monday - Wednesday - Friday"
-			p.refuse(document.Found(word.text) + " does not belong there")
-		}
+		// "Monday - Wednesday - Friday"
+		p.refuseIf(word.kind == toWord && i > 1 && run[i-2].kind == toWord, document.Found(word.text)+" does not belong there")
 		if word.kind == toWord || word.kind == everyWord {
 			continue
 		}
-		if slices.Contains(all, word.n) {
-			p.refuse(twice(word.text))
-		}
+		p.refuseIf(slices.Contains(all, word.n), twice(word.text))
 		for i > 0 && run[i-1].kind == toWord && word.n >= first {
 			next := all[len(all)-1] + 1
 			if next > last {
@@ -155,16 +157,12 @@ func (p *phrase) listOf(run []phraseWord, first, last int) (all []int) {
 func twice(text string) string { return document.Found(text) + " stands there twice" }
 
 func (p *phrase) takeAll(all *[]int, run []phraseWord) {
-	if len(*all) > 0 { // "Monday at 9:00 and Friday at 17:00" are two rules
-		p.refuse("times of day that do not stand together need an RRULE line each")
-	}
+	p.refuseIf(len(*all) > 0, timesApart) // "Monday at 9:00 and Friday at 17:00" are two rules
 	*all = p.listOf(run, 0, dayMinutes)
 }
 
 func (p *phrase) takeCount(word phraseWord) {
-	if p.count > 0 {
-		p.refuse(twice(word.text))
-	}
+	p.refuseIf(p.count > 0, twice(word.text))
 	p.count, p.counted, p.every = word.n, word.text, true
 }
 
@@ -173,13 +171,9 @@ func (p *phrase) takeEvery(run []phraseWord) (rest []phraseWord) {
 	for i, word := range run {
 		switch word.kind {
 		case fromWord:
-			if i+2 >= len(run) || run[i+2].kind != toWord {
-				p.refuse(reasons[fromWord])
-			}
+			p.refuseIf(i+2 >= len(run) || run[i+2].kind != toWord, reasons[fromWord])
 		case everyWord:
-			if p.everyUnit {
-				p.refuse(`"every" stands there twice`)
-			}
+			p.refuseIf(p.everyUnit, `"every" stands there twice`)
 			p.every, p.everyUnit = true, true
 		case intervalWord:
 			p.interval = p.intervalOf(word)
@@ -191,24 +185,18 @@ func (p *phrase) takeEvery(run []phraseWord) (rest []phraseWord) {
 }
 
 func (p *phrase) intervalOf(word phraseWord) int {
-	if word.n < 1 || word.n > maxInterval {
-		p.refuse("an interval is a number from 1 to " + strconv.Itoa(maxInterval))
-	}
+	p.refuseIf(word.n < 1 || word.n > maxInterval, "an interval is a number from 1 to "+strconv.Itoa(maxInterval))
 	return word.n
 }
 
 func (p *phrase) takeExcept(all *[]int, run []phraseWord, first, last int) {
-	if len(p.exceptDays)+len(p.exceptMonths) > 0 {
-		p.refuse(reasons[exceptWord])
-	}
+	p.refuseIf(len(p.exceptDays)+len(p.exceptMonths) > 0, reasons[exceptWord])
 	*all = p.listOf(run[1:], first, last)
 }
 
 func (p *phrase) takeStart(run []phraseWord) {
-	if p.start != "" || p.first != nil {
-		p.refuse("it starts twice")
-	}
-	p.start = p.dateIn(run).Format("2006-01-02T15:04:05")
+	p.refuseIf(!p.start.IsZero() || p.first != nil, "it starts twice")
+	p.start = p.dateIn(run)
 }
 
 // takeOnce takes "once on 1 March 2030".
@@ -219,9 +207,7 @@ func (p *phrase) takeOnce(run []phraseWord) {
 }
 
 func (p *phrase) takeEnd(run []phraseWord) {
-	if !p.until.IsZero() {
-		p.refuse(reasons[toWord])
-	}
+	p.refuseIf(!p.until.IsZero(), reasons[toWord])
 	p.until = p.dateIn(run).Add(daySeconds*time.Second - time.Second)
 }
 
@@ -229,9 +215,7 @@ func (p *phrase) takeEnd(run []phraseWord) {
 func (p *phrase) dateIn(run []phraseWord) time.Time {
 	last := len(run) - 1
 	date, _ := time.Parse(time.DateOnly, run[last].text)
-	if date.Year() < 1970 || date.Year() > 2200 {
-		p.refuse(document.Found(run[last].text) + " is no date from 1970 to 2200")
-	}
+	p.refuseIf(date.Year() < 1970 || date.Year() > 2200, document.Found(run[last].text)+" is no date from 1970 to 2200")
 	if last > 0 && run[last-1].kind == weekdayWord && run[last-1].n != weekdayOf(date) {
 		p.refuse(document.Found(run[last].text) + " is a " + weekdayNames[weekdayOf(date)])
 	}
@@ -242,25 +226,19 @@ func weekdayOf(date time.Time) int { return (int(date.Weekday()) + 6) % 7 }
 
 // takeParts takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
 func (p *phrase) takeParts(run []phraseWord) {
-	if len(p.between) > 0 {
-		p.refuse("times of day that do not stand together need an RRULE line each")
-	}
+	p.refuseIf(len(p.between) > 0, timesApart)
 	for _, word := range run {
 		if word.kind == clockWord {
 			p.between = append(p.between, word.n)
 		}
 	}
 	for part := range slices.Chunk(p.between, 2) {
-		if part[0] == part[1] {
-			p.refuse(reasons[betweenWord])
-		}
+		p.refuseIf(part[0] == part[1], reasons[betweenWord])
 	}
 }
 
 func (p *phrase) takeFirst(run []phraseWord) {
-	if p.start != "" || p.first != nil {
-		p.refuse("it starts twice")
-	}
+	p.refuseIf(!p.start.IsZero() || p.first != nil, "it starts twice")
 	p.first = []int{run[1].n}
 }
 
@@ -294,45 +272,31 @@ func (p *phrase) takeOrdinals(run []phraseWord) {
 	if left := run[end:]; len(left) > 0 && left[0].kind == weekdayWord {
 		p.takeWeekdays(left)
 		for i := 1; i < end; i++ {
-			if last := run[i-1].n; last > 5 || run[i].n > 0 && run[i].n < last { // "5th and first Monday", "20th and last weekday"
-				p.refuse("days of two kinds need an RRULE line each")
-			}
+			p.refuseIf(run[i-1].n > 5 || run[i].n > 0 && run[i].n < run[i-1].n, twoKinds) // "5th and first Monday", "20th and last weekday"
 		}
 	} else if len(left) > 0 && left[0].text != "day" {
 		p.words = append(slices.Clone(left), p.words...)
 	}
-	if len(p.ordinals) > 0 || len(p.weekdays) > 0 && !strings.Contains(kinds, "W") || strings.Contains(kinds, "WE") {
-		p.refuse("days of two kinds need an RRULE line each")
-	}
+	p.refuseIf(len(p.ordinals) > 0 || len(p.weekdays) > 0 && !strings.Contains(kinds, "W") || strings.Contains(kinds, "WE"), twoKinds)
 	p.numbered = beginsWithDigit(run[0].text)
 	p.ordinals = p.listOf(run[:end], 1, 31)
-	if strings.Contains(kinds[:end], "-") && (end > 3 || run[0].n < 1 || run[0].n >= run[2].n) {
-		p.refuse("days from one to another rise")
-	}
+	p.refuseIf(strings.Contains(kinds[:end], "-") && (end > 3 || run[0].n < 1 || run[0].n >= run[2].n), "days from one to another rise")
 }
 
 // takeWeekdays takes "every other Monday", "Monday and Friday", "weekdays and Saturday".
 func (p *phrase) takeWeekdays(run []phraseWord) {
-	if len(p.ordinals)+len(p.weekdays) > 0 {
-		p.refuse("days of two kinds need an RRULE line each")
-	}
+	p.refuseIf(len(p.ordinals)+len(p.weekdays) > 0, twoKinds)
 	rest := p.takeEvery(run)
 	isWorkdays := rest[0].text == "weekday"
-	if isWorkdays && strings.Contains(kindsOf(run), "i") {
-		p.refuse(reasons[intervalWord])
-	}
-	if p.interval > 1 && strings.Contains(kindsOf(rest), "E") { // "every other Monday and every Tuesday"
-		p.refuse("days of two kinds need an RRULE line each")
-	}
+	p.refuseIf(isWorkdays && strings.Contains(kindsOf(run), "i"), reasons[intervalWord])
+	p.refuseIf(p.interval > 1 && strings.Contains(kindsOf(rest), "E"), twoKinds) // "every other Monday and every Tuesday"
 	p.weekdays = p.listOf(rest, 0, 6)
 	p.behind = p.named
 	p.group, p.workdays = strings.Contains(kindsOf(rest), "-"), isWorkdays && len(rest) == 3
 }
 
 func (p *phrase) chooseMonths() {
-	if len(p.dates)+len(p.months) > 0 {
-		p.refuse("months that do not stand together need an RRULE line each")
-	}
+	p.refuseIf(len(p.dates)+len(p.months) > 0, "months that do not stand together need an RRULE line each")
 }
 
 // takeDates takes "March 1 and 15", "1 January and 1 July", "the 1st of April and October".
@@ -343,11 +307,7 @@ func (p *phrase) takeDates(run []phraseWord) {
 		p.months, p.words = []int{run[0].n}, append(slices.Clone(run[1:]), p.words...)
 		return
 	}
-	order := dayFirst
-	if run[0].kind == monthWord {
-		order = monthFirst
-	}
-	for _, found := range order.FindAllStringIndex(kindsOf(run), -1) {
+	for _, found := range daysInMonths.FindAllStringIndex(kindsOf(run), -1) {
 		var date phraseDates
 		for _, word := range run[found[0]:found[1]] {
 			if word.kind == monthWord {
@@ -357,15 +317,14 @@ func (p *phrase) takeDates(run []phraseWord) {
 			}
 		}
 		for _, month := range date.months {
-			if last := time.Date(2000, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day(); slices.Max(date.days) > last {
-				p.refuse(monthNames[month-1] + " has no day " + strconv.Itoa(slices.Max(date.days)))
-			}
+			day, last := slices.Max(date.days), time.Date(2000, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+			p.refuseIf(day > last, monthNames[month-1]+" has no day "+strconv.Itoa(day))
 		}
 		p.dates = append(p.dates, date)
 	}
 }
 
-var dayFirst, monthFirst = regexp.MustCompile(`[no]+M+`), regexp.MustCompile(`M[no]+`)
+var daysInMonths = regexp.MustCompile(`[no]+M+|M[no]+`)
 
 func (p *phrase) takeMonths(run []phraseWord) {
 	p.chooseMonths()

@@ -133,7 +133,7 @@ func (r *phraseReader) carry(times []*phraseWord, ends bool) {
 	}
 }
 
-func spokenClock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minute%60) }
+func spokenClock(minute int) string { return timeOfDay(int64(minute) * 60) }
 
 // place places times in the parts of the day before them: "every morning and evening at 8" is two times.
 func (r *phraseReader) place(times []*phraseWord, parts []phraseWord, ends bool) (more []phraseWord) {

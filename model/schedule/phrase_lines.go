@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/teambition/rrule-go"
@@ -19,8 +18,7 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 	switch {
 	case p.once && p.anyDay() && p.unit+p.pace == "" && len(p.clocks) == p.count:
 		p.startAt(p.clocks[0])
-		lines = []rrule.ROption{{Freq: rrule.DAILY, Count: 1}}
-		return lines
+		return []rrule.ROption{{Freq: rrule.DAILY, Count: 1}}
 	case p.once:
 		p.refuse("a refresh that comes once has a date and a time, such as once on 1 March 2030 at 6:00")
 	case p.pace == "" && (p.nonstop || len(p.past)+len(p.between)+len(p.first) > 0):
@@ -30,14 +28,10 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 	case p.pace != "":
 		p.paceClocks()
 	}
-	if (p.nights || p.falls) && !p.anyDay() {
-		p.refuse("the night of a day may be the one before it or behind it; write Sunday at 23:00 or Monday at 2:00")
-	}
-	if p.count > 0 && p.unit+p.pace == "" && !p.everyUnit { // "once at 9:00"
-		p.refuse(document.Found(p.counted) + " is per day, week or month")
-	}
+	p.refuseIf((p.nights || p.falls) && !p.anyDay(), "the night of a day may be the one before it or behind it; write Sunday at 23:00 or Monday at 2:00")
+	p.refuseIf(p.count > 0 && p.unit+p.pace == "" && !p.everyUnit, document.Found(p.counted)+" is per day, week or month") // "once at 9:00"
 	days := p.days()
-	if begins := p.begins(); p.start != "" && p.interval > 1 && (p.unit == "week" && !slices.Contains(p.weekdays, weekdayOf(begins)) ||
+	if begins := p.begins(); !p.start.IsZero() && p.interval > 1 && (p.unit == "week" && !slices.Contains(p.weekdays, weekdayOf(begins)) ||
 		p.unit == "month" && len(p.ordinals) > 0 && !slices.Contains(p.ordinals, begins.Day())) {
 		p.refuse("it starts on another day than those named, so that it is not clear from when the interval counts")
 	}
@@ -46,9 +40,7 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 		day.Interval, day.Until = p.interval, p.until
 		lines = append(lines, atClocks(p.without(day), p.clocks)...)
 	}
-	if len(lines) > maxRules {
-		p.refuse("it needs more than " + strconv.Itoa(maxRules) + " RRULE lines, one for each set of hours that share their minutes")
-	}
+	p.refuseIf(len(lines) > maxRules, "it needs more than "+strconv.Itoa(maxRules)+" RRULE lines, one for each set of hours that share their minutes")
 	return lines
 }
 
@@ -87,7 +79,7 @@ func (p *phrase) evenly() bool {
 func (p *phrase) elapsed() rrule.ROption {
 	o := rrule.ROption{Freq: elapsedUnits[p.pace], Interval: p.step, Until: p.until}
 	switch {
-	case p.start != "" && len(p.clocks) == 1: // "every 5 hours from 1 March 2030 at 6:00"
+	case !p.start.IsZero() && len(p.clocks) == 1: // "every 5 hours from 1 March 2030 at 6:00"
 		p.startAt(p.clocks[0])
 	case len(p.clocks) > 0:
 		p.refuse(countsFromStart)
@@ -99,9 +91,7 @@ func (p *phrase) elapsed() rrule.ROption {
 	return o
 }
 
-func (p *phrase) startAt(clock int) {
-	p.start = strings.Replace(p.start, "00:00", spokenClock(clock), 1)
-}
+func (p *phrase) startAt(clock int) { p.start = p.start.Add(time.Duration(clock) * time.Minute) }
 
 // paceClocks turns "every 2 hours between 8:00 and 18:00" into times of day.
 func (p *phrase) paceClocks() {
@@ -124,9 +114,7 @@ func (p *phrase) paceClocks() {
 		if to < from {
 			to += dayMinutes
 		}
-		if to >= dayMinutes && !p.anyDay() {
-			p.refuse("a part of the day that passes midnight belongs to two days")
-		}
+		p.refuseIf(to >= dayMinutes && !p.anyDay(), "a part of the day that passes midnight belongs to two days")
 		for at := from; at <= to; at += step {
 			if len(p.past) == 0 {
 				p.clocks = append(p.clocks, at%dayMinutes)
@@ -161,9 +149,7 @@ func (p *phrase) times() {
 		}
 		found *= max(1, len(p.ordinals)) * max(1, len(p.weekdays)) * max(1, len(p.months)) * max(1, dates)
 	}
-	if p.count > 0 && p.pace == "" && p.count != found {
-		p.refuse(fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found))
-	}
+	p.refuseIf(p.count > 0 && p.pace == "" && p.count != found, fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found))
 }
 
 // unitOfDays returns the unit that a phrase says, or that its days have.
@@ -221,10 +207,10 @@ func (p *phrase) days() (days []rrule.ROption) {
 
 // begins returns the start, whose day a phrase without a day takes; if there is none, the first Monday that is also the first of a year.
 func (p *phrase) begins() time.Time {
-	if begins, err := time.Parse("2006-01-02T15:04:05", p.start); err == nil {
-		return begins
+	if p.start.IsZero() {
+		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	return p.start
 }
 
 var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
@@ -250,11 +236,9 @@ func (p *phrase) datesOfYear() (days []rrule.ROption) {
 	case len(dates) == 0:
 		dates = []phraseDates{{p.ordinals, p.months}}
 	case len(p.ordinals)+len(p.weekdays)+len(p.months) > 0:
-		p.refuse("days of two kinds need an RRULE line each")
+		p.refuse(twoKinds)
 	}
-	if !p.every && len(dates) == 1 && len(dates[0].months) == 1 { // "the 1st of April and October" comes again
-		p.refuse(`"every year" is missing`)
-	}
+	p.refuseIf(!p.every && len(dates) == 1 && len(dates[0].months) == 1, `"every year" is missing`) // "the 1st of April and October" comes again
 	for _, date := range dates {
 		o := p.choice(rrule.YEARLY, date.days, date.months)
 		switch {
@@ -293,9 +277,9 @@ func (p *phrase) choice(freq rrule.Frequency, ordinals, months []int) rrule.ROpt
 	case len(p.weekdays) > 0:
 		return rrule.ROption{Freq: freq, Bymonth: months, Byweekday: p.ordinalDays(ordinals...)}
 	case len(ordinals) == 0:
-		if o.Bymonthday = []int{p.begins().Day()}; o.Bymonthday[0] > 28 {
-			p.refuse("not every month has a day " + strconv.Itoa(o.Bymonthday[0]) + "; write on the " + words.ShortOrdinal(o.Bymonthday[0]) + ", or on the last day")
-		}
+		day := p.begins().Day()
+		p.refuseIf(day > 28, "not every month has a day "+strconv.Itoa(day)+"; write on the "+words.ShortOrdinal(day)+", or on the last day")
+		o.Bymonthday = []int{day}
 	}
 	return o
 }

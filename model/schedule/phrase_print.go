@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +16,11 @@ import (
 // RuleEnglish says a rule in English that RuleText turns into the same text again, to the letter. ok is false for all other
 // rules: those that English has no words for here, and those that are written in another order.
 func RuleEnglish(rule string) (text string, ok bool) {
-	set, err := readRuleSet(rule, zone{time.UTC})
-	if err != nil || len(set.rules) == 0 {
+	lines := linesOf(rule)
+	if len(lines) == 0 {
 		return "", false
 	}
-	text = speak(set.rules)
+	text = speak(lines)
 	if again, err := RuleText(text); err != nil || again != rule {
 		return "", false
 	}
@@ -50,15 +49,13 @@ func speak(lines []*ruleLine) string {
 	}
 	for i, days := range parts {
 		slices.Sort(times[days])
-		var clocks []string
-		for _, clock := range times[days] {
-			text := fmt.Sprintf("%02d:%02d", clock/60, clock%60)
+		clocks := words.ListOf(times[days], func(clock int) string {
 			if strings.HasPrefix(days, "every hour") {
-				text = text[2:]
+				return spokenClock(clock)[2:]
 			}
-			clocks = append(clocks, text)
-		}
-		parts[i] = strings.TrimSuffix(days+" at "+words.List(clocks), " at ")
+			return spokenClock(clock)
+		})
+		parts[i] = strings.TrimSuffix(days+" at "+clocks, " at ")
 	}
 	text := strings.Join(parts, " and ")
 	if lines[0].hasUntil {
@@ -77,13 +74,9 @@ func spokenEvery(interval int, unit string) string {
 var unitNames = map[rrule.Frequency]string{rrule.SECONDLY: "second", rrule.MINUTELY: "minute", rrule.HOURLY: "hour", rrule.DAILY: "day", rrule.WEEKLY: "week"}
 
 func speakDays(o *rrule.ROption) string {
-	var months []string
-	for _, month := range o.Bymonth {
-		months = append(months, monthNames[month-1])
-	}
 	in, on := "", " on "+spokenWeekdays(o.Byweekday)
-	if len(months) > 0 {
-		in = " in " + words.List(months)
+	if len(o.Bymonth) > 0 {
+		in = " in " + spokenMonths(o)
 	}
 	if len(o.Byweekday) == 0 {
 		on = ""
@@ -95,8 +88,8 @@ func speakDays(o *rrule.ROption) string {
 		return spokenEvery(o.Interval, unitNames[o.Freq]) + on + in
 	case o.Freq == rrule.WEEKLY:
 		return "every " + spokenWeekdays(o.Byweekday) + in
-	case o.Freq == rrule.YEARLY, len(months) > 0:
-		return speakYear(o, months)
+	case o.Freq == rrule.YEARLY, in != "":
+		return speakYear(o)
 	case o.Interval > 1:
 		return spokenEvery(o.Interval, "month") + " on the " + spokenChoice(o)
 	default:
@@ -105,15 +98,15 @@ func speakDays(o *rrule.ROption) string {
 }
 
 // speakYear says "every quarter on the 1st", "every year on March 1" or "every year on the last Friday of May".
-func speakYear(o *rrule.ROption, months []string) string {
+func speakYear(o *rrule.ROption) string {
 	choice := spokenChoice(o)
 	last := strings.Contains(choice, "last")
 	var dates []string
-	for _, month := range months {
+	for _, month := range o.Bymonth {
 		for i, day := range o.Bymonthday {
 			date := strconv.Itoa(day)
 			if i == 0 {
-				date = month + " " + date
+				date = monthNames[month-1] + " " + date
 			}
 			dates = append(dates, date)
 		}
@@ -125,8 +118,12 @@ func speakYear(o *rrule.ROption, months []string) string {
 	case len(o.Byweekday) == 0 && !last:
 		return spokenEvery(o.Interval, "year") + " on " + words.List(dates)
 	default:
-		return spokenEvery(o.Interval, "year") + " on the " + choice + " of " + words.List(months)
+		return spokenEvery(o.Interval, "year") + " on the " + choice + " of " + spokenMonths(o)
 	}
+}
+
+func spokenMonths(o *rrule.ROption) string {
+	return words.ListOf(o.Bymonth, func(month int) string { return monthNames[month-1] })
 }
 
 func spokenWeekdays(days []rrule.Weekday) string {
@@ -136,8 +133,7 @@ func spokenWeekdays(days []rrule.Weekday) string {
 	case slices.Equal(days, weekdays[5:]):
 		return "weekend"
 	}
-	_, names := splitDays(days)
-	return words.List(names)
+	return words.ListOf(days, func(day rrule.Weekday) string { return weekdayNames[day.Day()] })
 }
 
 // splitDays splits "1MO" and "3MO" into ordinals and names.
@@ -164,26 +160,19 @@ func spokenOrdinal(n int) string {
 
 // spokenChoice says "1st and 15th", "last day" or "first and third Monday".
 func spokenChoice(o *rrule.ROption) string {
-	if len(o.Bysetpos) > 0 {
-		var list []string
-		for _, n := range o.Bysetpos {
-			list = append(list, spokenOrdinal(n))
-		}
-		return words.List(list) + " weekday"
-	}
-	if len(o.Byweekday) > 0 {
+	switch {
+	case len(o.Bysetpos) > 0:
+		return words.ListOf(o.Bysetpos, spokenOrdinal) + " weekday"
+	case len(o.Byweekday) > 0:
 		ordinals, names := splitDays(o.Byweekday)
 		return words.List(ordinals) + " " + words.List(names)
 	}
-	var list []string
-	for _, n := range o.Bymonthday {
-		text := spokenOrdinal(n) + " day"
+	return words.ListOf(o.Bymonthday, func(n int) string {
 		if n > 0 {
-			text = words.ShortOrdinal(n)
+			return words.ShortOrdinal(n)
 		}
-		list = append(list, text)
-	}
-	return words.List(list)
+		return spokenOrdinal(n) + " day"
+	})
 }
 
 // ParsedAs is how a schedule was read, for those who wrote it in their own words.
@@ -253,9 +242,5 @@ func (u ParsedAs) String() string {
 	if u.Timezone == "" {
 		return u.Sentence
 	}
-	next := words.List(u.Next)
-	if len(u.Next) == 0 {
-		next = "never again"
-	}
-	return u.Sentence + " (" + u.Timezone + "); next: " + next
+	return u.Sentence + " (" + u.Timezone + "); next: " + cmp.Or(words.List(u.Next), "never again")
 }

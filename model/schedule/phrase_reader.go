@@ -37,6 +37,13 @@ func (r *phraseReader) refuse(reason string) {
 	}
 }
 
+// refuseIf refuses the phrase if something is wrong.
+func (r *phraseReader) refuseIf(wrong bool, reason string) {
+	if wrong {
+		r.refuse(reason)
+	}
+}
+
 // readWords cuts a text that respell wrote into words.
 func readWords(text string) (r phraseReader) {
 	for _, field := range phraseFields.FindAllString(text, -1) {
@@ -50,12 +57,10 @@ func readWords(text string) (r phraseReader) {
 		r.words[last].kind = unitWord
 	}
 	for _, conflict := range english().conflicts {
-		if conflict.kinds.MatchString(kindsOf(r.words)) {
-			r.refuse(conflict.reason)
-		}
+		r.refuseIf(conflict.kinds.MatchString(kindsOf(r.words)), conflict.reason)
 	}
 	for _, rewriting := range rewritings {
-		r.rewrite(rewriting.pattern, rewriting.with)
+		r.words = rewriting.apply(r.words)
 	}
 	r.cutAsked()
 	return r
@@ -126,9 +131,7 @@ func (r *phraseReader) addClock(text, hour, minute, half string) {
 	if half == "" && (h == 0 || h > 12 || hour[0] == '0') {
 		kind = clockWord
 	}
-	if h > 23 || m > 59 || half != "" && (h < 1 || h > 12) {
-		r.refuse(document.Found(text) + " is no time of day")
-	}
+	r.refuseIf(h > 23 || m > 59 || half != "" && (h < 1 || h > 12), document.Found(text)+" is no time of day")
 	if half != "" {
 		kind, r.halves = clockWord, true
 		h %= 12
@@ -175,25 +178,17 @@ var rewritings = []rewriting{
 				return run
 			}
 		}
-		before := slices.ContainsFunc(run, func(word phraseWord) bool { return word.kind == beforeWord })
-		run = numbersAs(pastWord, run)
-		for i := range run {
-			if before {
-				run[i].n = 60 - run[i].n
-			}
-		}
-		return run
+		return numbersAs(pastWord, run)
 	}},
 }
 
-func (r *phraseReader) rewrite(pattern *regexp.Regexp, with func(run []phraseWord) []phraseWord) {
-	var all []phraseWord
+func (r rewriting) apply(words []phraseWord) (all []phraseWord) {
 	last := 0
-	for _, found := range pattern.FindAllStringSubmatchIndex(kindsOf(r.words), -1) {
-		all = append(append(all, r.words[last:found[2]]...), with(r.words[found[2]:found[3]])...)
+	for _, found := range r.pattern.FindAllStringSubmatchIndex(kindsOf(words), -1) {
+		all = append(append(all, words[last:found[2]]...), r.with(words[found[2]:found[3]])...)
 		last = found[3]
 	}
-	r.words = append(all, r.words[last:]...)
+	return append(all, words[last:]...)
 }
 
 func kindsOf(words []phraseWord) string {
@@ -204,10 +199,15 @@ func kindsOf(words []phraseWord) string {
 	return string(kinds)
 }
 
+// numbersAs gives the numbers of a run another kind. Minutes before the hour are counted from the hour before.
 func numbersAs(kind byte, run []phraseWord) (all []phraseWord) {
+	before := strings.Contains(kindsOf(run), "B")
 	for _, word := range run {
 		switch word.kind {
 		case numberWord:
+			if before {
+				word.n = 60 - word.n
+			}
 			all = append(all, phraseWord{kind: kind, text: word.text, n: word.n})
 		case toWord:
 			all = append(all, word)
@@ -254,9 +254,8 @@ func (r *phraseReader) readTimes() {
 			before = word.kind
 		}
 	}
-	if r.settle(); r.halves && r.bare {
-		r.refuse("AM or PM is needed at each time or at none")
-	}
+	r.settle()
+	r.refuseIf(r.halves && r.bare, "AM or PM is needed at each time or at none")
 }
 
 func sameKind(before, next byte) bool {

@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-// Bounds of the comparison, so that a hostile sentence costs little.
-const (
-	maxWords     = 25
-	maxWordRunes = 25
-)
+// maxLength bounds the words of a sentence and the letters of a word that are compared, so that a hostile sentence costs little.
+const maxLength = 25
 
 // The costs of making a known sentence from the text. Authors rather leave words out than add some, and a sentence is
 // known by its first word.
@@ -19,58 +16,34 @@ const (
 	costOfRemoving = 1
 )
 
-// Phrasebook finds the known sentence that is nearest to an unknown one.
-type Phrasebook struct {
-	sentences []string
-	words     [][]int // of each sentence, as places in vocabulary
-	// vocabulary are the different words: a found word is compared only once with each.
-	vocabulary []string
-}
-
-// NewPhrasebook prepares known sentences.
-func NewPhrasebook(sentences []string) *Phrasebook {
-	b := &Phrasebook{sentences: sentences}
-	for _, sentence := range sentences {
-		var places []int
-		for _, word := range comparableWords(sentence) {
-			place := slices.Index(b.vocabulary, word)
-			if place < 0 {
-				place = len(b.vocabulary)
-				b.vocabulary = append(b.vocabulary, word)
-			}
-			places = append(places, place)
+// Nearest returns the known sentence that a text becomes with the fewest changes of words.
+func Nearest(text string, sentences []string) string {
+	found, changes := comparableWords(text), make(map[[2]string]float64)
+	change := func(from, to string) float64 {
+		cost, known := changes[[2]string{from, to}]
+		if !known {
+			cost = wordChange(from, to)
+			changes[[2]string{from, to}] = cost
 		}
-		b.words = append(b.words, places)
-	}
-	return b
-}
-
-// Nearest returns the sentence that a text becomes with the fewest changes of words.
-func (b *Phrasebook) Nearest(text string) string {
-	var changes [][]float64 // of each word into each of the vocabulary
-	for _, word := range comparableWords(text) {
-		row := make([]float64, len(b.vocabulary))
-		for i, known := range b.vocabulary {
-			row[i] = wordChange(word, known)
-		}
-		changes = append(changes, row)
+		return cost
 	}
 	best, least := "", math.Inf(1)
-	for i, words := range b.words {
-		cost := edits(len(changes), len(words), costOfRemoving, costOfAdding, func(i, j int) float64 { return changes[i][words[j]] })
-		if len(changes) > 0 {
-			cost += changes[0][words[0]]
+	for _, sentence := range sentences {
+		words := comparableWords(sentence)
+		cost := edits(len(found), len(words), costOfRemoving, costOfAdding, func(i, j int) float64 { return change(found[i], words[j]) })
+		if len(found) > 0 {
+			cost += change(found[0], words[0])
 		}
 		if cost < least {
-			best, least = b.sentences[i], cost
+			best, least = sentence, cost
 		}
 	}
 	return best
 }
 
 // Near is Nearest for a text that may be nonsense: empty unless more than a third of its words are in that sentence, but for misspelt letters.
-func (b *Phrasebook) Near(text string) string {
-	best := b.Nearest(text)
+func Near(text string, sentences []string) string {
+	best := Nearest(text, sentences)
 	words, known := comparableWords(text), comparableWords(best)
 	shared := 0
 	for _, word := range words {
@@ -95,8 +68,8 @@ func Cut(sentence string) []string {
 
 // comparableWords cuts a sentence into words without the marks around them, and without words that every sentence may have.
 func comparableWords(text string) (words []string) {
-	for _, word := range Cut(text[:min(len(text), maxWords*maxWordRunes)]) {
-		if word != "and" && word != "am" && word != "pm" && len(words) < maxWords {
+	for _, word := range Cut(text[:min(len(text), maxLength*maxLength)]) {
+		if word != "and" && word != "am" && word != "pm" && len(words) < maxLength {
 			words = append(words, strings.Trim(word, ".:!`'\""))
 		}
 	}
@@ -109,7 +82,7 @@ func wordChange(a, b string) float64 {
 		return 0
 	}
 	ra, rb := []rune(a), []rune(b)
-	ra, rb = ra[:min(len(ra), maxWordRunes)], rb[:min(len(rb), maxWordRunes)]
+	ra, rb = ra[:min(len(ra), maxLength)], rb[:min(len(rb), maxLength)]
 	distance := edits(len(ra), len(rb), 1, 1, func(i, j int) float64 {
 		if ra[i] == rb[j] {
 			return 0
@@ -124,9 +97,9 @@ func isNumber(word string) bool {
 	return written || word != "" && strings.Trim(word, "0123456789.:") == ""
 }
 
-// edits is the edit distance of two sequences of at most 25 elements.
+// edits is the edit distance of two sequences of at most maxLength elements.
 func edits(from, to int, removing, adding float64, change func(i, j int) float64) float64 {
-	var row [max(maxWords, maxWordRunes) + 1]float64
+	var row [maxLength + 1]float64
 	for j := range to + 1 {
 		row[j] = float64(j) * adding
 	}

@@ -28,18 +28,27 @@ func (p Pattern) Fits(text string) bool {
 	return len(p.needles) == 0 || slices.ContainsFunc(p.needles, func(needle string) bool { return strings.Contains(lower, needle) })
 }
 
-// Respelling is another spelling of a pattern's matches.
-type Respelling struct {
+// Respellings write the matches of patterns in another way, one pattern after the other.
+type Respellings []respelling
+
+type respelling struct {
 	Pattern
-	With string // as in regexp.Regexp.ReplaceAllString
+	with string
 }
 
-// Apply writes each match in that way.
-func (r Respelling) Apply(text string) string {
-	if !r.Fits(text) {
-		return text
+// Add adds a pattern, and the text for its matches as in regexp.Regexp.ReplaceAllString.
+func (all *Respellings) Add(expr, with string) {
+	*all = append(*all, respelling{CompilePattern(expr), with})
+}
+
+// Apply returns a text in these spellings.
+func (all Respellings) Apply(text string) string {
+	for _, r := range all {
+		if r.Fits(text) {
+			text = r.ReplaceAllString(text, r.with)
+		}
 	}
-	return r.ReplaceAllString(text, r.With)
+	return text
 }
 
 // needles are texts; each match contains one. Of a sequence it takes the part whose shortest text is longest.

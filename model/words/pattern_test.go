@@ -14,8 +14,10 @@ func TestAPatternIsTriedOnWhatItCanMatch(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", expr, got, want)
 		}
 	}
+	var hourly Respellings
+	hourly.Add(`(?i)every hour`, "hourly")
 	for text, want := range map[string]string{"Refresh EVERY HOUR": "Refresh hourly", "every day": "every day", "": ""} {
-		if got := (Respelling{CompilePattern(`(?i)every hour`), "hourly"}).Apply(text); got != want {
+		if got := hourly.Apply(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

@@ -50,9 +50,9 @@ var ordinals = func() map[string]int {
 	return all
 }()
 
-// NumberPattern and OrdinalPattern match, as alternatives of a regular expression, the words that Number and Ordinal read.
+// NumberPattern and OrdinalPattern match, as alternatives of a regular expression, the words that Number and Ordinal read, without "a" and "an".
 var (
-	NumberPattern  = alternatives(numbers)
+	NumberPattern  = strings.TrimSuffix(alternatives(numbers), "|an|a")
 	OrdinalPattern = strings.ReplaceAll(alternatives(ordinals), "-", "[- ]")
 )
 
@@ -116,6 +116,15 @@ func Count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
+// ListOf writes a List of items, each in the words of say.
+func ListOf[T any](items []T, say func(T) string) string {
+	said := make([]string, len(items))
+	for i, item := range items {
+		said[i] = say(item)
+	}
+	return List(said)
+}
+
 // List writes "a", "a and b", "a, b and c".
 func List(items []string) string {
 	last := len(items) - 1
@@ -154,7 +163,7 @@ func Roughly(length time.Duration) string {
 // DurationPattern matches, in a regular expression that ignores case, the durations of ParseDuration.
 var DurationPattern = amountPattern + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + amountPattern + `(?:weeks?|days?|hours?|hrs?|minutes?|mins?|(?:milli)?seconds?|m?secs?|m?s|[wdhm])\b)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
 
-var amountPattern = `(?:\d+(?:\.\d+)? ?|(?:half an?|half one|` + NumberPattern + `) )`
+var amountPattern = `(?:\d+(?:\.\d+)? ?|(?:half an?|half one|` + NumberPattern + `|an?) )`
 
 // ParseDuration reads the durations of document.ParseDuration, and numbers in words: "one week", "half an hour", "an hour and a half".
 func ParseDuration(text string) (time.Duration, error) {
@@ -171,14 +180,19 @@ func ParseDuration(text string) (time.Duration, error) {
 	if len(words) > 2 && words[0] == "half" && words[1] == "1" {
 		words = append([]string{"0.5"}, words[2:]...)
 	}
-	if thousand.MatchString(lower) {
+	if Thousand.MatchString(lower) {
 		return 0, &document.Error{Want: "a number without a mark in it, such as 1000, or 1.5", Found: document.Found(text) + " (1.000 may be 1 or 1000)"}
 	}
 	return document.ParseDuration(strings.Join(words, " "))
 }
 
-// thousand is a number that people read in two ways.
-var thousand = regexp.MustCompile(`\b[1-9]\d{0,2}\.\d{3}\b`)
+// Thousand matches a number that people read in two ways, such as 1.000.
+var Thousand = regexp.MustCompile(`\b[1-9]\d{0,2}\.\d{3}\b`)
+
+// Lines returns the lines of a table of words that are neither empty nor a comment.
+func Lines(table string) []string {
+	return slices.DeleteFunc(strings.Split(table, "\n"), func(line string) bool { return line == "" || line[0] == '#' })
+}
 
 // Nouns are the things that may be refreshed without a name of its own, in lower case.
 var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|tables|table|banners|banner|thumbnails|thumbnail|thumbnailer service|service|"+

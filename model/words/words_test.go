@@ -22,19 +22,19 @@ func TestAMistypedWordIsNearToTheOneThatWasMeantOrToNone(t *testing.T) {
 }
 
 func TestTheNearestSentenceNeedsTheFewestChanges(t *testing.T) {
-	book := NewPhrasebook([]string{"every day at 6 AM and 4 PM", "every 2 hours", "every weekday at 8:00", "panic"})
+	known := []string{"every day at 6 AM and 4 PM", "every 2 hours", "every weekday at 8:00", "panic"}
 	for text, want := range map[string]string{
 		"every 2 hours": "every 2 hours", "every twelve hours": "every 2 hours", "evry 2 hours": "every 2 hours",
 		"every day at 25:00": "every day at 6 AM and 4 PM", "Every WEEKDAY, at 9:00.": "every weekday at 8:00", "pannic": "panic", "`panic`!": "panic",
 	} {
-		got := book.Nearest(text)
+		got := Nearest(text, known)
 		failIf(t, got != want, "%s: %q, want %q", text, got, want)
 	}
 	for _, text := range []string{"", " . ", strings.Repeat("x", 100_000), strings.Repeat("every ", 100_000), "\xff\xfe"} {
-		got := book.Nearest(text)
+		got := Nearest(text, known)
 		failIf(t, got == "", "%.20q: expected any sentence, found none", text)
 	}
-	got := NewPhrasebook(nil).Nearest("panic")
+	got := Nearest("panic", nil)
 	failIf(t, got != "", "no sentence is known, and %q is the nearest", got)
 }
 

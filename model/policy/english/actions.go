@@ -3,6 +3,7 @@ package english
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -13,28 +14,19 @@ var actions = []form{
 	{`retry <immediately>`, "On the first failure, retry immediately", follow("0s")},
 	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>(?:,? (?:and then retry|and retry(?: each time)?|then retry|before (?:retrying|retry|the (?:next )?retry)))? / the delay is <duration> / the next retry (?:comes|starts) after <duration>`,
 		"On the second failure, retry after 1 minute", func(d *draft, slots []string) {
-			if d.at == nil {
-				d.fail(errNotKnown)
-				return
-			}
-			follow(d.duration(d.at.field, slots[0]))(d, nil)
+			d.mustKnow(d.at != 0)
+			d.follow(d.duration(d.failures[d.at].field, slots[0]))
 		}},
 	{`retry (?:with|at) <planned>`, "On the second failure, retry at the next scheduled refresh", func(d *draft, _ []string) {
-		if d.at == nil && strings.HasPrefix(strings.ToLower(d.now.text), "retry") { // after which failure?
-			d.fail(errNotKnown)
-			return
-		}
-		follow(nextDelay)(d, nil)
+		d.mustKnow(d.at != 0 || !strings.HasPrefix(strings.ToLower(d.now.text), "retry")) // after which failure?
+		d.follow(nextDelay)
 	}},
 	{`<wait planned>(?: and (?:start|begin) <new cycle>)?<or else>`, "Wait until the next scheduled refresh", follow(nextDelay)},
 	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", follow(nextPlanned)},
 	{`<give up>`, "Panic", follow(giveUp)},
 	{`give up <immediately>`, "On the first failure, give up immediately", func(d *draft, _ []string) {
-		if d.at == nil {
-			d.fail(errNotKnown)
-			return
-		}
-		follow(giveUp)(d, nil)
+		d.mustKnow(d.at != 0)
+		d.follow(giveUp)
 	}},
 	{`<give up> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, func(d *draft, slots []string) { d.giveUpAs(d.now.value(slots[0])) }},
 	{`mark <the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, func(d *draft, slots []string) {
@@ -46,11 +38,9 @@ var actions = []form{
 	}},
 	{`<events> => <tell> <reader>(?: at <mailbox>)? / <events> => send an e-?mail to <reader>(?: at <mailbox>)? / <events> => send <reader> an e-?mail(?: at <mailbox>)?`,
 		"Email the customer that the refresh has been disabled", func(d *draft, slots []string) {
-			if notices := d.events(slots[0]); len(notices) != 1 || notices[0] != policy.NoticeDisabled {
-				d.fail(errNotKnown)
-			}
-			if d.at != nil {
-				follow(giveUp)(d, nil)
+			d.mustKnow(slices.Equal(d.events(slots[0]), []policy.Notice{policy.NoticeDisabled}))
+			if d.at != 0 {
+				d.follow(giveUp)
 			}
 			d.notifyOwner(slots)
 		}},
@@ -66,20 +56,24 @@ const (
 
 // follow notes what follows the failure at hand: a delay, or one of the words above. Alone it follows the last one, so that no failure may follow it.
 // Below "Give up after one week ...:" giving up repeats the heading.
-func follow(what string) func(*draft, []string) {
-	return func(d *draft, _ []string) {
-		switch {
-		case d.inWindow && what == giveUp:
-		case d.at != nil:
-			d.at.then = append(d.at.then, what)
-		case what == nextDelay:
-			d.end(nextPlanned)
-		case what == giveUp, what == nextPlanned:
-			d.end(what)
-		default:
-			d.fail(errNotKnown)
-		}
+func (d *draft) follow(what string) {
+	switch {
+	case d.inWindow && what == giveUp:
+	case d.at != 0:
+		o := d.failures[d.at]
+		o.then = append(slices.Clip(o.then), what)
+		d.failures[d.at] = o
+	case what == nextDelay:
+		d.end(nextPlanned)
+	case what == giveUp, what == nextPlanned:
+		d.end(what)
+	default:
+		d.fail(errNotKnown)
 	}
+}
+
+func follow(what string) func(*draft, []string) {
+	return func(d *draft, _ []string) { d.follow(what) }
 }
 
 func (d *draft) end(what string) {
@@ -88,7 +82,7 @@ func (d *draft) end(what string) {
 }
 
 func (d *draft) giveUpAs(reason string) {
-	follow(giveUp)(d, nil)
+	d.follow(giveUp)
 	d.set("disabled_reason", reason)
 }
 
@@ -104,10 +98,7 @@ func (d *draft) events(text string) (notices []policy.Notice) {
 	for _, part := range betweenAll.Split(text, -1) {
 		state := toState.ReplaceAllString(d.cutSubject(beforeState.ReplaceAllString(part, "")), "")
 		notice, known := states[strings.ToLower(state)]
-		if !known {
-			d.fail(errNotKnown)
-			return nil
-		}
+		d.mustKnow(known)
 		notices = append(notices, notice)
 	}
 	return notices

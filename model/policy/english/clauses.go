@@ -10,9 +10,7 @@ import (
 func (d *draft) read(s *sentence) {
 	d.now = s
 	ofError := d.errorLine == s.line && thatFails.MatchString(s.written) // "on timeouts, retry after 5 minutes; if that fails, give up"
-	if ofError || !d.readClauses(s.written) {
-		d.fail(errNotKnown)
-	}
+	d.mustKnow(!ofError && d.readClauses(s.written))
 	never, _ := d.doc["never_retry"].([]any)
 	delays, _ := d.doc["delays_by_error"].(map[string]any)
 	for _, name := range never {
@@ -37,13 +35,13 @@ func (d *draft) readClauses(text string) bool {
 			unclear = unclear || d.readClause(first) && d.err == nil && d.readClauses(rest) && d.err == nil
 			continue
 		}
-		retries := aboutRetries.MatchString(first)
+		retries := aboutRetries().MatchString(first)
 		if givingUp().MatchString(first) && tellOwner().MatchString(rest) { // "give up and notify the owner"
 			rest += " that it has been disabled"
 		}
 		if retries && onlyClause.MatchString(rest) { // "retry twice, only on timeouts"
 			rest = "retry " + rest
-		} else if retries && aboutRetries.MatchString(rest) && !strings.HasPrefix(rest, "retry only") {
+		} else if retries && aboutRetries().MatchString(rest) && !strings.HasPrefix(rest, "retry only") {
 			continue
 		}
 		if d.readClause(first) && d.err == nil {
@@ -90,7 +88,7 @@ func (d *draft) readClause(text string) bool {
 		return true
 	}
 	d.now.text = plain(text)
-	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always belongs to it
+	if d.at != 0 || d.inWindow { // the first sentence behind the heading of an open block always belongs to it
 		same := d.now.level == d.block.heading
 		d.block.flat = d.block.flat || same && !d.block.entered
 		d.block.entered = true
@@ -121,12 +119,6 @@ func (d *draft) act(text string) bool {
 		}
 	}
 	return false
-}
-
-func (d *draft) mustAct(text string) {
-	if !d.act(text) {
-		d.fail(errNotKnown)
-	}
 }
 
 var betweenActions = regexp.MustCompile(`(?i),? and `)

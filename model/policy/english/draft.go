@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 type draft struct {
 	doc      map[string]any
 	lines    map[string]int
-	failures map[int]*outcome
+	failures map[int]outcome
 
 	parts map[string]any // of a strategy
 	list  []any          // the delays that the sentence at hand lists
@@ -35,7 +36,7 @@ type draft struct {
 	now      *sentence // the one being read
 	err      error     // the first refusal: nothing counts behind it
 	ended    int       // the line of a lone action, such as "Panic"; 0: none
-	at       *outcome  // the failure whose outcome is being read; nil: none
+	at       int       // the failure whose outcome is being read, or anError; 0: none
 	inWindow bool      // below "Give up after one week of unsuccessful attempts:"
 	block    block
 }
@@ -65,7 +66,7 @@ func Parse(text string) (map[string]any, *Source, error) {
 }
 
 func readAll(text string) *draft {
-	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any), looks: new(int)}
+	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]outcome), parts: make(map[string]any), looks: new(int)}
 	sentences, err := readText(text)
 	if err == nil && len(sentences) == 0 {
 		err = refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
@@ -84,7 +85,7 @@ func readAll(text string) *draft {
 }
 
 func (s *sentence) explain() error {
-	nearest := knownSentences().Near(s.original())
+	nearest := words.Near(s.original(), knownSentences())
 	refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: document.Found(s.original())}, nearest}
 	if nearest == "" { // it is nonsense
 		refused.FieldError.Want += ` such as "Refresh the model every 2 hours" or "On the first failure, retry immediately"`
@@ -107,25 +108,20 @@ func (d *draft) fail(err error) {
 	}
 }
 
-// known reports whether the sentence at hand was known, even if its content is refused. If not, another form may be tried.
-func (d *draft) known() bool {
-	unknown := errors.Is(d.err, errNotKnown)
-	if unknown {
-		d.err = nil
+// mustKnow refuses the sentence at hand as unknown, unless a part of it is known.
+func (d *draft) mustKnow(known bool) {
+	if !known {
+		d.fail(errNotKnown)
 	}
-	return !unknown
 }
+
+// known reports whether the sentence at hand was known, even if its content is refused. If not, another form may be tried.
+func (d *draft) known() bool { return !errors.Is(d.err, errNotKnown) }
 
 // copy returns the draft as it is now, to go back to.
 func (d *draft) copy() draft {
 	c := *d
-	c.doc, c.lines, c.parts, c.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), make(map[int]*outcome)
-	for k, o := range d.failures {
-		same := *o
-		if c.failures[k] = &same; d.at == o {
-			c.at = &same
-		}
-	}
+	c.doc, c.lines, c.parts, c.failures = maps.Clone(d.doc), maps.Clone(d.lines), maps.Clone(d.parts), maps.Clone(d.failures)
 	return c
 }
 
@@ -137,19 +133,22 @@ func (d *draft) openBlock() {
 	}
 }
 
-func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
+func (d *draft) closeBlock() { d.at, d.inWindow = 0, false }
 
 func (d *draft) set(field string, value any) {
-	if d.lines[field] > 0 {
-		d.twice(field, d.now.line, d.now.original())
-	}
+	d.once(field, d.lines[field])
 	d.doc[field], d.lines[field] = value, d.now.line
 }
 
-func (d *draft) setInner(field, path string) {
-	if d.lines[path] > 0 {
-		d.refuse("one sentence about it, which is in line "+number(d.lines[path]), "a second: "+d.found())
+// agree sets a field unless it has that value: several sentences may say the same.
+func (d *draft) agree(field string, value any) {
+	if !reflect.DeepEqual(d.doc[field], value) {
+		d.set(field, value)
 	}
+}
+
+func (d *draft) setInner(field, path string) {
+	d.once("it", d.lines[path])
 	d.lines[path] = d.now.line
 	d.lines[field] = cmp.Or(d.lines[field], d.now.line)
 }
@@ -157,8 +156,8 @@ func (d *draft) setInner(field, path string) {
 // add adds an element to a list of the policy; build makes it for its place.
 func (d *draft) add(field string, build func(place string) any) {
 	list, _ := d.doc[field].([]any)
-	if d.lines[field] > 0 && len(list) == 0 {
-		d.twice(field, d.now.line, d.now.original())
+	if len(list) == 0 {
+		d.once(field, d.lines[field])
 	}
 	place := element(field, len(list))
 	d.doc[field] = append(slices.Clone(list), build(place))
@@ -168,8 +167,8 @@ func (d *draft) add(field string, build func(place string) any) {
 // put adds a part to an object of the policy.
 func (d *draft) put(field, part string, value any) {
 	before, found := d.doc[field].(map[string]any)
-	if !found && d.lines[field] > 0 {
-		d.twice(field, d.now.line, d.now.original())
+	if !found {
+		d.once(field, d.lines[field])
 	}
 	object := map[string]any{part: value}
 	maps.Copy(object, before)
@@ -177,15 +176,18 @@ func (d *draft) put(field, part string, value any) {
 	d.setInner(field, field+"."+part)
 }
 
-func (d *draft) twice(field string, line int, found string) {
-	d.fail(refuse(line, "one sentence about "+field+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found)))
+// once refuses a second sentence about something; line is that of the first, or 0.
+func (d *draft) once(about string, line int) {
+	if line > 0 {
+		d.refuse("one sentence about "+about+", which is in line "+strconv.Itoa(line), "a second: "+d.found())
+	}
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.
 func (d *draft) exhausted(what string) {
 	if line := d.lines["on_exhausted"]; line > 0 && d.doc["on_exhausted"] != what {
 		already := map[string]string{giveUp: "giving up", nextPlanned: "waiting for the next scheduled refresh"}[d.doc["on_exhausted"].(string)]
-		d.refuse(already+" after the last retry, as line "+number(line)+" says", d.found())
+		d.refuse(already+" after the last retry, as line "+strconv.Itoa(line)+" says", d.found())
 	} else if line == 0 {
 		d.doc["on_exhausted"], d.lines["on_exhausted"] = what, d.now.line
 	}
@@ -193,16 +195,14 @@ func (d *draft) exhausted(what string) {
 
 func (d *draft) notify(notice policy.Notice) {
 	d.mail()
-	if only := onlyWord.MatchString(d.now.written); d.lines["notify"] > 0 && d.lines["notify"] != d.now.line && (only || d.onlyNotify) {
-		d.twice("notify", d.now.line, d.now.original())
-	} else {
-		d.onlyNotify = only
+	only := onlyWord.MatchString(d.now.written)
+	if line := d.lines["notify"]; line != d.now.line && (only || d.onlyNotify) {
+		d.once("notify", line)
 	}
-	before, found := d.doc["notify"].([]any)
-	if !found {
+	d.onlyNotify = only
+	before, _ := d.doc["notify"].([]any)
+	if len(before) == 0 {
 		d.set("notify", nil)
-	} else if len(before) == 0 {
-		d.twice("notify", d.now.line, d.now.original())
 	}
 	var all []any
 	for _, one := range policy.Notices {
@@ -213,13 +213,20 @@ func (d *draft) notify(notice policy.Notice) {
 	d.doc["notify"] = all
 }
 
-var onlyWord = regexp.MustCompile(`(?i)\bonly\b`)
-
-var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
+var (
+	onlyWord = regexp.MustCompile(`(?i)\bonly\b`)
+	mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
+)
 
 func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.written) }
 
 func (d *draft) refuse(want, found string) { d.fail(refuse(d.now.line, want, found)) }
+
+func (d *draft) refuseIf(wrong bool, want, found string) {
+	if wrong {
+		d.refuse(want, found)
+	}
+}
 
 func (d *draft) found() string { return document.Found(d.now.original()) }
 
@@ -239,8 +246,6 @@ func (d *draft) place(err error, field string) error {
 	}
 	return &Error{Line: d.now.line, FieldError: refused}
 }
-
-func number(n int) string { return strconv.Itoa(n) }
 
 func element(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 

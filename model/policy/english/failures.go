@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -13,23 +14,25 @@ import (
 )
 
 type outcome struct {
-	line    int      // of the first of them
-	field   string   // that the delay belongs to
-	written string   // that one
-	then    []string // what follows, in the words of follow
+	said  *sentence // the first of them
+	field string    // that the delay belongs to
+	then  []string  // what follows, in the words of follow
 }
 
+// anError is the number of an error type among those of the failures.
+const anError = -1
+
 // resolve returns the delay that follows failure k, or else what follows if it is the last.
-func (o *outcome) resolve(k int) (delay, final string, err error) {
+func (o outcome) resolve(k int) (delay, final string, err error) {
 	want := "a retry, a wait for the next scheduled refresh, or giving up after the " + words.FormatOrdinal(k) + " failure"
 	then := slices.Compact(slices.Sorted(slices.Values(o.then)))
 	switch {
 	case len(then) == 0, len(then) == 1 && then[0] == nextPlanned:
-		return "", "", refuse(o.line, want, "nothing of that")
+		return "", "", refuse(o.said.line, want, "nothing of that")
 	case slices.Equal(then, []string{nextDelay, nextPlanned}):
 		return "", nextPlanned, nil
 	case len(then) > 1 || len(o.then) > 1 && then[0] != giveUp:
-		return "", "", refuse(o.line, "only one of "+want, "more than one")
+		return "", "", refuse(o.said.line, "only one of "+want, "more than one")
 	case then[0] == giveUp:
 		return "", giveUp, nil
 	default:
@@ -41,7 +44,7 @@ func (o *outcome) resolve(k int) (delay, final string, err error) {
 func (d *draft) retries() {
 	switch line := d.lines["retries"]; {
 	case d.each && d.lines["retries.count"] == 0 && d.lines["on_exhausted"] > 0:
-		d.fail(refuse(line, `how many retries there are, such as "Retry once after 5 minutes", as line `+number(d.lines["on_exhausted"])+" says what follows the last", "nothing of that"))
+		d.fail(refuse(line, `how many retries there are, such as "Retry once after 5 minutes", as line `+strconv.Itoa(d.lines["on_exhausted"])+" says what follows the last", "nothing of that"))
 	case d.parts["strategy"] != nil || d.parts["base"] != nil && d.lines["retries.count"] > 0:
 		d.parts["strategy"] = cmp.Or(d.parts["strategy"], any("fixed"))
 		d.doc["retries"] = d.parts
@@ -66,20 +69,20 @@ func (d *draft) listFailures() {
 		o := d.failures[k]
 		delay, final, err := o.resolve(k)
 		d.fail(err)
-		d.now = &sentence{line: o.line, written: o.written}
+		d.now = o.said
 		next := before + i + 1
 		switch {
 		case line > 0 && final == "":
-			d.twice("retries", o.line, o.written)
+			d.once("retries", line)
 		case line > 0 && !counted:
-			d.refuse("no number of a failure, because line "+number(line)+" does not say how many retries there are", d.found())
+			d.refuse("no number of a failure, because line "+strconv.Itoa(line)+" does not say how many retries there are", d.found())
 		case k != next:
 			d.refuse("the "+words.FormatOrdinal(next)+" failure, because the failure after the last retry has the next number", "the "+words.FormatOrdinal(k))
 		case final == "":
-			d.lines[element("retries", i)] = o.line
+			d.lines[element("retries", i)] = o.said.line
 			delays = append(delays, delay)
 		case i < len(order)-1:
-			d.fail(refuse(d.failures[order[i+1]].line, "nothing after the "+words.FormatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last", "the "+words.FormatOrdinal(order[i+1])))
+			d.fail(refuse(d.failures[order[i+1]].said.line, "nothing after the "+words.FormatOrdinal(k)+" failure, which line "+strconv.Itoa(o.said.line)+" makes the last", "the "+words.FormatOrdinal(order[i+1])))
 		default:
 			if d.exhausted(final); next == 1 && line == 0 {
 				d.set("retries", []any{})
@@ -167,14 +170,13 @@ func (d *draft) onError(slots []string) {
 
 // delay reads an action that can be nothing but a delay: a retry, or a wait for the next scheduled refresh.
 func (d *draft) delay(field, action string) string {
-	o := &outcome{line: d.now.line, field: field}
-	d.at = o
-	defer d.closeBlock()
+	d.at = anError
+	d.failures[anError] = outcome{said: d.now, field: field}
 	known := d.act(action)
-	delay, _, _ := o.resolve(1)
-	if !known || delay == "" {
-		d.fail(errNotKnown)
-	}
+	delay, _, _ := d.failures[anError].resolve(1)
+	delete(d.failures, anError)
+	d.closeBlock()
+	d.mustKnow(known && delay != "")
 	return delay
 }
 
@@ -182,7 +184,7 @@ func (d *draft) delay(field, action string) string {
 func (d *draft) onFailure(slots []string) {
 	for _, k := range d.ordinals(slots[0]) {
 		d.atFailure(k)
-		d.mustAct(slots[1])
+		d.mustKnow(d.act(slots[1]))
 	}
 	d.openBlock()
 }
@@ -204,21 +206,17 @@ func (d *draft) ordinals(text string) (numbers []int) {
 	}
 	for _, ordinal := range betweenAll.Split(text, -1) {
 		k, known := words.Ordinal(ordinal)
-		if !known {
-			d.fail(errNotKnown)
-		}
+		d.mustKnow(known)
 		numbers = append(numbers, k)
 	}
 	return numbers
 }
 
 func (d *draft) atFailure(k int) {
-	if before := d.failures[k]; before != nil {
-		d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
+	if before, found := d.failures[k]; found {
+		d.once("the "+words.FormatOrdinal(k)+" failure", before.said.line)
 	}
-	if d.ended > 0 {
-		d.refuse("no failure after line "+number(d.ended)+", which says what follows the last one", d.found())
-	}
-	d.at = &outcome{line: d.now.line, field: element("retries", k-1), written: d.now.original()}
-	d.failures[k] = d.at
+	d.refuseIf(d.ended > 0, "no failure after line "+strconv.Itoa(d.ended)+", which says what follows the last one", d.found())
+	d.at = k
+	d.failures[k] = outcome{said: d.now, field: element("retries", k-1)}
 }

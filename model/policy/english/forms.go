@@ -113,9 +113,7 @@ var sentences = []form{
 	{`(?:doubt no (?:refresh|success|result)|never doubt <a success>)`, "Doubt no refresh", set("guard", []any{})},
 	{`(notify|fail|hold)(?: of)? (?:<doubted>|(it))(?: (?:for a person|until a person accepts (?:it|them)))? / (?:if|when) a refresh is doubted => (hold|fail) it`, "Hold a doubted refresh", func(d *draft, slots []string) {
 		what := strings.Replace(strings.ToLower(slots[0]), "notify", "tell", 1)
-		if len(slots) > 1 && slots[1] != "" && d.lines["guard"] == 0 {
-			d.fail(errNotKnown)
-		}
+		d.mustKnow(len(slots) == 1 || slots[1] == "" || d.lines["guard"] > 0)
 		d.set("on_suspect", what)
 	}},
 	{`<doubted> (?:counts? as|is|are) (?:an? )?(?:failures?|failed) / <doubted> fails? / treat <doubted> as (?:an? )?(?:failures?|failed)`, "A doubted refresh counts as a failure", set("on_suspect", "fail")},
@@ -141,9 +139,7 @@ var sentences = []form{
 	{`(?:on|after|at|for) (?:the )?<ordinals> failures? => <rest> / (?:on|after) the <ordinals>(?: one)?, <rest> / (?:if|when) the <ordinals>(?: (?:attempt|refresh|try|run))? fails => <rest> / <ordinals> failures?: <rest> / (?:on|after) failure <count><,> <rest>`, "On the second failure, retry after 1 minute", (*draft).onFailure},
 	{`(?:on|after|at) (?:the )?<ordinal> failure`, "On the seventh failure:", func(d *draft, slots []string) {
 		k, known := words.Ordinal(slots[0])
-		if !known {
-			d.fail(errNotKnown)
-		}
+		d.mustKnow(known)
 		d.block = block{heading: d.now.level}
 		d.atFailure(k)
 	}},
@@ -184,11 +180,7 @@ var sentences = []form{
 
 	{`retry only on (?:no errors?|nothing)`, "Retry only on no error", set("retry_on", []any{})},
 	{`retry only (?:on |after |for )?<errors>`, "Retry only on NetworkError and TimeoutError", setErrors("retry_on")},
-	{`(?:everything else|all other errors|any other error|other errors) (?:is|are) (?:final|never retried)`, "Everything else is final", func(d *draft, _ []string) {
-		if d.lines["retry_on"] == 0 {
-			d.fail(errNotKnown)
-		}
-	}},
+	{`(?:everything else|all other errors|any other error|other errors) (?:is|are) (?:final|never retried)`, "Everything else is final", func(d *draft, _ []string) { d.mustKnow(d.lines["retry_on"] > 0) }},
 	{`retry on (?:any|every|each) (?:kind of )?error / retry (?:on )?all errors / never retry on (?:no errors?|nothing)`, "Retry on every error", set("never_retry", []any{})},
 	{`use the same delays after (?:any|every|each) (?:kind of )?error`, "Use the same delays after every error", set("delays_by_error", map[string]any{})},
 	{`never retry (?:on |after |for )?<errors> / give up on <errors> / retry on (?:any error|every error|all errors) except (?:on )?<errors>`, "Never retry on permanent errors", setErrors("never_retry")},

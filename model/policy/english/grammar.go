@@ -16,64 +16,9 @@ type form struct {
 	apply    func(d *draft, slots []string)
 }
 
-// list writes items of a list: "a, b and c".
-func list(item string) string {
-	return item + `(?:(?:,? and |,? or |, )(?:(?:on|after) )?` + item + `)*`
-}
-
-var (
-	someOrdinal  = `(?:\d{1,4}(?:st|nd|rd|th)|(?:` + words.OrdinalPattern + `))`
-	someSpan     = `(?:\d+(?:, and |, | and ))*(?:(?:\d+(?:\.\d+)?|half an?|` + words.NumberPattern + `) ?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?: and a half)?)`
-	someOrdinals = `(?:first|next) ` + someCount + `|` + list(`(?:the )?`+someOrdinal)
-	someCount    = `(?:\d{1,7}|` + strings.TrimSuffix(words.NumberPattern, "|an|a") + `)`
-)
-
-const (
-	someTries = `(?: (?:the |each |every |all |two )?(?:attempts?|retries|retry|tries|try|them|each|one))?`
-	someName  = `(?:"\d+"|[a-z_][\w.:/-]*)`
-	someError = `(?:(?:an?y? |all )?(?:"\d+"|(?:http |status )?[1-5]\d\ds?|http_[1-5]xx|(?:http )?[1-5]xx|[a-z_][\w.:/-]*)(?: (?:errors?|status|responses?))?)`
-	someDay   = `(?:weekdays?|workdays|working days|weekends?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun)`
-	// someMailbox is who gets e-mail: a field of the payload, a label or an address.
-	someMailbox = `(?:the (?:address|one) in )?(?:[a-z_][\w-]* (?:of|in|from) (?:the|its) payload|(?:the )?payload field [a-z_][\w-]*|(?:the )?field [a-z_][\w-]* (?:of|in|from) (?:the|its) payload|` +
-		`(?:the|its) label [a-z][\w.-]*|\{(?:payload|label): ?[\w.-]+\}|"\d+"|[^\s"{}]+@[^\s"]+)`
-)
-
-var slotPatterns = []string{
-	// Read on by a grammar of their own
-	"<rest>", `(.+)`, // actions, traits, a schedule, RRULE lines
-	"<delay>", `((?:retry|wait|never|give|the delay|the next retry) .+)`, // actions
-	"<window>", `((?:(?:between|from|before|after|at|in|during) .+|(?:on )?` + someDay + `\b.*))`, // of package schedule
-	"<events>", `((?:when|if|that|once|as soon as|whenever|notifying \w+ that|saying that) .+)`, // events
-
-	"<duration>", `(` + words.DurationPattern + `)`,
-	"<length>", `(\d+[- ](?:second|minute|hour|day)s?)`,
-	"<delays>", `(` + someSpan + `(?:(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?` + someSpan + `)*)`,
-	"<period>", `(` + words.DurationPattern + `|second|minute|hour|day)`,
-	"<ordinals>", `(` + someOrdinals + `)`,
-	"<ordinal>", `(` + someOrdinal + `)`,
-	"<count>", `(` + someCount + `)`,
-	"<number>", `(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)`,
-	"<percent>", `(\d+(?:\.\d+)?) ?(?:%|percent)`,
-	"<text>", `("\d+")`,
-	"<value>", `("\d+"|[^\s"]+)`,
-	"<names>", `(` + list(someName) + `)`,
-	"<errors>", `(` + list(someError) + `)`,
-	"<key>", `(\{[^{}"]*\}|host of (?:the )?[a-z_][\w-]*)`,
-	"<metric>", `("\d+"|[a-z][a-z0-9_]*)`,
-	"<of the last>", `(?: of the last (\d{1,3})(?: (?:good )?(?:results|refreshes|successes))?)?`,
-	"<mailbox>", `(` + someMailbox + `)`,
-
-	// Not captured
-	"<nth>", someOrdinal, "<nths>", someOrdinals, "<n>", someCount, "<day>", someDay, "<noun>", words.NounPattern,
-	"<tries>", someTries,
-}
-
-// slots puts the pattern of each slot in its place.
-func slots(pattern string) string { return plainEnglish().withSlots(pattern) }
-
 // lazy is a pattern that is compiled when it is first needed.
 func lazy(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + slots(pattern)) })
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + plainEnglish().withSlots(pattern)) })
 }
 
 type compiled struct {
@@ -84,10 +29,10 @@ type compiled struct {
 
 // take returns the slots of a text that fits, and the rest.
 func (c compiled) take(text string) (slots []string, rest string, fits bool) {
-	if !c.Fits(text) {
-		return nil, text, false
+	var found []int
+	if c.Fits(text) {
+		found = c.FindStringSubmatchIndex(text)
 	}
-	found := c.FindStringSubmatchIndex(text)
 	if found == nil {
 		return nil, text, false
 	}
@@ -101,7 +46,7 @@ func (c compiled) take(text string) (slots []string, rest string, fits bool) {
 func compile(forms []form, end string) (all []compiled) {
 	for i := range forms {
 		for _, pattern := range betweenPatterns.Split(forms[i].patterns, -1) {
-			condition, action, turns := strings.Cut(slots(pattern), " => ")
+			condition, action, turns := strings.Cut(plainEnglish().withSlots(pattern), " => ")
 			add := func(pattern string, turned int) {
 				all = append(all, compiled{&forms[i], words.CompilePattern(`(?i)^(?:` + pattern + `)` + end), turned})
 			}
@@ -161,7 +106,8 @@ var (
 
 const betweenTraits = `(?:[,:;]?(?: and then| and| but| then)? |[,:]?$)`
 
-var knownSentences = sync.OnceValue(func() *words.Phrasebook {
+// knownSentences are those that a refusal may offer.
+func knownSentences() []string {
 	examples := []string{"On failure, retry after 5 minutes"}
 	for _, f := range slices.Concat(asWritten, sentences, actions) {
 		if f.example != "" {
@@ -171,5 +117,5 @@ var knownSentences = sync.OnceValue(func() *words.Phrasebook {
 	for _, ordinal := range words.Firsts {
 		examples = append(examples, "On the "+ordinal+" failure, retry immediately", "On the "+ordinal+" failure, retry after 1 minute")
 	}
-	return words.NewPhrasebook(examples)
-})
+	return examples
+}

@@ -2,13 +2,13 @@ package english
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // addLimit takes a key, how many run at a time, how many start, and in what time; the last three may be empty.
@@ -16,10 +16,10 @@ func (d *draft) addLimit(key, running, count, per string) {
 	d.add("limits", func(place string) any {
 		limit := map[string]any{"key": keyOf(key)}
 		if running != "" {
-			limit["running"] = number(countOf(running))
+			limit["running"] = strconv.Itoa(countOf(running))
 		}
 		if count != "" {
-			limit["rate"] = number(countOf(count)) + "/" + d.duration(place+".rate", period(per))
+			limit["rate"] = strconv.Itoa(countOf(count)) + "/" + d.duration(place+".rate", period(per))
 		}
 		return limit
 	})
@@ -39,7 +39,7 @@ var circuitTraits = []form{
 	{patterns: `<of> <key>`, apply: circuitKey},
 	{patterns: `(?:after|when|if|once) <count> failures?(?:(?: out)? of| in) <last><count>(?: attempts)? / (?:when|if|once|after) <count>(?: out)? of <last><count> attempts(?: <of> <key>)?(?: have)? fail(?:ed)?`,
 		apply: func(d *draft, slots []string) {
-			d.put("circuit", "open_after", number(countOf(slots[0]))+" of "+number(countOf(slots[1])))
+			d.put("circuit", "open_after", strconv.Itoa(countOf(slots[0]))+" of "+strconv.Itoa(countOf(slots[1])))
 			circuitKey(d, slots[2:])
 		}},
 	{patterns: `(?:with|on) <errors> / count only <errors> for the circuit / only <errors> counts? for the circuit`, apply: func(d *draft, slots []string) { d.put("circuit", "on", d.errorTypes(slots[0], true)) }},
@@ -56,25 +56,20 @@ func circuitKey(d *draft, slots []string) {
 }
 
 func (d *draft) openCircuit(slots []string) {
-	if text := strings.ToLower(slots[0]); !strings.Contains(text, "circuit") && !strings.Contains(text, "attempts") || !d.applyAll(circuitGrammar(), slots[0]) {
-		d.fail(errNotKnown)
-	}
+	text := strings.ToLower(slots[0])
+	d.mustKnow((strings.Contains(text, "circuit") || strings.Contains(text, "attempts")) && d.applyAll(circuitGrammar(), slots[0]))
 }
 
 // addGuard adds one bound: a number, its metric and, for a share of the usual value, of how many results.
 func addGuard(rule string) func(*draft, []string) {
 	return func(d *draft, slots []string) {
 		value, metric := strings.ReplaceAll(slots[0], ",", ""), slots[1]
-		if thousand.MatchString(slots[0]) {
-			d.refuse("a number without a mark in it, such as 1000 or 1.5", document.Found(slots[0])+" (1.000 may be 1 or 1000)")
-		}
+		d.refuseIf(words.Thousand.MatchString(slots[0]), "a number without a mark in it, such as 1000 or 1.5", document.Found(slots[0])+" (1.000 may be 1 or 1000)")
 		name := d.now.value(metric)
 		if metric[0] != '"' {
 			name = strings.ToLower(metric)
 		}
-		if metric[0] != '"' && !isMetric(name) {
-			d.refuse(`a number that a success reports: rows, bytes, a name with _, or one in quotes`, document.Found(metric))
-		}
+		d.refuseIf(metric[0] != '"' && !isMetric(name), `a number that a success reports: rows, bytes, a name with _, or one in quotes`, document.Found(metric))
 		bound := map[string]any{rule: value}
 		if len(slots) > 2 {
 			if bound[rule] = value + "%"; slots[2] != "" {
@@ -84,8 +79,6 @@ func addGuard(rule string) func(*draft, []string) {
 		d.add("guard", func(string) any { return map[string]any{name: bound} })
 	}
 }
-
-var thousand = regexp.MustCompile(`^[1-9]\d{0,2}\.\d{3}\b`)
 
 // percentOff returns how much a percentage lacks to a hundred, without the dust of binary fractions.
 func percentOff(text string) string {

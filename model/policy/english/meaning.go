@@ -1,7 +1,6 @@
 package english
 
 import (
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,9 +37,7 @@ func setDuration(field string) func(*draft, []string) {
 func (d *draft) calendars(slots []string) {
 	var names []any
 	for _, name := range betweenAll.Split(slots[1], -1) {
-		if slots[0] == "" && name[0] != '"' && !isCalendar(name) {
-			d.refuse(`"holidays", a name in quotes, or "the calendar" before it`, document.Found(name))
-		}
+		d.refuseIf(slots[0] == "" && name[0] != '"' && !isCalendar(name), `"holidays", a name in quotes, or "the calendar" before it`, document.Found(name))
 		names = append(names, d.now.value(name))
 	}
 	d.set("closed", names)
@@ -67,9 +64,7 @@ func (d *draft) emailTo(slots []string) {
 	} else if found := inLabel.FindStringSubmatch(text); found != nil {
 		to = map[string]any{"label": strings.Join(found[1:], "")}
 	}
-	if !reflect.DeepEqual(d.doc["email"], to) {
-		d.set("email", to)
-	}
+	d.agree("email", to)
 }
 
 var (
@@ -101,9 +96,7 @@ func setExpression(field string) func(*draft, []string) {
 // vary reads a percentage. The exponent keeps it exact: 7 / 100 would not be the nearest to 0.07 for all numbers.
 func (d *draft) vary(slots []string) {
 	share, err := strconv.ParseFloat(slots[0]+"e-2", 64)
-	if err != nil {
-		d.refuse("a percentage from 0 to 100", d.found())
-	}
+	d.refuseIf(err != nil, "a percentage from 0 to 100", d.found())
 	d.set("jitter", share)
 }
 
@@ -112,8 +105,8 @@ func (d *draft) upToAge(slots []string) {
 	rows, isTable := table["by_age"].([]any)
 	field := element("retries.by_age", len(rows))
 	row := map[string]any{"up_to": d.duration(field+".up_to", slots[0]), "delay": d.delay(field+".delay", slots[1])}
-	if d.lines["retries"] > 0 && !isTable {
-		d.twice("retries", d.now.line, d.now.original())
+	if !isTable {
+		d.once("retries", d.lines["retries"])
 	}
 	d.doc["retries"] = map[string]any{"by_age": append(rows, any(row))}
 	d.setInner("retries", field)
@@ -121,7 +114,7 @@ func (d *draft) upToAge(slots []string) {
 
 func (d *draft) afterThat(slots []string) {
 	d.closeBlock()
-	d.mustAct(slots[0])
+	d.mustKnow(d.act(slots[0]))
 }
 
 var (
@@ -160,9 +153,7 @@ func (d *draft) schedule(text string) {
 
 func (d *draft) alsoByRule(slots []string) {
 	rule, found := d.doc["rrule"].(string)
-	if !found {
-		d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
-	}
+	d.refuseIf(!found, `a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
 	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0], asItIs)
 }
 
@@ -204,10 +195,7 @@ func setWindow(others bool) func(*draft, []string) {
 		if hours := chosen(found[2], "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23", others); hours != "" {
 			window += ";BYHOUR=" + hours
 		}
-		if window == "FREQ=DAILY" { // never
-			d.fail(errNotKnown)
-			return
-		}
+		d.mustKnow(window != "FREQ=DAILY") // never
 		d.set("retry_window", window)
 	}
 }
@@ -226,9 +214,5 @@ func chosen(list, all string, others bool) string {
 
 // align says how retries and the schedule go together. Several sentences may say the same.
 func align(alignment policy.Alignment) func(*draft, []string) {
-	return func(d *draft, _ []string) {
-		if d.doc["alignment"] != string(alignment) {
-			d.set("alignment", string(alignment))
-		}
-	}
+	return func(d *draft, _ []string) { d.agree("alignment", string(alignment)) }
 }

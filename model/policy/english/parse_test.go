@@ -219,7 +219,7 @@ func formOf(grammar []compiled, s *sentence, text string) string {
 		if s.text = plain(text); &grammar[0] == &writtenGrammar()[0] {
 			s.text = text
 		} else if &grammar[0] == &actionGrammar()[0] {
-			d.at = &outcome{field: "retries[0]"}
+			d.at = 1
 		}
 		if slots, _, fits := c.take(s.text); fits {
 			if c.apply(d, slots); d.known() {
@@ -236,7 +236,7 @@ func TestNoPatternFitsAWordThatItDoesNotName(t *testing.T) {
 	for _, f := range slices.Concat(asWritten, sentences, actions, retryTraits, circuitTraits) {
 		for _, pattern := range betweenPatterns.Split(f.patterns, -1) {
 			failIf(t, !plain.MatchString(pattern), "%s has more than words, alternatives and slots", pattern)
-			left := slots(pattern)
+			left := plainEnglish().withSlots(pattern)
 			failIf(t, strings.ContainsAny(left, "<>") && !strings.Contains(left, " => "), "%s has a slot that there is not: %s", pattern, left)
 		}
 	}
@@ -328,6 +328,7 @@ func TestTheFailuresFollowEachOtherAndTheLastIsTheOneAfterTheLastRetry(t *testin
 		"On the first failure:\nAllow 1 hour":                                                                `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
 		"Retry up to 5 times with fixed delays\nOn the fifth failure, give up":                               `line 2: expected the sixth failure` + number + `, found the fifth`,
 		"Retry up to 1 times with fixed delays\nOn the second failure, give up\nOn the third failure, panic": `line 3: expected nothing after the second failure, which line 2 makes the last, found the third`,
+		"Retry with fixed delays\nOn the 5th failure, give up with \"x y\"":                                  `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the 5th failure, give up with \"x y\""`,
 		"Retry with fixed delays\nOn the fifth failure, give up":                                             `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the fifth failure, give up"`,
 	} {
 		_, _, err := Parse(text)

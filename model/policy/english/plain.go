@@ -17,25 +17,29 @@ var plainText string
 // thesaurus is the content of plain.txt.
 type thesaurus struct {
 	slots          *strings.Replacer
-	words          map[string]string  // phrase to the word of the forms
-	order, several []words.Respelling // of the parts of a sentence, and of a line that has several
+	words          map[string]string // phrase to the word of the forms
+	order, several words.Respellings // of the parts of a sentence, and of a line that has several
 }
 
 var plainEnglish = sync.OnceValue(func() *thesaurus {
 	t := &thesaurus{words: make(map[string]string)}
-	slots, lines := slotPatterns, slices.DeleteFunc(strings.Split(plainText, "\n"), func(line string) bool { return line == "" || line[0] == '#' })
-	for _, line := range lines {
+	slots := []string{"<length of time>", words.DurationPattern, "<number word>", words.NumberPattern,
+		"<ordinal word>", words.OrdinalPattern, "<noun>", words.NounPattern}
+	var lines []string
+	for _, line := range words.Lines(plainText) {
 		if slot, pattern, found := strings.Cut(line, "> = "); found {
 			slots = append(slots, slot+">", pattern)
+		} else {
+			lines = append(lines, line)
 		}
 	}
 	t.slots = strings.NewReplacer(slots...)
 	for _, line := range lines {
 		if several, text, found := strings.Cut(line, " ==> "); found {
-			t.several = append(t.several, words.Respelling{Pattern: words.CompilePattern(t.withSlots(several)), With: strings.ReplaceAll(text, `\n`, "\n")})
+			t.several.Add(t.withSlots(several), strings.ReplaceAll(text, `\n`, "\n"))
 		} else if pattern, text, found := strings.Cut(line, " => "); found {
-			t.order = append(t.order, words.Respelling{Pattern: words.CompilePattern(`(?i)` + t.withSlots(pattern)), With: text})
-		} else if word, others, found := strings.Cut(line, ":"); found && !strings.Contains(line, "> = ") {
+			t.order.Add(`(?i)`+t.withSlots(pattern), text)
+		} else if word, others, found := strings.Cut(line, ":"); found {
 			for phrase := range strings.SplitSeq(others, ",") {
 				t.words[strings.TrimSpace(phrase)] = word
 			}
@@ -74,11 +78,7 @@ func plain(text string) string {
 			out = append(out, word)
 		}
 	}
-	text = strings.Join(out, " ")
-	for _, r := range plainEnglish().order {
-		text = r.Apply(text)
-	}
-	return activeVoice(text)
+	return activeVoice(plainEnglish().order.Apply(strings.Join(out, " ")))
 }
 
 // participles may be in the passive voice: "A refresh without rows is doubted".

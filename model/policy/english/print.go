@@ -165,9 +165,9 @@ func action(delay time.Duration) string {
 }
 
 func (out *printer) errors(p *policy.Policy) {
-	out.lineIf(p.Classes.RetryOn != nil, "Retry only on %s", names(p.Classes.RetryOn, bareName), "")
+	out.lineIf(p.Classes.RetryOn != nil, "Retry only on %s", cmp.Or(words.ListOf(p.Classes.RetryOn, bareName), "no error"), "")
 	if len(p.Classes.Never) > 0 {
-		out.line("Never retry on %s", names(p.Classes.Never, bareName))
+		out.line("Never retry on %s", words.ListOf(p.Classes.Never, bareName))
 	} else if p.Classes.RetryOn == nil {
 		out.usualLine("Retry on every error")
 	}
@@ -177,17 +177,6 @@ func (out *printer) errors(p *policy.Policy) {
 	for _, name := range slices.Sorted(maps.Keys(p.Classes.Delays)) {
 		out.line("On %s errors, %s", bareName(name), action(p.Classes.Delays[name]))
 	}
-}
-
-func names(list []string, bare func(string) string) string {
-	if len(list) == 0 {
-		return "no error"
-	}
-	safe := make([]string, len(list))
-	for i, name := range list {
-		safe[i] = bare(name)
-	}
-	return words.List(safe)
 }
 
 func (out *printer) end(p *policy.Policy) {
@@ -238,26 +227,27 @@ var noticeWords = map[policy.Notice]string{
 
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
+// Texts of a policy that a sentence may hold as they are. All others stand in quotes.
 var (
-	safeZone = regexp.MustCompile(`^[A-Za-z](?:[\w+/-]*\w)?$`)
-	safeRule = regexp.MustCompile(`^\w(?:[\w=;,:+/-]*\w)?$`)
+	bareZone     = bareIf(regexp.MustCompile(`^[A-Za-z](?:[\w+/-]*\w)?$`).MatchString)
+	bareRule     = bareIf(regexp.MustCompile(`^\w(?:[\w=;,:+/-]*\w)?$`).MatchString)
+	bareName     = bareIf(isBareName)
+	bareClass    = bareIf(func(text string) bool { return statusClass.MatchString(text) || isBareName(text) })
+	bareCalendar = bareIf(isCalendar)
+	bareMetric   = bareIf(isMetric)
 )
 
-func bareZone(text string) string { return bare(text, safeZone.MatchString(text)) }
-
-func bareRule(text string) string { return bare(text, safeRule.MatchString(text)) }
-
-func bareName(text string) string { return bare(text, isBare(text)) }
-
-func isBare(text string) bool {
-	return isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent"
+func bareIf(safe func(string) bool) func(string) string {
+	return func(text string) string {
+		if safe(text) {
+			return text
+		}
+		return strconv.Quote(text)
+	}
 }
 
-func bare(text string, safe bool) string {
-	if safe {
-		return text
-	}
-	return strconv.Quote(text)
+func isBareName(text string) bool {
+	return isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent"
 }
 
 func (out *printer) limits(p *policy.Policy) {
@@ -265,36 +255,29 @@ func (out *printer) limits(p *policy.Policy) {
 		out.usualLine("Set no limits")
 	}
 	for _, limit := range p.Limits {
-		running := fmt.Sprintf("un at most %d at a time", limit.Running)
-		rate := fmt.Sprintf("tart at most %d in %s", limit.Rate.Count, inWords(limit.Rate.Per))
+		running := fmt.Sprintf("Run at most %d at a time", limit.Running)
+		rate := fmt.Sprintf("Start at most %d in %s", limit.Rate.Count, inWords(limit.Rate.Per))
 		switch {
 		case limit.Rate.Count == 0:
-			out.line("R%s for each %s", running, limit.Key)
+			out.line("%s for each %s", running, limit.Key)
 		case limit.Running == 0:
-			out.line("S%s for each %s", rate, limit.Key)
+			out.line("%s for each %s", rate, limit.Key)
 		default:
-			out.line("R%s and s%s for each %s", running, rate, limit.Key)
+			out.line("%s and %s for each %s", running, words.Clause(rate), limit.Key)
 		}
 	}
-	switch p.RetryAfterScope {
-	case policy.ScopeModel:
-		out.line("Let a retry_after close no keys")
-	case policy.ScopeKey:
-		out.line("Let a retry_after close keys")
-	default:
-		out.usualLine("Let a retry_after close keys only after http_429")
-	}
+	closed := map[policy.RetryAfterScope]string{policy.ScopeModel: "no keys", policy.ScopeKey: "keys"}[p.RetryAfterScope]
+	out.lineIf(closed != "", "Let a retry_after close %s", closed, "Let a retry_after close keys only after http_429")
 	most := "Let a server ask to wait for at most " + inWords(cmp.Or(p.MaxRetryAfter, policy.DefaultMaxRetryAfter))
 	out.lineIf(p.MaxRetryAfter > 0, "%s", most, most)
 	if c := p.Circuit; c == nil {
 		out.usualLine("Open no circuit")
 	} else {
 		out.line("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
-		counted := names(c.On, func(text string) string { return bare(text, statusClass.MatchString(text) || isBare(text)) })
-		out.lineIf(c.On != nil, "Count only %s for the circuit", counted, "")
+		out.lineIf(c.On != nil, "Count only %s for the circuit", words.ListOf(c.On, bareClass), "")
 		out.line("Probe an open circuit after %s", inWords(c.Probe))
 	}
-	out.lineIf(len(p.Closed) > 0, "Stay closed on %s", names(p.Closed, func(text string) string { return bare(text, isCalendar(text)) }), "Stay closed on no calendar")
+	out.lineIf(len(p.Closed) > 0, "Stay closed on %s", words.ListOf(p.Closed, bareCalendar), "Stay closed on no calendar")
 	out.lineIf(p.FreshWithin > 0, "Keep the model fresh within %s", inWords(p.FreshWithin), "Promise no freshness")
 	out.lineIf(p.WarnWithin > 0, "Warn after %s without a success", inWords(p.WarnWithin), "")
 }
@@ -304,8 +287,8 @@ func (out *printer) guards(p *policy.Policy) {
 		out.usualLine("Doubt no refresh")
 	}
 	for _, g := range p.Guard {
-		metric, bound, last := bare(g.Metric, isMetric(g.Metric)), decimal(g.Bound), ""
-		if thousand.MatchString(bound) {
+		metric, bound, last := bareMetric(g.Metric), decimal(g.Bound), ""
+		if words.Thousand.MatchString(bound) {
 			bound += "0"
 		}
 		if g.Relative() && g.Of != policy.DefaultGuardOf {
@@ -328,12 +311,6 @@ func (out *printer) guards(p *policy.Policy) {
 			out.line("Doubt a refresh with more than %s percent more %s than usual%s", bound, metric, last)
 		}
 	}
-	switch p.OnSuspect {
-	case policy.SuspectFail:
-		out.line("Fail a doubted refresh")
-	case policy.SuspectHold:
-		out.line("Hold a doubted refresh")
-	default:
-		out.usualLine("Tell of a doubted refresh")
-	}
+	fate := map[policy.OnSuspect]string{policy.SuspectFail: "Fail", policy.SuspectHold: "Hold"}[p.OnSuspect]
+	out.lineIf(fate != "", "%s a doubted refresh", fate, "Tell of a doubted refresh")
 }

@@ -35,16 +35,15 @@ var retryTraits = []form{
 	{patterns: `(?:after|in|with delays of) <delays><after it>`, apply: (*draft).delays},
 	{patterns: `<duration> (?:later|after (?:the|each) failure)`, apply: (*draft).delays},
 	{patterns: `<delays><after it>`, apply: func(d *draft, slots []string) {
-		if d.delays(slots); !strings.Contains(d.now.text, ":") || len(d.list) < 2 && d.parts["strategy"] == nil {
-			d.fail(errNotKnown)
-		}
+		d.delays(slots)
+		d.mustKnow(strings.Contains(d.now.text, ":") && (len(d.list) > 1 || d.parts["strategy"] != nil))
 	}},
 }
 
 var (
 	retryHead    = lazy(`^(?:(?:the )?(?:retry )?delays?|retry|retries|use)[,:]? `)
 	onFailure    = lazy(`^<on failure>[,:]? `)
-	aboutRetries = regexp.MustCompile(`(?i)^(?:retry|retries|try)\b|(?:^|at most )(?:` + someCount + `|an?) (?:single )?retr(?:y|ies)\b|^(?:use )?(?:an? )?(?:(?:fixed|linear|exponential|fibonacci) )?(?:backoff|delays?|retries)\b|^at most (?:number of )?retries\b|^wait (?:for )?\S+ \S+,? (?:and |then )+retry\b|^(?:double |triple )?the delay\b`)
+	aboutRetries = lazy(`^(?:retry|retries|try)\b|(?:^|at most )(?:<n>|an?) (?:single )?retr(?:y|ies)\b|^(?:use )?(?:an? )?(?:(?:fixed|linear|exponential|fibonacci) )?(?:backoff|delays?|retries)\b|^at most (?:number of )?retries\b|^wait (?:for )?\S+ \S+,? (?:and |then )+retry\b|^(?:double |triple )?the delay\b`)
 )
 
 func (d *draft) count(text string, attempts int) {
@@ -67,9 +66,7 @@ func (d *draft) grow(slots []string) {
 
 func (d *draft) factor(slots []string) {
 	n, err := strconv.ParseFloat(slots[0], 64)
-	if err != nil {
-		d.refuse("a number that a float64 can hold", d.found())
-	}
+	d.refuseIf(err != nil, "a number that a float64 can hold", d.found())
 	d.part("factor", n)
 }
 
@@ -85,20 +82,18 @@ func (d *draft) strategy(slots []string) {
 	on := onFailure().FindString(slots[0])
 	text := slots[0][len(on):]
 	d.list, d.onAny = nil, on != ""
-	if !aboutRetries.MatchString(text) || !d.applyAll(retryGrammar(), text[len(retryHead().FindString(text)):]) || aRate.MatchString(slots[0]) || waitsTwice.MatchString(text) {
+	if !aboutRetries().MatchString(text) || !d.applyAll(retryGrammar(), text[len(retryHead().FindString(text)):]) || aRate.MatchString(slots[0]) || waitsTwice.MatchString(text) {
 		d.fail(errNotKnown)
 		return
 	}
 	news := func(part string) bool { return before[part] == nil && d.parts[part] != nil }
 	grows, based := news("strategy"), news("base")
 	switch once := len(d.list) == 1 && d.list[0] != "0s" && !based && !inAll.MatchString(slots[0]); {
-	case news("cap") && d.parts["strategy"] == "fixed" && !strings.Contains(strings.ToLower(slots[0]), "fixed"): // "every 5 minutes, up to 1 hour"
-		d.fail(errNotKnown)
-	case len(d.list) == 0 && d.onAny && !grows && !news("count"):
+	case news("cap") && d.parts["strategy"] == "fixed" && !strings.Contains(strings.ToLower(slots[0]), "fixed"), // "every 5 minutes, up to 1 hour"
+		once && news("count") && !grows && twoUnits.MatchString(slots[0]), // "twice, after 1 hour and 30 minutes"
+		len(d.list) == 0 && d.onAny && !grows && !news("count"):
 		d.fail(errNotKnown)
 	case len(d.list) == 0 && (grows || !based && !news("cap") && !news("factor")):
-	case once && news("count") && !grows && twoUnits.MatchString(slots[0]): // "twice, after 1 hour and 30 minutes"
-		d.fail(errNotKnown)
 	case once && (grows || news("count") && d.parts["count"].(float64) > 1): // "after 5 minutes, up to 3 times"
 		d.part("base", d.list[0])
 	case once && d.onAny && !news("count"): // "on failure, retry after 5 minutes"
@@ -122,7 +117,7 @@ func (d *draft) part(name string, value any) {
 	if name == "count" {
 		field = "retries.count"
 	} else if d.doc["retries"] != nil {
-		d.twice("retries", d.now.line, d.now.original())
+		d.once("retries", d.lines["retries"])
 	}
 	d.parts[name] = value
 	d.setInner(field, "retries."+name)
@@ -153,7 +148,7 @@ func (d *draft) delays(slots []string) {
 	list := strings.ToLower(slots[0])
 	texts := []string{list}
 	if _, err := words.ParseDuration(list); err != nil || !strings.ContainsAny(list, "dhmsw") {
-		texts = betweenDelays.Split(list, -1)
+		texts = betweenDelays().Split(list, -1)
 	}
 	unit, shared := "", false
 	for i, text := range slices.Backward(texts) {
@@ -175,4 +170,4 @@ func (d *draft) delays(slots []string) {
 
 var wholeDelay = regexp.MustCompile(`\b(?:after|then)\b`)
 
-var betweenDelays = regexp.MustCompile(`(?:,? and then |,? then |, and |, | and (?:again )?)(?:(?:after|in) )?`)
+var betweenDelays = lazy(`<next>`)

@@ -76,10 +76,7 @@ func readLine(number int, line string) (all []sentence, err error) {
 		first.ticked = append(first.ticked, found[1])
 	}
 	content = strings.Join(strings.Fields(strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)), " ")
-	for _, r := range plainEnglish().several {
-		content = r.Apply(content)
-	}
-	for text := range strings.SplitSeq(content, "\n") {
+	for text := range strings.SplitSeq(plainEnglish().several.Apply(content), "\n") {
 		s := first
 		s.written = strings.TrimRight(text, ":")
 		s.opens = s.written != text
