@@ -108,10 +108,7 @@ func run(ctx context.Context, s *servers, config Config) error {
 		}
 		daemons["dashboard"], pages = dashboard.Run, dashboard.URL()
 	}
-	var out output = textLines{config.Out}
-	if config.JSON {
-		out = jsonLines{config.Out}
-	}
+	out := output{config.Out, config.JSON}
 	p := progress{
 		store: s.store, out: out, check: newChecklist(), outside: newOutside(s, start, out, workers), complete: config.complete,
 		outbox: report.TailStart, statuses: map[string]status{}, planned: map[string]time.Time{},

@@ -42,22 +42,22 @@ func newOutside(s *servers, start time.Time, out output, w *workers) *outside {
 		{uidBanner, model.EventUpdate, 1, "", func(context.Context) error { close(o.feeds.banner); return nil }},
 		{uidMoved, model.EventFailure, 1, "the owner reads the reason and saves the new address", o.save(moved, 2)},
 		{uidHangs, model.EventTimeout, 2, "a worker answers for the first attempt, long after its deadline", func(ctx context.Context) error {
-			return o.push(ctx, o.store.Keys.Output, encode(map[string]any{"type": "success", "big_table_uid": uidHangs, "refresh_attempt_uid": o.timedOut[0]}))
+			return o.push(ctx, o.store.Keys.Output, map[string]any{"type": "success", "big_table_uid": uidHangs, "refresh_attempt_uid": o.timedOut[0]})
 		}},
 	}
 	return o
 }
 
 func (o *outside) save(s scenario, edition int) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return o.push(ctx, o.store.Keys.Control, s.put(o.site, o.start, edition))
-	}
+	return o.order(s.put(o.site, o.start, edition))
 }
 
 func (o *outside) run(uid string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return o.push(ctx, o.store.Keys.Control, encode(map[string]any{"type": "run", "uid": uid}))
-	}
+	return o.order(map[string]any{"type": "run", "uid": uid})
+}
+
+func (o *outside) order(message map[string]any) func(context.Context) error {
+	return func(ctx context.Context) error { return o.push(ctx, o.store.Keys.Control, message) }
 }
 
 func (o *outside) saveNext(ctx context.Context) error {

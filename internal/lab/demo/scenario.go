@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -48,9 +47,9 @@ var scenarios = []scenario{
 
 func path(uid string) string { return "/" + uid + ".csv" }
 
-// put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same at any time. edition makes two
+// put returns the control message that saves the model. Its schedule counts from start, so that a demo looks the same at any time. edition makes two
 // saves of a model differ.
-func (s scenario) put(site string, start time.Time, edition int) string {
+func (s scenario) put(site string, start time.Time, edition int) map[string]any {
 	feed, exhausted, refresh, retries := s.feed, policy.NextPlanned, model.RefreshNow, any([]string{"0", "1s"})
 	if feed == "" {
 		feed = path(s.uid)
@@ -73,13 +72,5 @@ func (s scenario) put(site string, start time.Time, edition int) string {
 		message["rrule"] = fmt.Sprintf("FREQ=SECONDLY;INTERVAL=%d", s.every)
 		message["dtstart"] = start.UTC().Format("2006-01-02T15:04:05")
 	}
-	return encode(message)
-}
-
-func encode(message map[string]any) string {
-	text, err := json.Marshal(message)
-	if err != nil {
-		panic(fmt.Sprintf("marshal message: %v", err)) // texts and numbers only
-	}
-	return string(text)
+	return message
 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -9,8 +10,6 @@ import (
 	"os"
 	"slices"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/redis"
@@ -24,7 +23,6 @@ type servers struct {
 	site   string       // the address of the feeds
 	daemon *store.Store // for the daemons
 	store  *store.Store // for everybody else, with connections of its own
-	client goredis.UniversalClient
 	dir    string
 
 	closers []func() error // in the order of opening
@@ -32,7 +30,7 @@ type servers struct {
 
 // open opens everything, or closes it again after an error.
 func open(port int, queue string) (s *servers, err error) {
-	s = &servers{feeds: newFeeds(200 * time.Millisecond)} // so that the slow feed takes about a second and a half
+	s = &servers{feeds: newFeeds()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -60,10 +58,10 @@ func open(port int, queue string) (s *servers, err error) {
 		return s, fmt.Errorf("make a directory for what is fetched: %w", err)
 	}
 	s.onClose(func() error { return os.RemoveAll(s.dir) })
-	if s.daemon, _, err = s.openStore(queue); err != nil {
+	if s.daemon, err = s.openStore(queue); err != nil {
 		return s, err
 	}
-	s.store, s.client, err = s.openStore(queue)
+	s.store, err = s.openStore(queue)
 	return s, err
 }
 
@@ -75,13 +73,12 @@ func (s *servers) connect() (*redis.Clients, error) {
 	return clients, err
 }
 
-func (s *servers) openStore(queue string) (*store.Store, goredis.UniversalClient, error) {
+func (s *servers) openStore(queue string) (*store.Store, error) {
 	clients, err := s.connect()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	store, err := store.New(clients, store.Config{Queue: queue})
-	return store, clients.Write, err
+	return store.New(clients, store.Config{Queue: queue})
 }
 
 func (s *servers) onClose(do func() error) { s.closers = append(s.closers, do) }
@@ -94,11 +91,9 @@ func (s *servers) close() error {
 	return errors.Join(errs...)
 }
 
-func (s *servers) push(ctx context.Context, list, message string) error {
-	if err := s.client.RPush(ctx, list, message).Err(); err != nil {
-		return fmt.Errorf("push a message: %w", err)
-	}
-	return nil
+func (s *servers) push(ctx context.Context, list string, message map[string]any) error {
+	text, _ := json.Marshal(message) // texts and numbers only
+	return redis.Wrap(s.store.Clients.Write.RPush(ctx, list, text).Err(), "push a message")
 }
 
 func (s *servers) introduction(pages string) introduction {
