@@ -57,7 +57,7 @@ func never() bool { return false }
 func playOutage(ctx context.Context, s *stage) {
 	s.put(ctx, "a", work{"do": "succeed", "after_ms": absence.Milliseconds() / 2, "status": "begun"}) // it has not ended when its begin is heard of
 	s.until(ctx, "a", model.EventStarted)
-	s.looks(ctx, time.Second, func() bool { return s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus) > 0 }) // no reply is on its way
+	s.within(ctx, time.Second, func() bool { return s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus) > 0 }) // no reply is on its way
 	s.proxy.away.Store(true)
 	s.proxy.cut()
 	s.proxy.restore()

@@ -7,10 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// leased reports whether the worker, which has an attempt in hand, gives heartbeats: then what it has is requeued when it is silent.
-func (s *stage) leased(ctx context.Context) bool { return len(s.owners(ctx)) > 0 }
-
-// owners are the names of the workers that give heartbeats.
+// owners are the names of the workers that give heartbeats: what these have in hand is requeued when they are silent.
 func (s *stage) owners(ctx context.Context) (owners []string) {
 	beats, _, err := s.queue.Parts[0].Report().Heartbeats(ctx)
 	s.fail(err)
@@ -33,7 +30,7 @@ func (s *stage) unspent(ctx context.Context) {
 func playKilled(ctx context.Context, s *stage) {
 	s.put(ctx, "a", work{"do": "succeed", "after_ms": 1_000})
 	s.inHand(ctx, "a")
-	if !s.leased(ctx) {
+	if len(s.owners(ctx)) == 0 {
 		s.should("a killed worker costs seconds", false, "no heartbeats: its attempt waits for the deadline")
 		return
 	}
@@ -61,7 +58,7 @@ func playSilent(ctx context.Context, s *stage) {
 func playThawed(ctx context.Context, s *stage) {
 	s.put(ctx, "a", work{"do": "succeed", "after_ms": 1_000})
 	s.inHand(ctx, "a")
-	if !s.leased(ctx) {
+	if len(s.owners(ctx)) == 0 {
 		return // as in the scenario before
 	}
 	s.until(ctx, "a", model.EventStarted) // else it would say so later
