@@ -130,14 +130,14 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 }
 
 func (in Inputs) subject(ctx context.Context, from string) (subject definitions.Subject, err error) {
-	name, docs, stored, err := in.documents(ctx, from)
+	name, docs, err := in.documents(ctx, from)
 	if err == nil && len(docs) != 1 {
 		err = fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
 	}
 	if err != nil {
 		return subject, err
 	}
-	return definitions.ReadSubject(docs[0], from, stored, func() policy.Policy { return in.usual(ctx) },
+	return definitions.ReadSubject(docs[0], from, func() policy.Policy { return in.usual(ctx) },
 		func(name string) (policy.Policy, error) { return in.storedPolicy(ctx, name) })
 }
 

@@ -106,7 +106,7 @@ func (f *Form) Play(in Setting) error {
 	case len(docs) != 1:
 		f.Problem = fmt.Sprintf("%s: expected one policy or model, found %d", from, len(docs))
 	default:
-		f.Result, err = in.play(docs[0], from, false, f.Answer)
+		f.Result, err = in.play(docs[0], from, f.Answer)
 		return err
 	}
 	return nil
@@ -136,10 +136,11 @@ type Result struct {
 
 // PlayStored simulates a stored policy whose attempts all fail.
 func (in Setting) PlayStored(doc definitions.Document, name string) (*Result, error) {
-	return in.play(doc, name, true, answers[0])
+	doc.Stored = true
+	return in.play(doc, name, answers[0])
 }
 
-func (in Setting) play(doc definitions.Document, from string, stored bool, answer *answer) (*Result, error) {
+func (in Setting) play(doc definitions.Document, from string, answer *answer) (*Result, error) {
 	var failed error
 	find := func(name string) (policy.Policy, error) {
 		p, err := in.Find(name)
@@ -154,7 +155,7 @@ func (in Setting) play(doc definitions.Document, from string, stored bool, answe
 		}
 		return policy.Default()
 	}
-	subject, err := definitions.ReadSubject(doc, from, stored, usual, find)
+	subject, err := definitions.ReadSubject(doc, from, usual, find)
 	switch {
 	case failed != nil:
 		return nil, failed
