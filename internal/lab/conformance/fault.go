@@ -18,8 +18,7 @@ const bound = 15*time.Second + 5*time.Second
 
 // playMute lets the connections stay open and carry nothing: only a time limit of the worker finds out.
 func playMute(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.until(ctx, "a", model.EventSuccess)
+	s.succeeds(ctx, "a", succeed)
 	s.within(ctx, 300*time.Millisecond, never) // it waits for the next
 	s.mute()
 	s.put(ctx, "b", succeed)
@@ -76,8 +75,7 @@ func playOutage(ctx context.Context, s *stage) {
 
 // playPoison has entries in line that have killed workers, before and behind others.
 func playPoison(ctx context.Context, s *stage) {
-	s.put(ctx, "warm", succeed)
-	s.until(ctx, "warm", model.EventSuccess)
+	s.succeeds(ctx, "warm", succeed)
 	line := []string{"a", "killer1", "b", "killer2", "c"}
 	s.proxy.cut()
 	for _, uid := range line {
@@ -132,8 +130,7 @@ func playConnection(ctx context.Context, s *stage) {
 
 // playReply loses an entry on its way to the worker, on a connection that becomes mute then.
 func playReply(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.until(ctx, "a", model.EventSuccess)
+	s.succeeds(ctx, "a", succeed)
 	before := s.owners(ctx)
 	if len(before) == 0 {
 		return // as in the scenario killed
@@ -146,8 +143,7 @@ func playReply(ctx context.Context, s *stage) {
 
 // playOrders lets an operator ask the worker to take nothing, to go on, and to end.
 func playOrders(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.until(ctx, "a", model.EventSuccess)
+	s.succeeds(ctx, "a", succeed)
 	pools := redis.Map(s.owners(ctx), store.PoolName)
 	if len(pools) == 0 {
 		return

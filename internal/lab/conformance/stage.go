@@ -221,6 +221,12 @@ func (s *stage) until(ctx context.Context, uid string, events ...model.Event) bo
 	})
 }
 
+// succeeds puts a model and waits for its success.
+func (s *stage) succeeds(ctx context.Context, uid string, todo work) bool {
+	s.put(ctx, uid, todo)
+	return s.until(ctx, uid, model.EventSuccess)
+}
+
 // within waits until a condition holds; false: not within the patience, or a second after the worker has ended.
 func (s *stage) within(ctx context.Context, patience time.Duration, holds func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
