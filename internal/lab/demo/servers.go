@@ -18,12 +18,11 @@ import (
 
 // servers are a Redis, a web server with feeds, connections, and a directory for downloads.
 type servers struct {
-	redis  *embedded.Server
-	feeds  *feeds
-	site   string       // the address of the feeds
-	daemon *store.Store // for the daemons
-	store  *store.Store // for everybody else, with connections of its own
-	dir    string
+	redis *embedded.Server
+	feeds *feeds
+	site  string // the address of the feeds
+	store *store.Store
+	dir   string
 
 	closers []func() error // in the order of opening
 }
@@ -58,27 +57,13 @@ func open(port int, queue string) (s *servers, err error) {
 		return s, fmt.Errorf("make a directory for what is fetched: %w", err)
 	}
 	s.onClose(func() error { return os.RemoveAll(s.dir) })
-	if s.daemon, err = s.openStore(queue); err != nil {
+	clients, err := redis.Connect(s.redis.URL(), redis.ConnectOptions{ClientName: "refreshd-demo"})
+	if err != nil {
 		return s, err
 	}
-	s.store, err = s.openStore(queue)
+	s.onClose(clients.Close)
+	s.store, err = store.New(clients, store.Config{Queue: queue})
 	return s, err
-}
-
-func (s *servers) connect() (*redis.Clients, error) {
-	clients, err := redis.Connect(s.redis.URL(), redis.ConnectOptions{ClientName: "refreshd-demo"})
-	if err == nil {
-		s.onClose(clients.Close)
-	}
-	return clients, err
-}
-
-func (s *servers) openStore(queue string) (*store.Store, error) {
-	clients, err := s.connect()
-	if err != nil {
-		return nil, err
-	}
-	return store.New(clients, store.Config{Queue: queue})
 }
 
 func (s *servers) onClose(do func() error) { s.closers = append(s.closers, do) }
