@@ -44,8 +44,8 @@ func keyOf(m *model.Model, key policy.Key) string {
 	return key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
 }
 
-// Host is the group of models of one host; empty: the model has no input_url.
-func Host(m *model.Model) string {
+// hostOf is the group of models of one host; empty: the model has no input_url.
+func hostOf(m *model.Model) string {
 	return keyOf(m, policy.Key{Kind: policy.KeyHost, Field: usualField})
 }
 

@@ -179,12 +179,12 @@ func hostsInTurn(ids []uint64) []uint64 {
 }
 
 // Phase is the phase of a model under the plan: the one that it has, unless it was added to the leveller and is to be moved.
-func (p *Plan) Phase(m *model.Model, host string) time.Duration {
+func (p *Plan) Phase(m *model.Model) time.Duration {
 	if m.Schedule == nil {
 		return m.Phase
 	}
 	moves := p.moves[groupKey{ruleOf(m), m.Policy.Spread}]
-	place, found := slices.BinarySearch(moves.ids, idOf(m, host))
+	place, found := slices.BinarySearch(moves.ids, idOf(m))
 	if !found {
 		return m.Phase
 	}
