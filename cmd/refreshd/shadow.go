@@ -65,7 +65,7 @@ Exit codes: 0 old and new agree; 1 failed, or the log holds no run; 2 wrong usag
 			if !each {
 				show = nil
 			}
-			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, show, a.report)
+			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, show)
 			if err != nil {
 				return err
 			}

@@ -312,7 +312,7 @@ type Inputs struct {
 	Connect func(ctx context.Context, do func(Operator) error) error
 	// Known: the address of Redis is given. Otherwise policies are completed with the built-in one.
 	Known bool
-	// Note is called when the stored default cannot be read, so that the built-in one completes policies.
+	// Note is called when the stored default cannot be read, so that the built-in one completes policies, and when a document is refused.
 	Note func(text string)
 }
 

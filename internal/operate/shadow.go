@@ -114,16 +114,16 @@ func (s *Shadow) Lines() (lines []any) {
 }
 
 // Shadow compares a log with our decisions, on a clock that begins at now. It calls each with every difference, unless it is nil. If documents are
-// refused, it reports them and compares nothing.
+// refused, it notes them and compares nothing.
 func (in Inputs) Shadow(
-	ctx context.Context, r ShadowRequest, now time.Time, from string, wrap func(io.Reader) io.Reader, each func(shadow.Difference, *time.Location), refused func(string),
+	ctx context.Context, r ShadowRequest, now time.Time, from string, wrap func(io.Reader) io.Reader, each func(shadow.Difference, *time.Location),
 ) (Shadow, error) {
 	if each != nil {
 		r.options.Found = func(d shadow.Difference) { each(d, r.log.Zone) }
 	}
 	comparison, err := shadow.New(r.options), error(nil)
 	if r.Models != "" {
-		err = define(comparison, r.Models, now, refused)
+		err = in.define(comparison, r.Models, now)
 	} else {
 		err = in.Connect(ctx, func(o Operator) error {
 			r.log.Wire = o.Queue.Wire
@@ -153,13 +153,13 @@ func (in Inputs) Shadow(
 	return Shadow{report, r.log.Zone, r.options.Within}, err
 }
 
-func define(comparison *shadow.Comparison, from string, now time.Time, refused func(string)) error {
+func (in Inputs) define(comparison *shadow.Comparison, from string, now time.Time) error {
 	directory, err := definitions.ReadDirectory(from)
 	if err != nil {
 		return err
 	}
 	for _, one := range directory.Refused {
-		refused(one.At(one.Err).Error())
+		in.Note(one.At(one.Err).Error())
 	}
 	if len(directory.Refused) > 0 {
 		return ErrRefused
