@@ -133,15 +133,14 @@ func (p *picture) legend() {
 }
 
 func (p *picture) frame(title, about string) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
-		p.width, p.y, p.width, p.y)
-	fmt.Fprintf(&text, "<title>%s</title>\n<desc>%s</desc>\n", safe(title), safe(about))
-	fmt.Fprintf(&text, "<style>%s</style>\n%s\n", pictureStyle, hatch)
-	fmt.Fprintf(&text, `<rect class="page" x="0.5" y="0.5" width="%s" height="%s" rx="8"/>`+"\n", p.width-1, p.y-1)
-	text.WriteString(p.body.String())
-	text.WriteString("</svg>\n")
-	return text.String()
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img">
+<title>%[3]s</title>
+<desc>%[4]s</desc>
+<style>%[5]s</style>
+%[6]s
+<rect class="page" x="0.5" y="0.5" width="%[7]s" height="%[8]s" rx="8"/>
+%[9]s</svg>
+`, p.width, p.y, safe(title), safe(about), pictureStyle, hatch, p.width-1, p.y-1, p.body.String())
 }
 
 type px float64

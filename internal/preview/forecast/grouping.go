@@ -20,14 +20,13 @@ const usualField = "input_url"
 // ParseGrouping reads "policy", "label:NAME", "host:FIELD" (the host of a URL in that field), "host", which is that of input_url, or a key of limits
 // such as {input_format}. An error names no field.
 func ParseGrouping(text string) (Grouping, error) {
-	kind, name, named := strings.Cut(text, ":")
+	kind, name, _ := strings.Cut(text, ":")
 	template := text
 	switch {
-	case kind == "host":
+	case text == "host":
 		template = "{host(" + usualField + ")}"
-		if named {
-			template = "{host(" + name + ")}"
-		}
+	case kind == "host":
+		template = "{host(" + name + ")}"
 	case kind == "label":
 		template = "{label." + name + "}"
 	case text == "policy":
