@@ -95,7 +95,7 @@ var meanings = map[shadow.Kind]string{
 
 func (a *app) printDifference(d shadow.Difference, zone *time.Location) {
 	if a.json() {
-		_ = print.JSONLine(a.stdout, operate.NewDifference(d)) // a command that cannot print has no other way to report it
+		_ = print.JSONLine(a.stdout, d) // a command that cannot print has no other way to report it
 		return
 	}
 	fmt.Fprintln(a.stdout, plain(string(d.Kind)+" "+differenceText(d, zone)))

@@ -13,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/preview/shadow"
 	"github.com/refreshd/refreshd/internal/preview/simulate"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -80,18 +79,6 @@ type Shadow struct {
 	Within time.Duration
 }
 
-// Difference is one difference of a comparison.
-type Difference struct {
-	Kind string `json:"kind"` // difference
-	shadow.Difference
-	Seconds float64 `json:"seconds"` // how far apart; 0: that says nothing
-}
-
-// NewDifference is a difference as programs see it.
-func NewDifference(d shadow.Difference) Difference {
-	return Difference{"difference", d, d.By.Seconds()}
-}
-
 // Lines are the result for programs: each model that differs, and a summary.
 func (s *Shadow) Lines() (lines []any) {
 	for _, m := range s.Differing {
@@ -100,17 +87,12 @@ func (s *Shadow) Lines() (lines []any) {
 			shadow.ModelTotals
 		}{"model", m})
 	}
-	type kind struct {
-		shadow.KindTotals
-		Furthest Difference `json:"furthest"`
-	}
-	kinds := redis.Map(s.Totals, func(sum shadow.KindTotals) kind { return kind{sum, NewDifference(sum.Most)} })
 	return append(lines, struct {
 		Kind string `json:"kind"`
 		*shadow.Report
-		Differing int    `json:"differing"` // models
-		Kinds     []kind `json:"kinds"`
-	}{"summary", s.Report, len(s.Differing), kinds})
+		Differing int                 `json:"differing"` // models
+		Kinds     []shadow.KindTotals `json:"kinds"`
+	}{"summary", s.Report, len(s.Differing), s.Totals})
 }
 
 // Shadow compares a log with our decisions, on a clock that begins at now. It calls each with every difference, unless it is nil. If documents are
