@@ -55,12 +55,7 @@ func read(c Chart) *run {
 	c.Events = ordered(c.Events)
 	c.Location = cmp.Or(c.Location, time.UTC)
 	if n := len(c.Events); n > 0 {
-		if c.Start.IsZero() {
-			c.Start = c.Events[0].At
-		}
-		if c.End.IsZero() {
-			c.End = c.Events[n-1].At
-		}
+		c.Start, c.End = cmp.Or(c.Start, c.Events[0].At), cmp.Or(c.End, c.Events[n-1].At)
 	}
 	r := &run{Chart: c, attempts: attemptsOf(c.Events)}
 	for _, a := range r.attempts {
