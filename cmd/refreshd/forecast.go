@@ -101,8 +101,8 @@ func (a *app) printForecast(f *operate.Forecast) error {
 	return table(a, header, func(g *forecast.Group) []any { return []any{g.Name, g.Starts} })(*f.Groups, nil)
 }
 
-// rowLengths are the minutes of a row. printBars takes the first that gives few enough rows.
-var rowLengths = []int{1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440}
+// rowLengths are the minutes of a row. printBars takes the first that gives few enough rows: the last one does for 31 days.
+var rowLengths = []int{1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880}
 
 const (
 	maxRows   = 30
@@ -111,10 +111,8 @@ const (
 
 // printBars prints few rows, each with a bar for its fullest minute.
 func (a *app) printBars(c *forecast.Counts) error {
-	length, most := 2*rowLengths[len(rowLengths)-1], c.Most()
-	if i := slices.IndexFunc(rowLengths, func(length int) bool { return len(c.PerMinute) <= maxRows*length }); i >= 0 {
-		length = rowLengths[i]
-	}
+	length := rowLengths[slices.IndexFunc(rowLengths, func(length int) bool { return len(c.PerMinute) <= maxRows*length })]
+	most := c.Most()
 	t := a.newTable("FROM", "STARTS", "IN ITS FULLEST MINUTE", "")
 	for from, to := 0, 0; from < len(c.PerMinute); from = to {
 		begins := int(c.At(from).Unix() / 60)

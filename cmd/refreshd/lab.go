@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -47,10 +48,12 @@ takes about ten seconds. Another Redis, as in --redis, is never touched.`,
 			config := demo.Config{Out: a.stdout, For: time.Duration(life), Port: port, Queue: a.store.Queue, JSON: a.json()}
 			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // the lines already show the warnings of the daemons
 			if serves(listen) {
-				config.Dashboard = func(queue *store.Queue) (demo.Dashboard, error) {
+				config.Dashboard = func(queue *store.Queue) (func(context.Context) error, string, error) {
 					at := a.pagesAt(listen)
-					_, err := at.show(queue)
-					return at.open, err
+					if _, err := at.show(queue); err != nil {
+						return nil, "", err
+					}
+					return at.open.Run, at.open.URL(), nil
 				}
 			}
 			return demo.Run(command.Context(), config)

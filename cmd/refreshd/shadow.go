@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ Exit codes: 0 old and new agree; 1 failed, or the log holds no run; 2 wrong usag
 			if !each {
 				show = nil
 			}
-			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, show, a.report)
+			found, err := in.Shadow(command.Context(), r, time.Now(), args[0], a.showProgress, show)
 			if err != nil {
 				return err
 			}
@@ -94,33 +95,22 @@ var meanings = map[shadow.Kind]string{
 
 func (a *app) printDifference(d shadow.Difference, zone *time.Location) {
 	if a.json() {
-		_ = print.JSONLine(a.stdout, operate.NewDifference(d)) // a command that cannot print has no other way to report it
+		_ = print.JSONLine(a.stdout, d) // a command that cannot print has no other way to report it
 		return
 	}
 	fmt.Fprintln(a.stdout, plain(string(d.Kind)+" "+differenceText(d, zone)))
 }
 
 func differenceText(d shadow.Difference, zone *time.Location) string {
-	var parts []string
-	if d.UID != "" {
-		parts = append(parts, d.UID)
+	parts := []string{
+		d.UID,
+		mark(d.Line > 0, fmt.Sprintf("line %d", d.Line)),
+		mark(!d.Old.IsZero(), d.Old.In(zone).Format("old 2006-01-02 15:04:05Z07:00")),
+		mark(!d.Ours.IsZero(), d.Ours.In(zone).Format("ours 2006-01-02 15:04:05Z07:00")),
+		mark(d.By > 0, "by "+document.FormatDuration(d.By)),
+		mark(d.Why != "", "("+d.Why+")"),
 	}
-	if d.Line > 0 {
-		parts = append(parts, fmt.Sprintf("line %d", d.Line))
-	}
-	if !d.Old.IsZero() {
-		parts = append(parts, d.Old.In(zone).Format("old 2006-01-02 15:04:05Z07:00"))
-	}
-	if !d.Ours.IsZero() {
-		parts = append(parts, d.Ours.In(zone).Format("ours 2006-01-02 15:04:05Z07:00"))
-	}
-	if d.By > 0 {
-		parts = append(parts, "by "+document.FormatDuration(d.By))
-	}
-	if d.Why != "" {
-		parts = append(parts, "("+d.Why+")")
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
 }
 
 const mostShadowed = 20
@@ -147,18 +137,11 @@ func (a *app) showShadow(s *operate.Shadow) (err error) {
 }
 
 func (a *app) tableShadow(s *operate.Shadow) error {
-	fmt.Fprintf(a.stdout, "%s of %s", words.Count(s.Runs, "run", "runs"), words.Count(s.Models, "model", "models"))
-	if !s.From.IsZero() {
-		fmt.Fprintf(a.stdout, ", %s to %s", s.From.In(s.Zone).Format("2006-01-02 15:04Z07:00"), s.To.In(s.Zone).Format("2006-01-02 15:04Z07:00"))
-	}
-	fmt.Fprintf(a.stdout, "; %d agree within %s", s.Agreed, document.FormatDuration(s.Within))
-	if s.Unjudged > 0 {
-		fmt.Fprintf(a.stdout, "; %d of models without a schedule", s.Unjudged)
-	}
-	if s.NoRuns > 0 {
-		fmt.Fprintf(a.stdout, "; %s without any run", words.Count(s.NoRuns, "model", "models"))
-	}
-	fmt.Fprintln(a.stdout)
+	minute := func(at time.Time) string { return at.In(s.Zone).Format("2006-01-02 15:04Z07:00") }
+	fmt.Fprintf(a.stdout, "%s of %s%s; %d agree within %s%s%s\n", words.Count(s.Runs, "run", "runs"), words.Count(s.Models, "model", "models"),
+		mark(!s.From.IsZero(), ", "+minute(s.From)+" to "+minute(s.To)), s.Agreed, document.FormatDuration(s.Within),
+		mark(s.Unjudged > 0, fmt.Sprintf("; %d of models without a schedule", s.Unjudged)),
+		mark(s.NoRuns > 0, fmt.Sprintf("; %s without any run", words.Count(s.NoRuns, "model", "models"))))
 	if !s.Differs() {
 		return nil
 	}

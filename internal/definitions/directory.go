@@ -39,8 +39,6 @@ func (d *Directory) WholePolicies(usual policy.Policy) (model.Policies, error) {
 	return policies, nil
 }
 
-var suffixes = append([]string{".yaml", ".yml", ".json"}, lineSuffixes...)
-
 // ReadDirectory reads a file, or all files of a directory tree whose names end in .yaml, .yml, .json, .jsonl or .ndjson, without those that begin
 // with a dot. A document with a uid is a model, any other one a policy; `kind` may say which. It refuses other documents, and a second model or
 // policy of the same name. Files must be regular, at most 64 MiB, and no link may lead out of the directory.
@@ -71,7 +69,7 @@ func (d *Directory) readTree(tree fs.FS, path string, places map[string]string) 
 		switch hidden := name != "." && strings.HasPrefix(entry.Name(), "."); {
 		case hidden && entry.IsDir():
 			return fs.SkipDir
-		case hidden || entry.IsDir() || !slices.Contains(suffixes, strings.ToLower(filepath.Ext(name))):
+		case hidden || entry.IsDir() || formatOf(name) == "":
 			return nil
 		}
 		return d.readFile(tree, name, filepath.Join(path, name), places)
@@ -96,10 +94,10 @@ func (d *Directory) readFile(tree fs.FS, name, path string, places map[string]st
 		return err
 	}
 	take := func(doc Document) error { d.add(doc, places); return nil }
-	if slices.Contains(lineSuffixes, strings.ToLower(filepath.Ext(path))) {
+	if formatOf(path) == formatLines {
 		return ReadLines(path, bytes.NewReader(text), take)
 	}
-	docs, err := readDocuments(path, text, func(node *yaml.Node) string {
+	docs, err := readDocuments(path, formatOf(path), text, func(node *yaml.Node) string {
 		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 			if node.Content[i].Value == "uid" {
 				return ""
@@ -176,5 +174,3 @@ func (d *Directory) take(doc Document) (name string, take func(), err error) {
 	}
 	return kind + " " + p.Draft.Name(), func() { d.Policies = append(d.Policies, p) }, err
 }
-
-var lineSuffixes = []string{".jsonl", ".ndjson"}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,6 +22,7 @@ import (
 type Document struct {
 	Value    any   // as model.ParseDefinition and policy.Parse take it
 	Err      error // why it cannot be decoded; nil: it can
+	Stored   bool  // it is a policy that came from Redis
 	English  bool  // all of it was written in English
 	SaysMail bool  // a sentence mentions e-mail
 	// Position returns the place of a field, as in "tables.yaml line 7"; "": that of the document.
@@ -93,9 +93,9 @@ func readAll(name string, in io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// readDocuments reads JSON if the name ends in .json, and otherwise YAML, which includes JSON.
-func readDocuments(name string, text []byte, rootOf func(*yaml.Node) string) ([]Document, error) {
-	if strings.EqualFold(filepath.Ext(name), ".json") {
+// readDocuments reads JSON if that is the format, and otherwise YAML, which includes JSON.
+func readDocuments(name, format string, text []byte, rootOf func(*yaml.Node) string) ([]Document, error) {
+	if format == formatJSON {
 		return readJSON(name, text)
 	}
 	return readYAML(name, text, rootOf)
@@ -136,7 +136,7 @@ func readAllGood(name string, in io.Reader) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := readDocuments(name, text, fixedRoot(""))
+	docs, err := readDocuments(name, formatOf(name), text, fixedRoot(""))
 	for _, doc := range docs {
 		if doc.Err != nil {
 			return nil, doc.At(doc.Err)

@@ -62,23 +62,19 @@ func decodeJSON(at *fields, text []byte, raw ...string) Document {
 		doc.Err = errTooLarge
 		return doc
 	}
-	value, twice, valid := document.DecodeOnce(text, raw...)
-	switch {
+	switch value, twice, valid := document.DecodeOnce(text, raw...); {
 	case twice != nil:
 		again := at.line + bytes.Count(text[:twice.At], []byte("\n"))
 		doc.Value, doc.Err = value, document.Refuse(twice.Field, "each field once", fmt.Sprintf("it again on line %d", again))
-		return doc
 	case valid:
 		doc.Value = value
-		return doc
 	case !utf8.Valid(text):
 		doc.Err = errors.New("expected UTF-8, found other bytes")
-		return doc
-	}
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&doc.Value); err != nil {
-		doc.Err = fmt.Errorf("expected a JSON object: %w", err)
-	} else {
+	default:
 		doc.Err = errors.New("expected one object, found more behind it")
+		if err := json.NewDecoder(bytes.NewReader(text)).Decode(&doc.Value); err != nil {
+			doc.Err = fmt.Errorf("expected a JSON object: %w", err)
+		}
 	}
 	return doc
 }

@@ -3,6 +3,7 @@ package definitions
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -24,6 +25,13 @@ const (
 
 // Formats are the formats that ReadModels knows.
 var Formats = []string{FormatAuto, formatYAML, formatJSON, formatLines}
+
+// formatOf returns the format of a file by its name; empty: the name says nothing.
+func formatOf(name string) string {
+	return map[string]string{
+		".yaml": formatYAML, ".yml": formatYAML, ".json": formatJSON, ".jsonl": formatLines, ".ndjson": formatLines,
+	}[strings.ToLower(filepath.Ext(name))]
+}
 
 // Model is one model of a file.
 type Model struct {
@@ -48,7 +56,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 	buffered := bufio.NewReaderSize(in, sniffed)
 	skipMark(buffered)
 	if format == FormatAuto {
-		format = guessFormat(name, buffered)
+		format = cmp.Or(formatOf(name), guessFormat(buffered))
 	}
 	if format == formatLines {
 		return ReadLines(name, buffered, func(doc Document) error { return take(parseModel(doc)) }, "policy")
@@ -57,12 +65,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 	if err != nil {
 		return err
 	}
-	var docs []Document
-	if format == formatYAML {
-		docs, err = readYAML(name, text, fixedRoot(""))
-	} else {
-		docs, err = readJSON(name, text)
-	}
+	docs, err := readDocuments(name, format, text, fixedRoot(""))
 	if err != nil {
 		return err
 	}
@@ -77,15 +80,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 // sniffed bounds the beginning that guessFormat reads, in bytes.
 const sniffed = 64 * 1024
 
-func guessFormat(name string, in *bufio.Reader) string {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".yaml", ".yml":
-		return formatYAML
-	case ".json":
-		return formatJSON
-	case ".jsonl", ".ndjson":
-		return formatLines
-	}
+func guessFormat(in *bufio.Reader) string {
 	// A short file ends before the buffer is full.
 	start, _ := in.Peek(sniffed)
 	start = bytes.TrimLeft(start, " \t\r\n")

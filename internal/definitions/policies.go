@@ -41,7 +41,7 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	case first[0] != '{' && first[0] != '[' && !looksLikeFields.MatchString(first):
 		return readEnglish(name, string(text))
 	}
-	docs, err := readDocuments(name, text, fixedRoot(policyRoot))
+	docs, err := readDocuments(name, formatOf(name), text, fixedRoot(policyRoot))
 	for i := range docs {
 		if docs[i].Err != nil {
 			return nil, fmt.Errorf("%s: %w", docs[i].Position(""), docs[i].Err)

@@ -17,9 +17,7 @@ import (
 type Source struct {
 	Document
 	Policy policy.Policy // whole
-	Stored bool          // it came from Redis
-
-	Draft policy.Draft // of a policy that is not stored
+	Draft  policy.Draft  // of a policy that is not stored
 }
 
 // Taken lists the fields that come at least partly from the policy `default`.
@@ -46,13 +44,13 @@ func (s *Source) ReadAs(now time.Time) *schedule.ParsedAs {
 }
 
 // Drafts reads policies that came from a file, or are stored under that name.
-func Drafts(docs []Document, from string, stored bool) ([]Source, error) {
+func Drafts(docs []Document, from string) ([]Source, error) {
 	sources := make([]Source, len(docs))
 	for i, doc := range docs {
 		s := &sources[i]
-		s.Document, s.Stored = doc, stored
+		s.Document = doc
 		var err error
-		if stored {
+		if s.Stored {
 			s.Policy, err = policy.ParseStored(doc.Value)
 			s.Policy.Name = from
 		} else {
@@ -109,13 +107,13 @@ const unnamed = "simulated"
 
 // ReadSubject reads what to simulate: a document with uid, payload or policy is a model, any other a policy. from is its name if it has none, or the
 // name of a stored policy. find reads a policy by name, usual is the one that completes others.
-func ReadSubject(doc Document, from string, stored bool, usual func() policy.Policy, find func(name string) (policy.Policy, error)) (Subject, error) {
+func ReadSubject(doc Document, from string, usual func() policy.Policy, find func(name string) (policy.Policy, error)) (Subject, error) {
 	s := Subject{Document: doc, Name: from}
 	fields, _ := s.Value.(map[string]any)
 	isModel := slices.ContainsFunc([]string{"uid", "payload", "policy"}, func(field string) bool { _, found := fields[field]; return found })
-	s.Model = isModel && !stored
+	s.Model = isModel && !s.Stored
 	if !s.Model {
-		sources, err := Drafts([]Document{doc}, from, stored)
+		sources, err := Drafts([]Document{doc}, from)
 		if err == nil {
 			err = Complete(sources, func() (policy.Policy, error) { return usual(), nil })
 		}

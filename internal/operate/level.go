@@ -67,7 +67,7 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 		leveller := forecast.NewLeveller(input.now, input.to, r.shift)
 		err := input.eachModel(ctx, readWhole, func(_ *store.Store, records []*store.Record) error {
 			for _, record := range records {
-				leveller.Add(&record.Model, input.picks(record), forecast.Host(&record.Model))
+				leveller.Add(&record.Model, input.picks(record))
 			}
 			return nil
 		})
@@ -77,7 +77,7 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 		plan := leveller.Plan()
 		found.Models, found.Moves, found.Before, found.After = plan.Models, plan.Moved, new(input.load(plan.Before)), new(input.load(plan.After))
 		found.Minutes = len(plan.Before.PerMinute)
-		phase = func(m *model.Model) time.Duration { return plan.Phase(m, forecast.Host(m)) }
+		phase = plan.Phase
 	}
 	if !r.Apply && !r.Clear {
 		return found, nil

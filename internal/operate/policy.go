@@ -312,27 +312,27 @@ type Inputs struct {
 	Connect func(ctx context.Context, do func(Operator) error) error
 	// Known: the address of Redis is given. Otherwise policies are completed with the built-in one.
 	Known bool
-	// Note is called when the stored default cannot be read, so that the built-in one completes policies.
+	// Note is called when the stored default cannot be read, so that the built-in one completes policies, and when a document is refused.
 	Note func(text string)
 }
 
 // documents reads the policies of a file, or a stored policy if there is no such file. They are decoded, but not checked.
-func (in Inputs) documents(ctx context.Context, from string) (name string, docs []definitions.Document, stored bool, err error) {
+func (in Inputs) documents(ctx context.Context, from string) (name string, docs []definitions.Document, err error) {
 	name, file, err := in.Open(from)
 	if errors.Is(err, os.ErrNotExist) && policy.ValidateName(from) == nil {
 		doc, err := in.stored(ctx, from)
-		return name, []definitions.Document{doc}, true, err
+		return name, []definitions.Document{doc}, err
 	}
 	if err != nil {
-		return name, nil, false, err
+		return name, nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
 	docs, err = definitions.ReadPolicies(name, file)
-	return name, docs, false, err
+	return name, docs, err
 }
 
 func (in Inputs) stored(ctx context.Context, name string) (doc definitions.Document, err error) {
-	doc.Position = func(string) string { return "stored policy " + name }
+	doc = definitions.Document{Stored: true, Position: func(string) string { return "stored policy " + name }}
 	err = in.Connect(ctx, func(o Operator) error {
 		text, found, err := o.Queue.Parts[0].Report().PolicyText(ctx, name)
 		switch {
@@ -363,14 +363,14 @@ func (in Inputs) storedPolicy(ctx context.Context, name string) (p policy.Policy
 
 // drafts reads policies that are not completed yet, unless they are stored.
 func (in Inputs) drafts(ctx context.Context, from string) ([]definitions.Source, error) {
-	name, docs, stored, err := in.documents(ctx, from)
+	name, docs, err := in.documents(ctx, from)
 	if err == nil && len(docs) == 0 {
 		err = fmt.Errorf("%s: expected a policy, found nothing", name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return definitions.Drafts(docs, from, stored)
+	return definitions.Drafts(docs, from)
 }
 
 // Policies reads one policy or more, of a file or stored under that name, and completes them. An error names the position of the first that is none.

@@ -13,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/preview/shadow"
 	"github.com/refreshd/refreshd/internal/preview/simulate"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -80,18 +79,6 @@ type Shadow struct {
 	Within time.Duration
 }
 
-// Difference is one difference of a comparison.
-type Difference struct {
-	Kind string `json:"kind"` // difference
-	shadow.Difference
-	Seconds float64 `json:"seconds"` // how far apart; 0: that says nothing
-}
-
-// NewDifference is a difference as programs see it.
-func NewDifference(d shadow.Difference) Difference {
-	return Difference{"difference", d, d.By.Seconds()}
-}
-
 // Lines are the result for programs: each model that differs, and a summary.
 func (s *Shadow) Lines() (lines []any) {
 	for _, m := range s.Differing {
@@ -100,30 +87,25 @@ func (s *Shadow) Lines() (lines []any) {
 			shadow.ModelTotals
 		}{"model", m})
 	}
-	type kind struct {
-		shadow.KindTotals
-		Furthest Difference `json:"furthest"`
-	}
-	kinds := redis.Map(s.Totals, func(sum shadow.KindTotals) kind { return kind{sum, NewDifference(sum.Most)} })
 	return append(lines, struct {
 		Kind string `json:"kind"`
 		*shadow.Report
-		Differing int    `json:"differing"` // models
-		Kinds     []kind `json:"kinds"`
-	}{"summary", s.Report, len(s.Differing), kinds})
+		Differing int                 `json:"differing"` // models
+		Kinds     []shadow.KindTotals `json:"kinds"`
+	}{"summary", s.Report, len(s.Differing), s.Totals})
 }
 
 // Shadow compares a log with our decisions, on a clock that begins at now. It calls each with every difference, unless it is nil. If documents are
-// refused, it reports them and compares nothing.
+// refused, it notes them and compares nothing.
 func (in Inputs) Shadow(
-	ctx context.Context, r ShadowRequest, now time.Time, from string, wrap func(io.Reader) io.Reader, each func(shadow.Difference, *time.Location), refused func(string),
+	ctx context.Context, r ShadowRequest, now time.Time, from string, wrap func(io.Reader) io.Reader, each func(shadow.Difference, *time.Location),
 ) (Shadow, error) {
 	if each != nil {
 		r.options.Found = func(d shadow.Difference) { each(d, r.log.Zone) }
 	}
 	comparison, err := shadow.New(r.options), error(nil)
 	if r.Models != "" {
-		err = define(comparison, r.Models, now, refused)
+		err = in.define(comparison, r.Models, now)
 	} else {
 		err = in.Connect(ctx, func(o Operator) error {
 			r.log.Wire = o.Queue.Wire
@@ -153,13 +135,13 @@ func (in Inputs) Shadow(
 	return Shadow{report, r.log.Zone, r.options.Within}, err
 }
 
-func define(comparison *shadow.Comparison, from string, now time.Time, refused func(string)) error {
+func (in Inputs) define(comparison *shadow.Comparison, from string, now time.Time) error {
 	directory, err := definitions.ReadDirectory(from)
 	if err != nil {
 		return err
 	}
 	for _, one := range directory.Refused {
-		refused(one.At(one.Err).Error())
+		in.Note(one.At(one.Err).Error())
 	}
 	if len(directory.Refused) > 0 {
 		return ErrRefused

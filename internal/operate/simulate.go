@@ -120,7 +120,7 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 		if err != nil {
 			return nil, of.At(err)
 		}
-		run := simulate.Simulate(*m, outcomes(), plan)
+		run := simulate.Simulate(*m, outcomes, plan)
 		if run.End == simulate.EndLimit {
 			in.Note(fmt.Sprintf("%s: stopped after %d attempts; a higher limit allows more", of.Name, plan.Limit))
 		}
@@ -130,14 +130,14 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 }
 
 func (in Inputs) subject(ctx context.Context, from string) (subject definitions.Subject, err error) {
-	name, docs, stored, err := in.documents(ctx, from)
+	name, docs, err := in.documents(ctx, from)
 	if err == nil && len(docs) != 1 {
 		err = fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
 	}
 	if err != nil {
 		return subject, err
 	}
-	return definitions.ReadSubject(docs[0], from, stored, func() policy.Policy { return in.usual(ctx) },
+	return definitions.ReadSubject(docs[0], from, func() policy.Policy { return in.usual(ctx) },
 		func(name string) (policy.Policy, error) { return in.storedPolicy(ctx, name) })
 }
 
@@ -198,8 +198,7 @@ func (r *SimulateRequest) plan(zone *time.Location, now time.Time) (plan simulat
 	return plan, nil
 }
 
-// outcomes returns a function that makes the same outcomes for each run.
-func (in Inputs) outcomes(r *SimulateRequest) (func() simulate.Outcomes, error) {
+func (in Inputs) outcomes(r *SimulateRequest) (simulate.Outcomes, error) {
 	switch {
 	case r.Outcomes != "":
 		name, file, err := in.Open(r.Outcomes)
@@ -211,12 +210,10 @@ func (in Inputs) outcomes(r *SimulateRequest) (func() simulate.Outcomes, error) 
 		if err != nil {
 			return nil, fmt.Errorf("%s %w", name, err)
 		}
-		return func() simulate.Outcomes { return simulate.Listed(list) }, nil
+		return slices.Values(list), nil
 	case r.byChance():
 		return r.chance.Outcomes, nil
 	default:
-		return func() simulate.Outcomes {
-			return simulate.Always(simulate.Outcome{Result: simulate.Failure, After: time.Minute})
-		}, nil
+		return simulate.Always(simulate.Outcome{Result: simulate.Failure, After: time.Minute}), nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/redis"
@@ -18,8 +19,7 @@ const bound = 15*time.Second + 5*time.Second
 
 // playMute lets the connections stay open and carry nothing: only a time limit of the worker finds out.
 func playMute(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.until(ctx, "a", model.EventSuccess)
+	s.succeeds(ctx, "a", succeed)
 	s.within(ctx, 300*time.Millisecond, never) // it waits for the next
 	s.mute()
 	s.put(ctx, "b", succeed)
@@ -57,7 +57,7 @@ func never() bool { return false }
 func playOutage(ctx context.Context, s *stage) {
 	s.put(ctx, "a", work{"do": "succeed", "after_ms": absence.Milliseconds() / 2, "status": "begun"}) // it has not ended when its begin is heard of
 	s.until(ctx, "a", model.EventStarted)
-	s.looks(ctx, time.Second, func() bool { return s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus) > 0 }) // no reply is on its way
+	s.within(ctx, time.Second, func() bool { return s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus) > 0 }) // no reply is on its way
 	s.proxy.away.Store(true)
 	s.proxy.cut()
 	s.proxy.restore()
@@ -76,8 +76,7 @@ func playOutage(ctx context.Context, s *stage) {
 
 // playPoison has entries in line that have killed workers, before and behind others.
 func playPoison(ctx context.Context, s *stage) {
-	s.put(ctx, "warm", succeed)
-	s.until(ctx, "warm", model.EventSuccess)
+	s.succeeds(ctx, "warm", succeed)
 	line := []string{"a", "killer1", "b", "killer2", "c"}
 	s.proxy.cut()
 	for _, uid := range line {
@@ -132,8 +131,7 @@ func playConnection(ctx context.Context, s *stage) {
 
 // playReply loses an entry on its way to the worker, on a connection that becomes mute then.
 func playReply(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.until(ctx, "a", model.EventSuccess)
+	s.succeeds(ctx, "a", succeed)
 	before := s.owners(ctx)
 	if len(before) == 0 {
 		return // as in the scenario killed
@@ -146,8 +144,7 @@ func playReply(ctx context.Context, s *stage) {
 
 // playOrders lets an operator ask the worker to take nothing, to go on, and to end.
 func playOrders(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.until(ctx, "a", model.EventSuccess)
+	s.succeeds(ctx, "a", succeed)
 	pools := redis.Map(s.owners(ctx), store.PoolName)
 	if len(pools) == 0 {
 		return
@@ -172,4 +169,79 @@ func playTexts(ctx context.Context, s *stage) {
 	s.put(ctx, "a", work{"do": "fail", "reason": long, "user_friendly_reason": long, "status": long})
 	s.must("a failure with long texts is answered", s.until(ctx, "a", model.EventFailure), silence)
 	s.should("cuts texts at 2,000 characters", s.proxy.largest.Load() < 10_000, fmt.Sprintf("a message of %d bytes", s.proxy.largest.Load()))
+}
+
+// owners are the names of the workers that give heartbeats: what these have in hand is requeued when they are silent.
+func (s *stage) owners(ctx context.Context) (owners []string) {
+	beats, _, err := s.queue.Parts[0].Report().Heartbeats(ctx)
+	s.fail(err)
+	for _, beat := range beats {
+		if beat.Of == model.RoleWorker {
+			owners = append(owners, beat.Owner)
+		}
+	}
+	return owners
+}
+
+// unspent checks the attempt of a silent worker: it goes on under its uid, as if it had just been taken.
+func (s *stage) unspent(ctx context.Context) {
+	s.must("its attempt comes back within the lease", s.until(ctx, "a", model.EventSuccess), silence)
+	begun, done := s.first(model.EventStart), s.first(model.EventSuccess)
+	s.must("under the same uid, and not counted again", begun.AttemptUID == done.AttemptUID && s.times("a", model.EventStart) == 1, "another attempt")
+}
+
+// playKilled kills the worker in the middle of its work, as a machine that has no memory left does.
+func playKilled(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 1_000})
+	s.inHand(ctx, "a")
+	if len(s.owners(ctx)) == 0 {
+		s.should("a killed worker costs seconds", false, "no heartbeats: its attempt waits for the deadline")
+		return
+	}
+	s.worker.kill()
+	s.startWorker(ctx)
+	s.unspent(ctx)
+}
+
+// playSilent lets a worker that announces signs of life work for a while, and hang then.
+func playSilent(ctx context.Context, s *stage) {
+	policy := map[string]any{"timeout": "1h", "silent_after": "10m", "retries": []any{}, "on_exhausted": "give_up"}
+	s.putUnder(ctx, "a", work{"do": "succeed", "after_ms": lease.Milliseconds()}, policy)
+	if s.until(ctx, "a", model.EventStarted, model.EventSuccess); s.get(ctx, "a").SilentAfter == 0 {
+		s.should("a worker that hangs costs seconds", false, "no signs_every in started: its attempt waits for the deadline")
+		return
+	}
+	done := s.until(ctx, "a", model.EventSuccess)
+	s.must("gives signs of life while it works", done && s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus) > 0, "none")
+	policy["silent_after"] = lease.String()
+	s.putUnder(ctx, "b", work{"do": "hang"}, policy)
+	s.must("gives none when it hangs", s.until(ctx, "b", model.EventTimeout) && s.first(model.EventTimeout).ErrorType == "silent", "it seems to live")
+}
+
+// playThawed stops the worker until another one has its attempt, and lets it go on then.
+func playThawed(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 1_000})
+	s.inHand(ctx, "a")
+	if len(s.owners(ctx)) == 0 {
+		return // as in the scenario before
+	}
+	s.until(ctx, "a", model.EventStarted) // else it would say so later
+	first := s.worker
+	defer first.kill()
+	first.signal(syscall.SIGSTOP)
+	s.startWorker(ctx)
+	s.unspent(ctx)
+	if s.err != nil {
+		return
+	}
+	s.worker.end(ctx, s.config.Patience)
+	s.worker = first
+	told := func() int64 { // a sign of life is no answer
+		signs := s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus)
+		return s.counter(ctx, string(model.Stale), string(model.Duplicate)) - int64(signs)
+	}
+	before := told()
+	first.signal(syscall.SIGCONT)
+	s.must("a worker that was stopped for longer goes on", s.succeeds(ctx, "b", succeed), silence)
+	s.must("and answers nothing for what others have", told() <= before, "a result")
 }

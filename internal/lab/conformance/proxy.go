@@ -3,7 +3,6 @@ package conformance
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -36,7 +35,8 @@ type proxy struct {
 
 	mu     sync.Mutex
 	open   map[*link]bool         // guarded by mu
-	outage chan struct{}          // guarded by mu: new connections wait until it is closed; nil: there is none
+	outage bool                   // guarded by mu: new connections wait until over is signalled
+	over   sync.Cond              // of mu
 	said   map[saying][]time.Time // guarded by mu: when the worker has said it
 }
 
@@ -46,6 +46,7 @@ func newProxy(redis string, clock func() time.Time) (*proxy, error) {
 		return nil, err
 	}
 	p := &proxy{listener: listener, redis: redis, clock: clock, open: map[*link]bool{}, said: map[saying][]time.Time{}, begun: make(chan struct{})}
+	p.over.L = &p.mu
 	p.refusing.Store(&refusal{})
 	p.copying.Go(func() {
 		for {
@@ -142,14 +143,11 @@ func (p *proxy) ask(l *link, worker *bufio.Reader) {
 // enter waits for the end of an outage.
 func (p *proxy) enter(l *link) {
 	p.mu.Lock()
-	for p.outage != nil {
-		over := p.outage
-		p.mu.Unlock()
-		<-over
-		p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.outage {
+		p.over.Wait()
 	}
 	p.open[l] = true
-	p.mu.Unlock()
 }
 
 // count counts a command, and what it says of attempts. It may be to be lost, or refused with an error.
@@ -235,7 +233,7 @@ func (p *proxy) freeze() { p.interrupt((*link).mute) }
 func (p *proxy) interrupt(end func(*link)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.outage = cmp.Or(p.outage, make(chan struct{}))
+	p.outage = true
 	for l := range p.open {
 		end(l)
 	}
@@ -244,10 +242,8 @@ func (p *proxy) interrupt(end func(*link)) {
 func (p *proxy) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.outage != nil {
-		close(p.outage)
-		p.outage = nil
-	}
+	p.outage = false
+	p.over.Broadcast()
 }
 
 // readCommand reads a command, as words and as it came: an array of words, each behind its length, or one line, as people type it.

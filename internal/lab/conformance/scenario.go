@@ -29,8 +29,7 @@ type scenario struct {
 // scenarios are in the order of the report.
 var scenarios = []scenario{
 	{name: "success", play: func(ctx context.Context, s *stage) {
-		s.put(ctx, "a", work{"do": "succeed", "after_ms": 50, "status": "half way", "progress": 50})
-		s.must("a result is answered as success", s.until(ctx, "a", model.EventSuccess), silence)
+		s.must("a result is answered as success", s.succeeds(ctx, "a", work{"do": "succeed", "after_ms": 50, "status": "half way", "progress": 50}), silence)
 		s.should("the begin of the work is told: started", s.times("a", model.EventStarted) > 0, "none")
 		m := s.get(ctx, "a")
 		s.should("the owner is told how far it is: user_friendly_status, progress", m.UserFriendlyStatus == "half way" && m.Progress == 50,
@@ -55,8 +54,7 @@ var scenarios = []scenario{
 		} {
 			s.push(ctx, garbage)
 		}
-		s.put(ctx, "a", succeed)
-		s.must("goes on after entries that cannot be read", s.until(ctx, "a", model.EventSuccess), silence)
+		s.must("goes on after entries that cannot be read", s.succeeds(ctx, "a", succeed), silence)
 		rejected := s.counter(ctx, "no_uid", "unknown_type", "malformed", "unknown_model")
 		s.should("answers none of them", rejected == 0, fmt.Sprintf("%d messages that cannot be used", rejected))
 	}},
@@ -65,8 +63,7 @@ var scenarios = []scenario{
 	{name: "deadline", play: func(ctx context.Context, s *stage) {
 		s.putFor(ctx, "a", work{"do": "succeed", "after_ms": forever}, "2s")
 		s.must("an attempt that takes too long ends at its deadline", s.until(ctx, "a", model.EventTimeout), silence)
-		s.put(ctx, "b", succeed)
-		s.must("stops when its deadline has passed", s.until(ctx, "b", model.EventSuccess), "it works on")
+		s.must("stops when its deadline has passed", s.succeeds(ctx, "b", succeed), "it works on")
 		more := s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageSuccess, model.MessageFailure)
 		s.should("says nothing more about it", more == 0, "a result")
 	}},
@@ -84,8 +81,8 @@ var scenarios = []scenario{
 	{name: "orders", play: playOrders},
 	{name: "texts", play: playTexts},
 	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: func(ctx context.Context, s *stage) {
-		s.put(ctx, "a", work{"do": "digest", "text": "nested", "reply_to": "of the payload"})
-		s.should("works in a queue with names of its own and a nested payload", s.until(ctx, "a", model.EventSuccess), silence)
+		nested := work{"do": "digest", "text": "nested", "reply_to": "of the payload"}
+		s.should("works in a queue with names of its own and a nested payload", s.succeeds(ctx, "a", nested), silence)
 	}},
 	{name: "parts", parts: 2, play: func(ctx context.Context, s *stage) {
 		s.put(ctx, "a", succeed)
@@ -110,8 +107,7 @@ var succeed = work{"do": "succeed"}
 // playPayload checks whether payloads arrive unchanged: letters of the world, and the largest one.
 func playPayload(ctx context.Context, s *stage) {
 	for uid, text := range map[string]string{"unicode": "Grüße, 世界 \U0001F600 \"\\\n\t\u2028", "large": strings.Repeat("größer ", 7_000)} {
-		s.put(ctx, uid, work{"do": "digest", "text": text, "unknown": map[string]any{"deep": []any{1, nil, true}}})
-		done := s.until(ctx, uid, model.EventSuccess)
+		done := s.succeeds(ctx, uid, work{"do": "digest", "text": text, "unknown": map[string]any{"deep": []any{1, nil, true}}})
 		m := s.get(ctx, uid)
 		sum := sha256.Sum256([]byte(text))
 		s.must("a payload arrives as it is: "+uid, done && m.UserFriendlyStatus == hex.EncodeToString(sum[:]), fmt.Sprintf("status %q", m.UserFriendlyStatus))
@@ -120,14 +116,12 @@ func playPayload(ctx context.Context, s *stage) {
 
 // playDuplicate gives the worker an attempt once more when it is over, as a worker that died and came back would.
 func playDuplicate(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.must("works on an attempt", s.until(ctx, "a", model.EventSuccess), silence)
+	s.must("works on an attempt", s.succeeds(ctx, "a", succeed), silence)
 	over := s.first(model.EventSuccess).AttemptUID
 	// It would fail this time: its success may have been sent twice, which is well.
 	entry, _ := json.Marshal(map[string]any{"big_table_uid": "a", "refresh_attempt_uid": over, "do": "fail", "attempt_no": 1})
 	s.push(ctx, string(entry))
-	s.put(ctx, "b", succeed)
-	s.must("goes on after an attempt that is over", s.until(ctx, "b", model.EventSuccess), silence)
+	s.must("goes on after an attempt that is over", s.succeeds(ctx, "b", succeed), silence)
 	s.must("an attempt counts once", s.times("a", model.EventSuccess) == 1, fmt.Sprintf("%d times", s.times("a", model.EventSuccess)))
 	s.should("does not begin an attempt that is over", s.proxy.heard(over, model.MessageFailure) == 0, "another result")
 }
@@ -138,8 +132,7 @@ func playStale(ctx context.Context, s *stage) {
 	s.inHand(ctx, "a")
 	_, err := s.app.Disable(ctx, "a", "")
 	s.fail(err)
-	s.put(ctx, "b", succeed)
-	s.must("stops when its attempt no longer counts", s.until(ctx, "b", model.EventSuccess), "it works on")
+	s.must("stops when its attempt no longer counts", s.succeeds(ctx, "b", succeed), "it works on")
 	s.must("a stale result changes nothing", s.times("a", model.EventSuccess) == 0, "a success")
 	s.should("says nothing more about it", s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageSuccess, model.MessageFailure) == 0, "a result")
 }
@@ -151,19 +144,16 @@ const outage = 600 * time.Millisecond
 // while it waits.
 func playReconnect(ctx context.Context, s *stage) {
 	s.proxy.losing.Store(true)
-	s.put(ctx, "a", succeed)
-	s.should("a result that Redis did not take is pushed again", s.until(ctx, "a", model.EventSuccess), silence)
+	s.should("a result that Redis did not take is pushed again", s.succeeds(ctx, "a", succeed), silence)
 	s.put(ctx, "b", work{"do": "succeed", "after_ms": 300})
 	s.inHand(ctx, "b")
 	s.proxy.cut()
 	wait := time.AfterFunc(outage, s.proxy.restore)
 	defer wait.Stop()
-	s.put(ctx, "c", succeed)
-	s.must("works on when the connections were cut during the work", s.until(ctx, "c", model.EventSuccess), silence)
+	s.must("works on when the connections were cut during the work", s.succeeds(ctx, "c", succeed), silence)
 	s.proxy.cut()
 	s.proxy.restore()
-	s.put(ctx, "d", succeed)
-	s.must("works on when the connections were cut while it waited", s.until(ctx, "d", model.EventSuccess), silence)
+	s.must("works on when the connections were cut while it waited", s.succeeds(ctx, "d", succeed), silence)
 }
 
 // playShutdown asks the worker to end while it works and more is in line.

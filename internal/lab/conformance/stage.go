@@ -25,17 +25,15 @@ import (
 
 // stage is where one scenario is played: a queue with daemons of its own, and a worker.
 type stage struct {
-	name        string
-	config      *Config
-	concurrency int
-	lease       time.Duration
-	clients     *redis.Clients
-	queue       *store.Queue
-	app         *client.Client
-	proxy       *proxy
-	address     redisurl.Address
-	worker      *process
-	happened    chan model.JournalEntry
+	scenario
+	config   *Config
+	clients  *redis.Clients
+	queue    *store.Queue
+	app      *client.Client
+	proxy    *proxy
+	address  redisurl.Address
+	worker   *process
+	happened chan model.JournalEntry
 
 	seen   []model.JournalEntry
 	checks []Check
@@ -45,11 +43,8 @@ type stage struct {
 
 // play plays one scenario, and removes its remains in Redis.
 func play(ctx context.Context, config *Config, clients *redis.Clients, address redisurl.Address, name string) (s *stage, err error) {
-	scenario := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
-	s = &stage{
-		name: name, config: config, concurrency: max(1, scenario.concurrency), lease: cmp.Or(scenario.lease, lease), clients: clients, address: address,
-		happened: make(chan model.JournalEntry),
-	}
+	s = &stage{config: config, clients: clients, address: address, happened: make(chan model.JournalEntry)}
+	s.scenario = scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("scenario %s: %w", name, err)
@@ -64,7 +59,7 @@ func play(ctx context.Context, config *Config, clients *redis.Clients, address r
 		s.proxy.restore()
 		s.proxy.copying.Wait()
 	}()
-	if err := s.open(ctx, scenario); err != nil {
+	if err := s.open(ctx); err != nil {
 		return s, err
 	}
 	defer func() { _ = s.app.Close() }()
@@ -82,7 +77,7 @@ func play(ctx context.Context, config *Config, clients *redis.Clients, address r
 	}
 	defer wait()
 	s.startWorker(ctx)
-	scenario.play(ctx, s)
+	s.play(ctx, s)
 	if s.worker != nil {
 		s.worker.kill()
 	}
@@ -90,17 +85,17 @@ func play(ctx context.Context, config *Config, clients *redis.Clients, address r
 }
 
 // open makes the queue.
-func (s *stage) open(ctx context.Context, scenario scenario) (err error) {
+func (s *stage) open(ctx context.Context) (err error) {
 	config := store.Config{Queue: "{conformance-" + s.name + "-" + strings.ToLower(rand.Text()[:8]) + "}"}
-	if scenario.parts > 1 {
-		if err := store.Create(ctx, s.clients, config, scenario.parts); err != nil {
+	if s.parts > 1 {
+		if err := store.Create(ctx, s.clients, config, s.parts); err != nil {
 			return err
 		}
 	}
 	if s.queue, err = store.Open(ctx, s.clients, config); err != nil {
 		return err
 	}
-	if err := s.queue.SetWire(ctx, scenario.wire, false); err != nil {
+	if err := s.queue.SetWire(ctx, s.wire, false); err != nil {
 		return err
 	}
 	if s.queue, err = store.Open(ctx, s.clients, config); err != nil {
@@ -116,7 +111,7 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 	var running sync.WaitGroup
 	wait = func() { cancel(); running.Wait() }
 	for _, part := range s.queue.Parts {
-		d, err := dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: s.lease})
+		d, err := dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: cmp.Or(s.lease, lease)})
 		if err != nil {
 			return wait, err
 		}
@@ -155,7 +150,7 @@ func (s *stage) startWorker(ctx context.Context) {
 		through.User = url.UserPassword(s.address.Username, s.address.Password)
 	}
 	s.worker, s.err = start(s.config, s.name, []string{
-		"REDIS_URL=" + through.String(), "REFRESHD_QUEUE=" + s.queue.Name, "REFRESHD_CONCURRENCY=" + strconv.Itoa(s.concurrency),
+		"REDIS_URL=" + through.String(), "REFRESHD_QUEUE=" + s.queue.Name, "REFRESHD_CONCURRENCY=" + strconv.Itoa(max(1, s.concurrency)),
 	})
 	if s.err != nil {
 		return
@@ -219,16 +214,25 @@ func (s *stage) times(uid string, event model.Event) (n int) {
 	return n
 }
 
-// until waits until something has happened to a model; false: not within the patience, or a second after the worker has ended.
+// until waits until something has happened to a model; false: not within the patience.
 func (s *stage) until(ctx context.Context, uid string, events ...model.Event) bool {
 	return s.within(ctx, s.config.Patience, func() bool {
 		return slices.ContainsFunc(events, func(event model.Event) bool { return s.times(uid, event) > 0 })
 	})
 }
 
+// succeeds puts a model and waits for its success.
+func (s *stage) succeeds(ctx context.Context, uid string, todo work) bool {
+	s.put(ctx, uid, todo)
+	return s.until(ctx, uid, model.EventSuccess)
+}
+
+// within waits until a condition holds; false: not within the patience, or a second after the worker has ended.
 func (s *stage) within(ctx context.Context, patience time.Duration, holds func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond) // no event says that a worker has taken an entry
+	defer ticker.Stop()
 	var exited chan struct{}
 	if s.worker != nil {
 		exited = s.worker.exited
@@ -237,6 +241,7 @@ func (s *stage) within(ctx context.Context, patience time.Duration, holds func()
 		select {
 		case e := <-s.happened:
 			s.seen = append(s.seen, e)
+		case <-ticker.C:
 		case <-exited: // its last message may be on its way
 			exited = nil
 			ctx, cancel = context.WithTimeout(ctx, min(time.Second, patience))
@@ -256,19 +261,7 @@ func (s *stage) inHand(ctx context.Context, uid string) {
 
 // taken waits until the worker has taken the attempt of a model; false: not within the patience.
 func (s *stage) taken(ctx context.Context, uid string) bool {
-	return s.until(ctx, uid, model.EventStart) && s.looks(ctx, s.config.Patience, func() bool { return s.inLine(ctx)[uid] == 0 })
-}
-
-// looks polls until a condition without an event holds; false: not within the patience.
-func (s *stage) looks(ctx context.Context, patience time.Duration, holds func() bool) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for s.err == nil && ctx.Err() == nil && !holds() {
-		<-ticker.C
-	}
-	return s.err == nil && ctx.Err() == nil
+	return s.until(ctx, uid, model.EventStart) && s.within(ctx, s.config.Patience, func() bool { return s.inLine(ctx)[uid] == 0 })
 }
 
 // inLine counts the entries of each model that no worker has taken, in a queue of one part.

@@ -33,17 +33,11 @@ type Config struct {
 	// Log receives the log of the daemons. Defaults to none.
 	Log *zerolog.Logger
 
-	// Dashboard opens pages about the queue for a browser, which are served while the demo runs. Defaults to none.
-	Dashboard func(*store.Queue) (Dashboard, error)
+	// Dashboard opens pages about the queue for a browser. It returns a function that serves them until its context ends, and their address.
+	// Defaults to none.
+	Dashboard func(*store.Queue) (serve func(context.Context) error, url string, err error)
 
 	complete func() // called once when every behaviour was seen
-}
-
-// Dashboard is a server of pages.
-type Dashboard interface {
-	// Run serves until ctx ends.
-	Run(ctx context.Context) error
-	URL() string
 }
 
 // WithDefaults returns a copy with every unset field filled.
@@ -94,24 +88,15 @@ func run(ctx context.Context, s *servers, config Config) error {
 	}
 	pages := ""
 	if config.Dashboard != nil {
-		clients, err := s.connect()
+		queue, err := store.Open(ctx, s.store.Clients, store.Config{Queue: s.store.Keys.Queue})
 		if err != nil {
 			return err
 		}
-		queue, err := store.Open(ctx, clients, store.Config{Queue: s.store.Keys.Queue})
-		if err != nil {
+		if daemons["dashboard"], pages, err = config.Dashboard(queue); err != nil {
 			return err
 		}
-		dashboard, err := config.Dashboard(queue)
-		if err != nil {
-			return err
-		}
-		daemons["dashboard"], pages = dashboard.Run, dashboard.URL()
 	}
-	var out output = textLines{config.Out}
-	if config.JSON {
-		out = jsonLines{config.Out}
-	}
+	out := output{config.Out, config.JSON}
 	p := progress{
 		store: s.store, out: out, check: newChecklist(), outside: newOutside(s, start, out, workers), complete: config.complete,
 		outbox: report.TailStart, statuses: map[string]status{}, planned: map[string]time.Time{},

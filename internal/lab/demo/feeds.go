@@ -13,15 +13,12 @@ import (
 // chance. Other paths, such as the path of uidGone, are 404.
 type feeds struct {
 	*http.ServeMux
-	pace    time.Duration // between two chunks of the slow feed
 	banner  chan struct{} // closed: the banner may be served; until then it hangs
 	stopped chan struct{} // sent to when the slow feed has stopped halfway
 }
 
-func newFeeds(pace time.Duration) *feeds {
-	f := &feeds{
-		ServeMux: http.NewServeMux(), pace: pace, banner: make(chan struct{}), stopped: make(chan struct{}, 1),
-	}
+func newFeeds() *feeds {
+	f := &feeds{ServeMux: http.NewServeMux(), banner: make(chan struct{}), stopped: make(chan struct{}, 1)}
 	for uid, serve := range map[string]func(http.ResponseWriter, *http.Request, int){
 		uidSteady: f.steady, uidHangs: f.hang, uidSlow: f.slow,
 		uidFlaky: func(w http.ResponseWriter, r *http.Request, hit int) {
@@ -73,14 +70,15 @@ func (f *feeds) hang(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Contex
 
 const (
 	slowChunks = 8
-	slowRows   = 2000 // in one chunk
+	slowRows   = 2000                   // in one chunk
+	slowPace   = 200 * time.Millisecond // between two chunks: the feed takes about a second and a half
 )
 
 // slow sends its rows in chunks, with a length, so that the reader knows its progress.
 func (f *feeds) slow(w http.ResponseWriter, r *http.Request, hit int) {
 	chunk := strings.Repeat(fmt.Sprintf("%d,100\n", hit), slowRows)
 	w.Header().Set("Content-Length", strconv.Itoa(slowChunks*len(chunk)))
-	ticker := time.NewTicker(f.pace)
+	ticker := time.NewTicker(slowPace)
 	defer ticker.Stop()
 	for i := range slowChunks {
 		if hit == 2 && i == slowChunks/2 { // until the reader goes

@@ -16,10 +16,21 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-type output interface {
-	begin(i introduction)
-	line(l line)
-	summary(check *checklist, counters map[string]int64)
+// output prints what happens: as text without control characters, or as a JSON object on one line.
+type output struct {
+	to   io.Writer
+	json bool
+}
+
+// print prints one thing. As with fmt.Fprintln, a reader that has gone is no reason to fail.
+func (o output) print(text string, object map[string]any) {
+	if !o.json {
+		fmt.Fprintln(o.to, text)
+		return
+	}
+	encoder := json.NewEncoder(o.to)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(object)
 }
 
 type introduction struct {
@@ -29,72 +40,46 @@ type introduction struct {
 	pages    string // for a browser; "": none
 }
 
-// textLines prints one line for each event, without control characters.
-type textLines struct{ out io.Writer }
-
-func (t textLines) begin(i introduction) {
-	fmt.Fprintln(t.out, i.title+"\n")
+func (o output) begin(i introduction) {
+	lines := []string{i.title, ""}
 	for _, s := range scenarios {
-		fmt.Fprintln(t.out, "  "+fit(s.uid, widthUID)+"  "+s.about)
+		lines = append(lines, "  "+fit(s.uid, widthUID)+"  "+s.about)
 	}
-	fmt.Fprintln(t.out, "\nLook inside while it runs:")
+	lines = append(lines, "", "Look inside while it runs:")
 	if i.pages != "" {
-		fmt.Fprintln(t.out, "  "+i.pages+" in a browser")
+		lines = append(lines, "  "+i.pages+" in a browser")
 	}
 	for _, command := range i.commands {
-		fmt.Fprintln(t.out, "  "+i.cli+" "+command)
+		lines = append(lines, "  "+i.cli+" "+command)
 	}
-	fmt.Fprintln(t.out, "\n"+columns(lineWidths, "time", "model", "event", "try", "next", "why"))
+	lines = append(lines, "", columns("time", "model", "event", "try", "next", "why"))
+	o.print(strings.Join(lines, "\n"), map[string]any{"title": i.title, "cli": i.cli, "commands": i.commands, "dashboard": i.pages})
 }
 
-func (t textLines) line(l line) { fmt.Fprintln(t.out, l) }
-
-func (t textLines) summary(check *checklist, counters map[string]int64) {
-	fmt.Fprintf(t.out, "\nSeen: %d of %d\n", check.count(), len(behaviours))
-	for i, behaviour := range behaviours {
-		box := "[ ]"
-		if check.ticked[i] {
-			box = "[x]"
-		}
-		fmt.Fprintf(t.out, "  %s %s  %s\n", box, fit(behaviour.uid, widthUID), behaviour.text)
-	}
-	var counted []string
-	for _, name := range slices.Sorted(maps.Keys(counters)) {
-		counted = append(counted, fmt.Sprintf("%s %d", document.OneLine(name), counters[name]))
-	}
-	fmt.Fprintln(t.out, "Counted: "+strings.Join(counted, ", "))
-}
-
-// jsonLines prints one JSON object for each event, and one as summary.
-type jsonLines struct{ out io.Writer }
-
-func (j jsonLines) begin(i introduction) {
-	j.print(map[string]any{"title": i.title, "cli": i.cli, "commands": i.commands, "dashboard": i.pages})
-}
-
-func (j jsonLines) line(l line) {
-	j.print(map[string]any{
+func (o output) line(l line) {
+	o.print(l.String(), map[string]any{
 		"at": model.FormatTime(l.at), "uid": l.uid, "event": l.event, "try": l.try, "next": l.next, "why": l.why,
 	})
 }
 
-func (j jsonLines) summary(check *checklist, counters map[string]int64) {
+func (o output) summary(check *checklist, counters map[string]int64) {
 	type seen struct {
 		UID  string `json:"uid"`
 		Text string `json:"behaviour"`
 		Seen bool   `json:"seen"`
 	}
-	list := make([]seen, len(behaviours))
+	lines, list := []string{"", fmt.Sprintf("Seen: %d of %d", check.count(), len(behaviours))}, make([]seen, len(behaviours))
 	for i, behaviour := range behaviours {
+		box := map[bool]string{true: "[x]", false: "[ ]"}[check.ticked[i]]
+		lines = append(lines, "  "+box+" "+fit(behaviour.uid, widthUID)+"  "+behaviour.text)
 		list[i] = seen{behaviour.uid, behaviour.text, check.ticked[i]}
 	}
-	j.print(map[string]any{"seen": list, "counters": counters})
-}
-
-func (j jsonLines) print(value any) {
-	encoder := json.NewEncoder(j.out)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // as with fmt.Fprintln, a reader that has gone is no reason to fail
+	var counted []string
+	for _, name := range slices.Sorted(maps.Keys(counters)) {
+		counted = append(counted, fmt.Sprintf("%s %d", document.OneLine(name), counters[name]))
+	}
+	lines = append(lines, "Counted: "+strings.Join(counted, ", "))
+	o.print(strings.Join(lines, "\n"), map[string]any{"seen": list, "counters": counters})
 }
 
 type line struct {
@@ -182,16 +167,15 @@ const widthUID = 10
 var lineWidths = []int{len("07:00:00.000"), widthUID, 11, 3, len("deadline +10.0s")}
 
 func (l line) String() string {
-	return columns(lineWidths, l.at.UTC().Format("15:04:05.000"), document.OneLine(l.uid), document.OneLine(l.event), l.try, l.next, document.OneLine(l.why))
+	return columns(l.at.UTC().Format("15:04:05.000"), document.OneLine(l.uid), document.OneLine(l.event), l.try, l.next, document.OneLine(l.why))
 }
 
-// columns aligns cells; the last one has no width.
-func columns(widths []int, cells ...string) string {
-	var text strings.Builder
-	for i, width := range widths {
-		text.WriteString(fit(cells[i], width) + "  ")
+// columns aligns the cells of a line.
+func columns(cells ...string) string {
+	for i, width := range lineWidths {
+		cells[i] = fit(cells[i], width)
 	}
-	return strings.TrimRight(text.String()+cells[len(widths)], " ")
+	return strings.TrimRight(strings.Join(cells, "  "), " ")
 }
 
 func fit(text string, width int) string { return fmt.Sprintf("%-*s", width, document.Cut(text, width)) }

@@ -57,7 +57,7 @@ const pipeGolden = `time          model       event        try  next            
 
 func TestTextPrintsOneAlignedLineForEachThingThatHappens(t *testing.T) {
 	var out bytes.Buffer
-	p := textLines{&out}
+	p := output{&out, false}
 	p.begin(testIntroduction())
 	for _, l := range testLines() {
 		p.line(l)
@@ -70,7 +70,7 @@ func TestTextPrintsOneAlignedLineForEachThingThatHappens(t *testing.T) {
 
 func TestJSONPrintsOneJSONObjectForEachThingThatHappens(t *testing.T) {
 	var out bytes.Buffer
-	j := jsonLines{&out}
+	j := output{&out, true}
 	j.begin(testIntroduction())
 	for _, l := range testLines() {
 		j.line(l)

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -30,34 +31,29 @@ type reaction struct {
 
 func newOutside(s *servers, start time.Time, out output, w *workers) *outside {
 	o := &outside{servers: s, start: start, out: out, workers: w}
-	byUID := map[string]scenario{}
-	for _, s := range scenarios {
-		byUID[s.uid] = s
-	}
-	moved := byUID[uidMoved]
-	moved.feed = path(uidSteady)
 	o.reactions = []*reaction{
 		{uidManual, model.EventCreate, 1, "somebody asks for a refresh by hand", o.run(uidManual)},
-		{uidBanner, model.EventStarted, 1, "the banner is edited while its first edition is being refreshed", o.save(byUID[uidBanner], 2)},
+		{uidBanner, model.EventStarted, 1, "the banner is edited while its first edition is being refreshed", o.save(uidBanner, 2)},
 		{uidBanner, model.EventUpdate, 1, "", func(context.Context) error { close(o.feeds.banner); return nil }},
-		{uidMoved, model.EventFailure, 1, "the owner reads the reason and saves the new address", o.save(moved, 2)},
+		{uidMoved, model.EventFailure, 1, "the owner reads the reason and saves the new address", o.save(uidMoved, 2)},
 		{uidHangs, model.EventTimeout, 2, "a worker answers for the first attempt, long after its deadline", func(ctx context.Context) error {
-			return o.push(ctx, o.store.Keys.Output, encode(map[string]any{"type": "success", "big_table_uid": uidHangs, "refresh_attempt_uid": o.timedOut[0]}))
+			return o.push(ctx, o.store.Keys.Output, map[string]any{"type": "success", "big_table_uid": uidHangs, "refresh_attempt_uid": o.timedOut[0]})
 		}},
 	}
 	return o
 }
 
-func (o *outside) save(s scenario, edition int) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return o.push(ctx, o.store.Keys.Control, s.put(o.site, o.start, edition))
-	}
+func (o *outside) save(uid string, edition int) func(context.Context) error {
+	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.uid == uid })
+	return o.order(scenarios[i].put(o.site, o.start, edition))
 }
 
 func (o *outside) run(uid string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return o.push(ctx, o.store.Keys.Control, encode(map[string]any{"type": "run", "uid": uid}))
-	}
+	return o.order(map[string]any{"type": "run", "uid": uid})
+}
+
+func (o *outside) order(message map[string]any) func(context.Context) error {
+	return func(ctx context.Context) error { return o.push(ctx, o.store.Keys.Control, message) }
 }
 
 func (o *outside) saveNext(ctx context.Context) error {
@@ -65,7 +61,7 @@ func (o *outside) saveNext(ctx context.Context) error {
 		return nil
 	}
 	o.saved++
-	return o.save(scenarios[o.saved-1], 1)(ctx)
+	return o.save(scenarios[o.saved-1].uid, 1)(ctx)
 }
 
 func (o *outside) react(ctx context.Context, e model.JournalEntry) error {

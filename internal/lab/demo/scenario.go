@@ -1,7 +1,7 @@
 package demo
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -27,6 +27,7 @@ type scenario struct {
 	uid     string
 	about   string // for the user
 	feed    string // path; empty: its own
+	moved   string // path of the second edition; empty: the same
 	every   int    // seconds between planned refreshes; 0: one-shot
 	timeout string
 	planned bool // the first refresh waits for the schedule
@@ -41,20 +42,21 @@ var scenarios = []scenario{
 	{uid: uidSlow, about: "takes its time, and reports its progress", every: 5, timeout: "10s"},
 	{uid: uidHangs, about: "takes the request and never answers", every: 30, timeout: "1s", giveUp: true},
 	{uid: uidGone, about: "404 for ever", every: 5, timeout: "2s"},
-	{uid: uidMoved, about: "404 until its owner saves the new address", feed: path(uidGone), every: 5, timeout: "2s"},
+	{uid: uidMoved, about: "404 until its owner saves the new address", feed: path(uidGone), moved: path(uidSteady), every: 5, timeout: "2s"},
 	{uid: uidManual, about: "planned for midnight, run by hand", feed: path(uidSteady), every: 24 * 60 * 60, timeout: "1s", planned: true},
 	{uid: uidBanner, about: "no schedule: refreshed on every save", timeout: "30s"},
 }
 
 func path(uid string) string { return "/" + uid + ".csv" }
 
-// put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same at any time. edition makes two
+// put returns the control message that saves the model. Its schedule counts from start, so that a demo looks the same at any time. edition makes two
 // saves of a model differ.
-func (s scenario) put(site string, start time.Time, edition int) string {
-	feed, exhausted, refresh, retries := s.feed, policy.NextPlanned, model.RefreshNow, any([]string{"0", "1s"})
-	if feed == "" {
-		feed = path(s.uid)
+func (s scenario) put(site string, start time.Time, edition int) map[string]any {
+	feed := cmp.Or(s.feed, path(s.uid))
+	if edition > 1 {
+		feed = cmp.Or(s.moved, feed)
 	}
+	exhausted, refresh, retries := policy.NextPlanned, model.RefreshNow, any([]string{"0", "1s"})
 	if s.giveUp {
 		exhausted = policy.GiveUp
 	}
@@ -73,13 +75,5 @@ func (s scenario) put(site string, start time.Time, edition int) string {
 		message["rrule"] = fmt.Sprintf("FREQ=SECONDLY;INTERVAL=%d", s.every)
 		message["dtstart"] = start.UTC().Format("2006-01-02T15:04:05")
 	}
-	return encode(message)
-}
-
-func encode(message map[string]any) string {
-	text, err := json.Marshal(message)
-	if err != nil {
-		panic(fmt.Sprintf("marshal message: %v", err)) // texts and numbers only
-	}
-	return string(text)
+	return message
 }

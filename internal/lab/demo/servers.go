@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
@@ -19,20 +18,18 @@ import (
 
 // servers are a Redis, a web server with feeds, connections, and a directory for downloads.
 type servers struct {
-	redis  *embedded.Server
-	feeds  *feeds
-	site   string       // the address of the feeds
-	daemon *store.Store // for the daemons
-	store  *store.Store // for everybody else, with connections of its own
-	client goredis.UniversalClient
-	dir    string
+	redis *embedded.Server
+	feeds *feeds
+	site  string // the address of the feeds
+	store *store.Store
+	dir   string
 
 	closers []func() error // in the order of opening
 }
 
 // open opens everything, or closes it again after an error.
 func open(port int, queue string) (s *servers, err error) {
-	s = &servers{feeds: newFeeds(200 * time.Millisecond)} // so that the slow feed takes about a second and a half
+	s = &servers{feeds: newFeeds()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -60,28 +57,13 @@ func open(port int, queue string) (s *servers, err error) {
 		return s, fmt.Errorf("make a directory for what is fetched: %w", err)
 	}
 	s.onClose(func() error { return os.RemoveAll(s.dir) })
-	if s.daemon, _, err = s.openStore(queue); err != nil {
+	clients, err := redis.Connect(s.redis.URL(), redis.ConnectOptions{ClientName: "refreshd-demo"})
+	if err != nil {
 		return s, err
 	}
-	s.store, s.client, err = s.openStore(queue)
+	s.onClose(clients.Close)
+	s.store, err = store.New(clients, store.Config{Queue: queue})
 	return s, err
-}
-
-func (s *servers) connect() (*redis.Clients, error) {
-	clients, err := redis.Connect(s.redis.URL(), redis.ConnectOptions{ClientName: "refreshd-demo"})
-	if err == nil {
-		s.onClose(clients.Close)
-	}
-	return clients, err
-}
-
-func (s *servers) openStore(queue string) (*store.Store, goredis.UniversalClient, error) {
-	clients, err := s.connect()
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := store.New(clients, store.Config{Queue: queue})
-	return store, clients.Write, err
 }
 
 func (s *servers) onClose(do func() error) { s.closers = append(s.closers, do) }
@@ -94,11 +76,9 @@ func (s *servers) close() error {
 	return errors.Join(errs...)
 }
 
-func (s *servers) push(ctx context.Context, list, message string) error {
-	if err := s.client.RPush(ctx, list, message).Err(); err != nil {
-		return fmt.Errorf("push a message: %w", err)
-	}
-	return nil
+func (s *servers) push(ctx context.Context, list string, message map[string]any) error {
+	text, _ := json.Marshal(message) // texts and numbers only
+	return redis.Wrap(s.store.Clients.Write.RPush(ctx, list, text).Err(), "push a message")
 }
 
 func (s *servers) introduction(pages string) introduction {

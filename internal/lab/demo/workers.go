@@ -14,11 +14,11 @@ import (
 type daemons map[string]func(context.Context) error
 
 func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
-	d, err := dispatcher.New(dispatcher.RoomsOf(s.daemon), dispatcher.Config{Log: log})
+	d, err := dispatcher.New(dispatcher.RoomsOf(s.store), dispatcher.Config{Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := poller.New(poller.RoomsOf(s.daemon), poller.Config{Log: log})
+	p, err := poller.New(poller.RoomsOf(s.store), poller.Config{Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -27,7 +27,7 @@ func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
 		return nil, nil, err
 	}
 	// No grace: a deploy of the demo must interrupt attempts.
-	pool, err := worker.New(s.daemon.Pool(), fetch, worker.Config{Concurrency: 16, Grace: -1, Log: log})
+	pool, err := worker.New(s.store.Pool(), fetch, worker.Config{Concurrency: 16, Grace: -1, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -89,12 +89,13 @@ func (c *calendar) row(ax axis) {
 // marks draws the events without an attempt, from an x on.
 func (c *calendar) marks(ax axis, free px) {
 	for _, row := range c.rows {
-		if row.attempt != nil || !ax.holds(row.at) {
+		mark := row.event
+		if row.attempt != nil || !ax.holds(mark.At) {
 			continue
 		}
-		x := min(max(ax.x(row.at), free+9), calendarRight-8)
-		class := c.symbol(row.mark.Kind, x, c.y+calendarHeight/2)
-		words := cutTo(sentence(string(row.mark.Kind), row.mark.Why), calendarRight-x-12)
+		x := min(max(ax.x(mark.At), free+9), calendarRight-8)
+		class := c.symbol(mark.Kind, x, c.y+calendarHeight/2)
+		words := cutTo(sentence(string(mark.Kind), mark.Why), calendarRight-x-12)
 		c.text(class, anchorStart, x+12, c.y+calendarHeight/2+4, words)
 		free = x + 12 + widthOf(words)
 	}

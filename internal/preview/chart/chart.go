@@ -39,9 +39,8 @@ type run struct {
 }
 
 type row struct {
-	at      time.Time
-	attempt *attempt // nil: mark
-	mark    Event
+	event   Event
+	attempt *attempt // that begins with the event; nil: it has none
 }
 
 func readAll(charts []Chart) []*run {
@@ -56,37 +55,21 @@ func read(c Chart) *run {
 	c.Events = ordered(c.Events)
 	c.Location = cmp.Or(c.Location, time.UTC)
 	if n := len(c.Events); n > 0 {
-		if c.Start.IsZero() {
-			c.Start = c.Events[0].At
-		}
-		if c.End.IsZero() {
-			c.End = c.Events[n-1].At
-		}
+		c.Start, c.End = cmp.Or(c.Start, c.Events[0].At), cmp.Or(c.End, c.Events[n-1].At)
 	}
 	r := &run{Chart: c, attempts: attemptsOf(c.Events)}
 	for _, a := range r.attempts {
-		r.rows = append(r.rows, row{at: a.begin.At, attempt: a})
+		r.rows = append(r.rows, row{a.begin, a})
 	}
 	for i, event := range c.Events {
 		// The row of a failure at the same time already says exhausted.
 		alone := event.Kind == Exhausted && (i == 0 || !c.Events[i-1].Kind.failed() || !c.Events[i-1].At.Equal(event.At))
 		if alone || event.Kind == Disabled || event.Kind == Finished || event.Kind == Skipped {
-			r.rows = append(r.rows, row{at: event.At, mark: event})
+			r.rows = append(r.rows, row{event: event})
 		}
 	}
-	slices.SortStableFunc(r.rows, func(a, b row) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(r.rows, func(a, b row) int { return a.event.At.Compare(b.event.At) })
 	return r
-}
-
-func titleOf(runs []*run) string {
-	if len(runs) == 1 {
-		return runs[0].Title
-	}
-	names := make([]string, len(runs))
-	for i, r := range runs {
-		names[i] = r.Title
-	}
-	return strings.Join(names, " against ")
 }
 
 func write(w io.Writer, format, text string) error {
@@ -98,11 +81,4 @@ func write(w io.Writer, format, text string) error {
 
 func sentence(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
-}
-
-func capital(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }

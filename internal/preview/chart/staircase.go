@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -67,13 +68,14 @@ func (s *stairs) format(at time.Time) string { return at.In(s.zone).Format(s.clo
 func (s *stairs) row(row row, next *attempt) {
 	base := s.y + barHeight + 4 // of the words beside a bar
 	s.line("grid", margin, s.y, s.right, s.y)
-	s.text("small", anchorStart, margin, base, row.at.In(s.zone).Format(s.rowClock))
+	s.text("small", anchorStart, margin, base, row.event.At.In(s.zone).Format(s.rowClock))
 	a := row.attempt
 	if a == nil {
-		x := min(s.right-8, max(s.left+8, s.x(row.at)))
-		s.text("name", anchorEnd, s.left-10, base, document.Cut(capital(string(row.mark.Kind)), 16))
-		class := s.symbol(row.mark.Kind, x, s.y+barHeight)
-		s.note(class, x-14, x+14, base, sentence(row.mark.Why, row.mark.Reason))
+		mark, kind := row.event, string(row.event.Kind)
+		x := min(s.right-8, max(s.left+8, s.x(mark.At)))
+		s.text("name", anchorEnd, s.left-10, base, strings.ToUpper(kind[:1])+kind[1:])
+		class := s.symbol(mark.Kind, x, s.y+barHeight)
+		s.note(class, x-14, x+14, base, sentence(mark.Why, mark.Reason))
 		return
 	}
 	s.text("name", anchorEnd, s.left-10, base, a.name())

@@ -28,14 +28,15 @@ const maxStairs = 24
 // dark pages.
 func SVG(w io.Writer, charts ...Chart) error {
 	runs := readAll(charts)
-	p := newPicture()
+	p := newPicture(pictureWidth)
 	most := 0
 	for _, r := range runs {
 		most = max(most, len(r.rows))
 	}
 	span := joint(runs)
-	var about []string // for those who cannot see the picture
+	var titles, about []string // for those who cannot see the picture
 	for _, r := range runs {
+		titles = append(titles, r.Title)
 		about = append(about, sentence(r.Title, r.digest()))
 		p.heading(r.Title, r.digest())
 		if most <= maxStairs {
@@ -46,18 +47,17 @@ func SVG(w io.Writer, charts ...Chart) error {
 		p.y += 14
 	}
 	p.legend()
-	return write(w, "svg", p.frame(titleOf(runs), strings.Join(about, "; ")))
+	return write(w, "svg", p.frame(strings.Join(titles, " against "), strings.Join(about, "; ")))
 }
 
-// picture is drawn from top to bottom, down to y.
+// picture is drawn from top to bottom, down to y. Every text goes through text or rect, which escape it.
 type picture struct {
-	canvas
 	width, y px
+	body     strings.Builder
+	used     map[string]bool // the classes drawn so far, for the legend
 }
 
-func newPicture() *picture {
-	return &picture{canvas: canvas{used: map[string]bool{}}, width: pictureWidth, y: margin}
-}
+func newPicture(width px) *picture { return &picture{width: width, y: margin, used: map[string]bool{}} }
 
 func (p *picture) heading(title, digest string) {
 	if title != "" {
@@ -133,15 +133,14 @@ func (p *picture) legend() {
 }
 
 func (p *picture) frame(title, about string) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
-		p.width, p.y, p.width, p.y)
-	fmt.Fprintf(&text, "<title>%s</title>\n<desc>%s</desc>\n", safe(title), safe(about))
-	fmt.Fprintf(&text, "<style>%s</style>\n%s\n", pictureStyle, hatch)
-	fmt.Fprintf(&text, `<rect class="page" x="0.5" y="0.5" width="%s" height="%s" rx="8"/>`+"\n", p.width-1, p.y-1)
-	text.WriteString(p.body.String())
-	text.WriteString("</svg>\n")
-	return text.String()
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img">
+<title>%[3]s</title>
+<desc>%[4]s</desc>
+<style>%[5]s</style>
+%[6]s
+<rect class="page" x="0.5" y="0.5" width="%[7]s" height="%[8]s" rx="8"/>
+%[9]s</svg>
+`, p.width, p.y, safe(title), safe(about), pictureStyle, hatch, p.width-1, p.y-1, p.body.String())
 }
 
 type px float64
@@ -153,12 +152,6 @@ func (n px) String() string {
 		return "0"
 	}
 	return text
-}
-
-// canvas collects the elements of a picture. Every text goes through text or rect, which escape it.
-type canvas struct {
-	body strings.Builder
-	used map[string]bool // the classes drawn so far, for the legend
 }
 
 // safe escapes a text for XML, and replaces characters that XML does not know.
@@ -173,30 +166,32 @@ func safe(text string) string {
 }
 
 // rect draws a box; a mouse over it shows hint.
-func (c *canvas) rect(class string, x, y, width, height px, hint string) {
-	c.used[class] = true
-	fmt.Fprintf(&c.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"`, class, x, y, width, height)
+func (p *picture) rect(class string, x, y, width, height px, hint string) {
+	p.used[class] = true
+	fmt.Fprintf(&p.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"`, class, x, y, width, height)
 	if hint == "" {
-		c.body.WriteString("/>\n")
+		p.body.WriteString("/>\n")
 		return
 	}
-	fmt.Fprintf(&c.body, "><title>%s</title></rect>\n", safe(hint))
+	fmt.Fprintf(&p.body, "><title>%s</title></rect>\n", safe(hint))
 }
 
-func (c *canvas) line(class string, x1, y1, x2, y2 px) { c.path(class, "M%s %sL%s %s", x1, y1, x2, y2) }
+func (p *picture) line(class string, x1, y1, x2, y2 px) {
+	p.path(class, "M%s %sL%s %s", x1, y1, x2, y2)
+}
 
-func (c *canvas) path(class, format string, coordinates ...any) {
-	c.used[class] = true
-	fmt.Fprintf(&c.body, "<path class=\"%s\" d=\"%s\"/>\n", class, fmt.Sprintf(format, coordinates...))
+func (p *picture) path(class, format string, coordinates ...any) {
+	p.used[class] = true
+	fmt.Fprintf(&p.body, "<path class=\"%s\" d=\"%s\"/>\n", class, fmt.Sprintf(format, coordinates...))
 }
 
 // cross marks the end of all attempts.
-func (c *canvas) cross(x, y px) {
-	c.rect("final", x-7, y-7, 14, 14, "")
-	c.path("stroke", "M%s %sl7 7m0 -7l-7 7", x-3.5, y-3.5)
+func (p *picture) cross(x, y px) {
+	p.rect("final", x-7, y-7, 14, 14, "")
+	p.path("stroke", "M%s %sl7 7m0 -7l-7 7", x-3.5, y-3.5)
 }
 
-func (c *canvas) diamond(x, y px) { c.path("mark", "M%s %sl6 6l-6 6l-6 -6z", x, y-6) }
+func (p *picture) diamond(x, y px) { p.path("mark", "M%s %sl6 6l-6 6l-6 -6z", x, y-6) }
 
 const (
 	anchorStart  = "start"
@@ -204,12 +199,12 @@ const (
 	anchorEnd    = "end"
 )
 
-func (c *canvas) text(class, anchor string, x, y px, text string) {
-	fmt.Fprintf(&c.body, "<text class=\"%s\" x=\"%s\" y=\"%s\"", class, x, y)
+func (p *picture) text(class, anchor string, x, y px, text string) {
+	fmt.Fprintf(&p.body, "<text class=\"%s\" x=\"%s\" y=\"%s\"", class, x, y)
 	if anchor != anchorStart {
-		fmt.Fprintf(&c.body, " text-anchor=\"%s\"", anchor)
+		fmt.Fprintf(&p.body, " text-anchor=\"%s\"", anchor)
 	}
-	fmt.Fprintf(&c.body, ">%s</text>\n", safe(text))
+	fmt.Fprintf(&p.body, ">%s</text>\n", safe(text))
 }
 
 // letterWidth is the average width of a letter in the small font, at most.

@@ -47,8 +47,7 @@ func (t Tree) Alt() string {
 
 // SVG draws the tree as a picture.
 func (t Tree) SVG(w io.Writer) error {
-	p := newPicture()
-	p.width = treeWidth
+	p := newPicture(treeWidth)
 	shown := period{t.Now, t.Now}
 	shown.include(t.Start)
 	for _, b := range t.Branches {
@@ -88,8 +87,8 @@ func (p *picture) branch(b Branch, ax axis, root, y px) {
 	p.label(style.words, ends+8, y-8, b.Ends)
 }
 
-func (c *canvas) marker(class string, x, y px) {
-	c.rect(class, x-treeMarker, y-treeMarker, 2*treeMarker, 2*treeMarker, "")
+func (p *picture) marker(class string, x, y px) {
+	p.rect(class, x-treeMarker, y-treeMarker, 2*treeMarker, 2*treeMarker, "")
 }
 
 // label writes a text at x, but within the picture.

@@ -164,20 +164,18 @@ func (s *Explanation) doubts() (lines []string) {
 // StopText describes a blocker, without times if when is nil.
 func StopText(blockers *model.Blockers, blocker model.Blocker, until time.Time, when func(time.Time) string) string {
 	kind, name := blocker.Split()
-	text := stopped(blocker)
-	if hold := blockers.Hold(name); kind == model.BlockerHold && hold != nil {
+	switch hold := blockers.Hold(name); {
+	case kind == model.BlockerHold && hold != nil:
 		return HeldText(hold, when)
+	case kind == model.BlockerLimit && when != nil && until.IsZero():
+		return "limit " + name + " is full"
+	case kind == model.BlockerLimit && when != nil:
+		return "limit " + name + " is closed until " + when(until)
+	case kind == model.BlockerCalendar && when != nil && !until.IsZero():
+		return stopped(blocker) + " until " + when(until)
+	default:
+		return stopped(blocker)
 	}
-	if kind == model.BlockerLimit && when != nil {
-		text = "limit " + name + " is full"
-		if !until.IsZero() {
-			text = "limit " + name + " is closed until " + when(until)
-		}
-	}
-	if kind == model.BlockerCalendar && when != nil && !until.IsZero() {
-		text += " until " + when(until)
-	}
-	return text
 }
 
 // Waits says why a model that was run does not start, or with place how many are before it; empty: it starts.

@@ -25,18 +25,13 @@ func NewCounts(from, to time.Time) *Counts {
 
 // Add counts a start; one outside of the period counts nowhere.
 func (c *Counts) Add(at time.Time) {
-	if i := c.minute(at); i >= 0 && i < len(c.PerMinute) {
+	if i := c.minute(at); !at.Before(c.From) && i < len(c.PerMinute) {
 		c.PerMinute[i]++
 	}
 }
 
-func (c *Counts) minute(at time.Time) int {
-	seconds := at.Unix() - c.From.Unix() // From is a whole minute
-	if seconds < 0 {
-		return -1
-	}
-	return int(seconds / 60)
-}
+// minute numbers the minute of an instant that is not before the first one.
+func (c *Counts) minute(at time.Time) int { return int((at.Unix() - c.From.Unix()) / 60) } // From is a whole minute
 
 // addAnyway counts starts that may be beyond the period. More than a month beyond it, the minute does not matter.
 func (c *Counts) addAnyway(at time.Time, starts int) {

@@ -20,14 +20,13 @@ const usualField = "input_url"
 // ParseGrouping reads "policy", "label:NAME", "host:FIELD" (the host of a URL in that field), "host", which is that of input_url, or a key of limits
 // such as {input_format}. An error names no field.
 func ParseGrouping(text string) (Grouping, error) {
-	kind, name, named := strings.Cut(text, ":")
+	kind, name, _ := strings.Cut(text, ":")
 	template := text
 	switch {
-	case kind == "host":
+	case text == "host":
 		template = "{host(" + usualField + ")}"
-		if named {
-			template = "{host(" + name + ")}"
-		}
+	case kind == "host":
+		template = "{host(" + name + ")}"
 	case kind == "label":
 		template = "{label." + name + "}"
 	case text == "policy":
@@ -44,8 +43,8 @@ func keyOf(m *model.Model, key policy.Key) string {
 	return key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
 }
 
-// Host is the group of models of one host; empty: the model has no input_url.
-func Host(m *model.Model) string {
+// hostOf is the group of models of one host; empty: the model has no input_url.
+func hostOf(m *model.Model) string {
 	return keyOf(m, policy.Key{Kind: policy.KeyHost, Field: usualField})
 }
 

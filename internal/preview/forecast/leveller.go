@@ -61,7 +61,7 @@ func (l *Leveller) bin(unix int64) int {
 }
 
 // Add takes a model into account, and remembers it if it may be moved. Models of one host get phases far apart.
-func (l *Leveller) Add(m *model.Model, movable bool, host string) {
+func (l *Leveller) Add(m *model.Model, movable bool) {
 	if m.Schedule == nil || m.Disabled {
 		return
 	}
@@ -70,9 +70,9 @@ func (l *Leveller) Add(m *model.Model, movable bool, host string) {
 		g = l.group(m)
 	}
 	if slot := int(m.Phase / l.step); g != nil && m.Phase%l.step == 0 && slot >= g.first && slot < g.slots {
-		g.have[slot] = append(g.have[slot], idOf(m, host))
+		g.have[slot] = append(g.have[slot], idOf(m))
 	} else if g != nil {
-		g.rest = append(g.rest, idOf(m, host))
+		g.rest = append(g.rest, idOf(m))
 	}
 	l.memory.planned(m, l.now, func(at, shifted time.Time) bool {
 		if !at.Before(l.to) {
@@ -130,8 +130,8 @@ func (g *group) size() int {
 }
 
 // idOf orders models by host, and those of one host by uid, both by hash: 32 bits each.
-func idOf(m *model.Model, host string) uint64 {
-	return uint64(hash32(host))<<32 | uint64(hash32(m.UID))
+func idOf(m *model.Model) uint64 {
+	return uint64(hash32(hostOf(m)))<<32 | uint64(hash32(m.UID))
 }
 
 func hash32(text string) uint32 {

@@ -15,7 +15,7 @@ type fleet []*model.Model
 func (f fleet) plan(now time.Time, within time.Duration, movable func(*model.Model) bool) *Plan {
 	l := NewLeveller(now, now.Add(24*time.Hour), within)
 	for _, m := range f {
-		l.Add(m, movable(m), Host(m))
+		l.Add(m, movable(m))
 	}
 	return l.Plan()
 }
@@ -25,7 +25,7 @@ func all(*model.Model) bool { return true }
 func (f fleet) apply(t testing.TB, p *Plan, now time.Time) (moved int) {
 	t.Helper()
 	for _, m := range f {
-		decision, outcome := m.Level(p.Phase(m, Host(m)), now)
+		decision, outcome := m.Level(p.Phase(m), now)
 		switch outcome {
 		case model.Applied:
 			moved++
@@ -91,7 +91,7 @@ func TestThePlanIsTheSameInWhateverOrderTheModelsCome(t *testing.T) {
 	}
 	q := backwards.plan(seven, 5*time.Minute, all)
 	for _, m := range f {
-		failIf(t, p.Phase(m, Host(m)) != q.Phase(m, Host(m)), "%s: %v and %v", m.UID, p.Phase(m, Host(m)), q.Phase(m, Host(m)))
+		failIf(t, p.Phase(m) != q.Phase(m), "%s: %v and %v", m.UID, p.Phase(m), q.Phase(m))
 	}
 }
 
@@ -100,9 +100,9 @@ func TestModelsOfOneHostGetPhasesFarApart(t *testing.T) {
 	p := f.plan(seven, 10*time.Minute, all)
 	together := map[string]int{}
 	for _, m := range f {
-		key := Host(m) + p.Phase(m, Host(m)).String()
+		key := hostOf(m) + p.Phase(m).String()
 		if together[key]++; together[key] > 2 {
-			t.Errorf("%s starts %d at once at %v", Host(m), together[key], p.Phase(m, Host(m)))
+			t.Errorf("%s starts %d at once at %v", hostOf(m), together[key], p.Phase(m))
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestModelsThatAreNotPickedKeepTheirTimesAndTheOthersGoAround(t *testing.T) 
 	p := f.plan(seven, 10*time.Minute, picked)
 	failIf(t, p.Models != 60 || p.After.Most() != 600, "%d may move, and the peak is %d then", p.Models, p.After.Most())
 	for _, m := range f {
-		stopIf(t, !picked(m) && p.Phase(m, Host(m)) != 0, "%s moves by %v", m.UID, p.Phase(m, Host(m)))
+		stopIf(t, !picked(m) && p.Phase(m) != 0, "%s moves by %v", m.UID, p.Phase(m))
 	}
 }
 
@@ -121,7 +121,7 @@ func TestModelsThatAreNotPickedKeepTheirTimesAndTheOthersGoAround(t *testing.T) 
 func TestWhatIsNoBetterIsNotProposed(t *testing.T) {
 	f := manyOf(t, 500, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m"],"spread":"1h"}`)
 	p := f.plan(seven, 10*time.Minute, all)
-	failIf(t, p.Moved != 0 || p.After.Most() != p.Before.Most() || p.Phase(f[0], Host(f[0])) != 0,
+	failIf(t, p.Moved != 0 || p.After.Most() != p.Before.Most() || p.Phase(f[0]) != 0,
 		"%d move, from a peak of %d to %d", p.Moved, p.Before.Most(), p.After.Most())
 	if wider := f.plan(seven, 59*time.Minute, all); wider.Moved == 0 || wider.After.Most() > wider.Before.Most() {
 		t.Errorf("over 59 minutes %d move, from a peak of %d to %d", wider.Moved, wider.Before.Most(), wider.After.Most())

@@ -19,19 +19,13 @@ type Plan struct {
 	Models int
 
 	step  time.Duration
-	moves map[groupKey]moves
-}
-
-// moves are the new phases of some models of a group, in parallel slices.
-type moves struct {
-	ids   []uint64 // in rising order
-	slots []uint16
+	moves map[groupKey]map[uint64]uint16 // the slots of the moved models
 }
 
 // Plan chooses the phases, those of the rules with the most starts first. Each rule fills the valleys that are left. As many models as possible keep
 // their phase, so that planning again moves little. A plan that is no better moves nothing.
 func (l *Leveller) Plan() *Plan {
-	p := &Plan{Before: l.Before, step: l.step, moves: map[groupKey]moves{}}
+	p := &Plan{Before: l.Before, step: l.step, moves: map[groupKey]map[uint64]uint16{}}
 	p.After = &Counts{From: l.Before.From, PerMinute: slices.Clone(l.fixed.PerMinute)}
 	groups := slices.DeleteFunc(slices.Collect(maps.Values(l.groups)), func(g *group) bool { return g == nil })
 	slices.SortFunc(groups, func(a, b *group) int {
@@ -51,10 +45,8 @@ func (l *Leveller) Plan() *Plan {
 				p.After.addAnyway(shifted, models)
 			}
 		}
-		if m := g.move(quotas); len(m.ids) > 0 {
-			p.moves[g.key] = m
-			p.Moved += len(m.ids)
-		}
+		p.moves[g.key] = g.move(quotas)
+		p.Moved += len(p.moves[g.key])
 	}
 	if p.After.Most() > p.Before.Most() || p.After.uneven() >= p.Before.uneven() {
 		p.After, p.Moved, p.moves = p.Before, 0, nil
@@ -140,7 +132,7 @@ func gcd(a, b int) int {
 }
 
 // move gives free phases to the models that cannot keep theirs, those of one host far apart.
-func (g *group) move(quotas []int) moves {
+func (g *group) move(quotas []int) map[uint64]uint16 {
 	free := slices.Clone(quotas)
 	movers := slices.Clone(g.rest)
 	for slot, ids := range g.have {
@@ -150,16 +142,16 @@ func (g *group) move(quotas []int) moves {
 		movers = append(movers, hostsInTurn(ids)[keep:]...)
 	}
 	slices.Sort(movers)
-	m := moves{ids: movers, slots: make([]uint16, 0, len(movers))}
-	for len(m.slots) < len(movers) {
+	moves := make(map[uint64]uint16, len(movers))
+	for len(movers) > 0 {
 		for _, slot := range g.spaced() {
 			if free[slot] > 0 {
 				free[slot]--
-				m.slots = append(m.slots, uint16(slot))
+				moves[movers[0]], movers = uint16(slot), movers[1:]
 			}
 		}
 	}
-	return m
+	return moves
 }
 
 // hostsInTurn orders models, sorted by host: the first one of each host, then the second ones.
@@ -179,14 +171,13 @@ func hostsInTurn(ids []uint64) []uint64 {
 }
 
 // Phase is the phase of a model under the plan: the one that it has, unless it was added to the leveller and is to be moved.
-func (p *Plan) Phase(m *model.Model, host string) time.Duration {
+func (p *Plan) Phase(m *model.Model) time.Duration {
 	if m.Schedule == nil {
 		return m.Phase
 	}
-	moves := p.moves[groupKey{ruleOf(m), m.Policy.Spread}]
-	place, found := slices.BinarySearch(moves.ids, idOf(m, host))
-	if !found {
+	slot, moves := p.moves[groupKey{ruleOf(m), m.Policy.Spread}][idOf(m)]
+	if !moves {
 		return m.Phase
 	}
-	return time.Duration(moves.slots[place]) * p.step
+	return time.Duration(slot) * p.step
 }

@@ -95,11 +95,8 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 		return m
 	}
 	o := w.memory.of(m)
-	if length == 0 {
-		length = o.shortest / 10
-	}
 	w.other = *m
-	w.other.Policy.Spread, w.other.Phase = length, 0
+	w.other.Policy.Spread, w.other.Phase = cmp.Or(length, o.shortest/10), 0
 	if !m.Waiting() || m.Parked() || m.Due(w.now) || m.Trigger != model.TriggerPlanned {
 		return &w.other
 	}

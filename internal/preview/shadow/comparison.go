@@ -123,6 +123,7 @@ func (c *Comparison) End() (*Report, error) {
 }
 
 func (c *Comparison) add(d Difference, t *track) {
+	d.Type, d.Seconds = "difference", d.By.Seconds()
 	sum := c.sums[d.Kind]
 	if sum == nil {
 		sum = &KindTotals{Kind: d.Kind, Most: d}
@@ -164,6 +165,7 @@ var Kinds = []Kind{Earlier, Later, Missed, NotRetried, Retried, Twice, Unplanned
 
 // Difference is one disagreement.
 type Difference struct {
+	Type string        `json:"kind"` // difference: the output has lines about models, too
 	Kind Kind          `json:"difference"`
 	Line int           `json:"line"` // of the run; 0: there was none
 	UID  string        `json:"uid"`  // of the model; empty: an unreadable line
@@ -171,6 +173,8 @@ type Difference struct {
 	Ours time.Time     `json:"ours"` // when we would have started; zero: not at all, or it does not matter
 	By   time.Duration // how far apart they are, or how much too long the run took; 0: neither
 	Why  string        `json:"why"` // our refresh_why, or what is wrong with a line
+
+	Seconds float64 `json:"seconds"` // of By
 }
 
 // KindTotals counts the differences of one kind.
@@ -178,7 +182,7 @@ type KindTotals struct {
 	Kind   Kind       `json:"difference"`
 	Count  int        `json:"count"`
 	Models int        `json:"models"`
-	Most   Difference // the first of the furthest apart
+	Most   Difference `json:"furthest"` // the first of the furthest apart
 }
 
 // ModelTotals counts the differences of one model.

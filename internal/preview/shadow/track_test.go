@@ -88,7 +88,7 @@ func TestWhatBelongsToNoModelAndWhatCannotBeReadIsToldWithItsLine(t *testing.T) 
 	text := runs("5 06:00 3 ok", "5 16:00 3 ok") + "n,2026-10-05T06:00:00Z,,\nm,yesterday,,\nm,2026-10-05T09:00:00Z,,\n\"m,,,\n"
 	told, report := compared(t, text, Options{Within: time.Minute}, map[string]Source{"m": atSixAndFour(t)})
 	equal(t, []string{"unknown n old 05 06:00", "unreadable", "unreadable", "unreadable"}, told)
-	want := []KindTotals{{Kind: Unknown, Count: 1, Most: Difference{Kind: Unknown, Line: 4, UID: "n", Old: time.Date(2026, 10, 5, 6, 0, 0, 0, time.UTC)}}}
+	want := []KindTotals{{Kind: Unknown, Count: 1, Most: Difference{Type: "difference", Kind: Unknown, Line: 4, UID: "n", Old: time.Date(2026, 10, 5, 6, 0, 0, 0, time.UTC)}}}
 	diff := cmp.Diff(want, report.Totals[:1])
 	failIf(t, diff != "" || report.Totals[1].Count != 3 || report.Totals[1].Most.Line != 5, "-want +got\n%s, %+v", diff, report.Totals)
 }

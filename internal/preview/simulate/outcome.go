@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -30,24 +31,15 @@ type Outcome struct {
 	ErrorType string        // of a failure; may be empty
 }
 
-// Outcomes returns the outcome of the next attempt; false: no further one starts.
-type Outcomes func() (Outcome, bool)
-
-// Listed takes the outcomes of a list, in its order.
-func Listed(list []Outcome) Outcomes {
-	return func() (Outcome, bool) {
-		if len(list) == 0 {
-			return Outcome{}, false
-		}
-		next := list[0]
-		list = list[1:]
-		return next, true
-	}
-}
+// Outcomes are those of one attempt after another. Behind the last one none starts. Each run begins with the first.
+type Outcomes = iter.Seq[Outcome]
 
 // Always repeats one outcome for ever.
 func Always(outcome Outcome) Outcomes {
-	return func() (Outcome, bool) { return outcome, true }
+	return func(yield func(Outcome) bool) {
+		for yield(outcome) {
+		}
+	}
 }
 
 const (
@@ -118,10 +110,10 @@ type Chance struct {
 	Shortest, Longest time.Duration
 }
 
-// Outcomes are an endless list. Answers come after whole seconds where the range allows.
-func (c Chance) Outcomes() Outcomes {
+// Outcomes yields outcomes without end. Answers come after whole seconds where the range allows.
+func (c Chance) Outcomes(yield func(Outcome) bool) {
 	random := rand.New(rand.NewPCG(c.Seed, 0))
-	return func() (Outcome, bool) {
+	for more := true; more; {
 		share, length := random.Float64(), random.Float64() // both each time: an attempt must not depend on the one before
 		after := c.Shortest + time.Duration(length*float64(c.Longest-c.Shortest))
 		outcome := Outcome{Result: Success, After: max(c.Shortest, after.Truncate(time.Second))}
@@ -131,7 +123,7 @@ func (c Chance) Outcomes() Outcomes {
 		case share < c.Lost+c.Fail:
 			outcome.Result = Failure
 		}
-		return outcome, true
+		more = yield(outcome)
 	}
 }
 

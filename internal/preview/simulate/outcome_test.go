@@ -49,10 +49,11 @@ func TestAnUnreadableOutcomeIsRefusedWithItsLine(t *testing.T) {
 
 func TestTheSameSeedThrowsTheSameDice(t *testing.T) {
 	throw := func(seed uint64) (list []Outcome) {
-		next := Chance{Seed: seed, Fail: 0.2, Lost: 0.1, Shortest: time.Minute, Longest: 5 * time.Minute}.Outcomes()
-		for range 1000 {
-			outcome, _ := next()
-			list = append(list, outcome)
+		chance := Chance{Seed: seed, Fail: 0.2, Lost: 0.1, Shortest: time.Minute, Longest: 5 * time.Minute}
+		for outcome := range chance.Outcomes {
+			if list = append(list, outcome); len(list) == 1000 {
+				break
+			}
 		}
 		return list
 	}
@@ -71,10 +72,12 @@ func TestTheSameSeedThrowsTheSameDice(t *testing.T) {
 
 func TestChancesOfNothingAndOfEverythingAreCertain(t *testing.T) {
 	for result, chance := range map[Result]Chance{Success: {}, Failure: {Fail: 1}, Lost: {Lost: 1}} {
-		next := chance.Outcomes()
-		for range 1000 {
-			outcome, _ := next()
+		left := 1000
+		for outcome := range chance.Outcomes {
 			stopIf(t, outcome.Result != result, "expected %s, found %s", result, outcome.Result)
+			if left--; left == 0 {
+				break
+			}
 		}
 	}
 }
@@ -91,7 +94,7 @@ func FuzzReadOutcomes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		run := Simulate(at6And16(t, goesOn), Listed(list), Plan{Start: monday, Limit: 20})
+		run := Simulate(at6And16(t, goesOn), slices.Values(list), Plan{Start: monday, Limit: 20})
 		stopIf(t, run.Attempts > len(list) || run.Attempts > 20, "expected an attempt for each outcome, found %d of %d", run.Attempts, len(list))
 		sorted := slices.IsSortedFunc(run.Events, func(a, b chart.Event) int { return a.At.Compare(b.At) })
 		stopIf(t, !sorted, "expected a clock that never goes back, found %v", run.Events)

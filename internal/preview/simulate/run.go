@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/preview/chart"
@@ -57,7 +58,9 @@ func NewModel(definition model.Definition, p policy.Policy, now time.Time) (*mod
 func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {
 	byHand, _ := m.Run(true, plan.Start) // forced: it cannot be refused
 	m.State = byHand.Next
-	r := runner{model: &m, outcomes: outcomes, plan: plan, now: plan.Start}
+	next, stop := iter.Pull(outcomes)
+	defer stop()
+	r := runner{model: &m, outcome: next, plan: plan, now: plan.Start}
 	for r.run.End == "" {
 		r.run.End = r.step()
 	}
@@ -66,12 +69,12 @@ func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {
 }
 
 type runner struct {
-	model    *model.Model
-	outcomes Outcomes
-	plan     Plan
-	now      time.Time
-	lastNo   int // of the attempt that ended last
-	run      Run
+	model   *model.Model
+	outcome func() (next Outcome, more bool)
+	plan    Plan
+	now     time.Time
+	lastNo  int // of the attempt that ended last
+	run     Run
 }
 
 // step wakes the model at its time and lets the attempt end that this starts. It returns why there is no further step, or
@@ -94,7 +97,7 @@ func (r *runner) step() End {
 	if r.run.Attempts >= r.plan.Limit {
 		return EndLimit
 	}
-	outcome, more := r.outcomes()
+	outcome, more := r.outcome()
 	if !more {
 		return EndOutcomes
 	}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,16 +19,16 @@ func TestARunEndsWhereItsPlanSays(t *testing.T) {
 		end      End
 		lasts    time.Duration
 	}{
-		"after the last outcome": {Listed([]Outcome{fails}), Plan{Limit: 9},
+		"after the last outcome": {slices.Values([]Outcome{fails}), Plan{Limit: 9},
 			[]string{"Mon 00:00 start 1, Mon 01:00", "Mon 00:10 failure 1, Mon 00:10"}, EndOutcomes, 10 * time.Minute},
 		"after so many attempts": {Always(fails), Plan{Limit: 1},
 			[]string{"Mon 00:00 start 1, Mon 01:00", "Mon 00:10 failure 1, Mon 00:10"}, EndLimit, 10 * time.Minute},
 		"at a time at which one may still start": {Always(fails), Plan{Limit: 9, Until: monday.Add(10 * time.Minute)},
 			[]string{"Mon 00:00 start 1, Mon 01:00", "Mon 00:10 failure 1, Mon 00:10", "Mon 00:10 retry 2, Mon 01:11", "Mon 00:20 failure 2, Mon 00:21"},
 			EndUntil, 20 * time.Minute},
-		"at a time at which nothing happens": {Listed([]Outcome{{Result: Success}}), Plan{Limit: 9, Until: monday.Add(5 * time.Hour)},
+		"at a time at which nothing happens": {slices.Values([]Outcome{{Result: Success}}), Plan{Limit: 9, Until: monday.Add(5 * time.Hour)},
 			[]string{"Mon 00:00 start 1, Mon 01:00", "Mon 00:00 success 1, Mon 06:00"}, EndUntil, 5 * time.Hour},
-		"before any outcome": {Listed(nil), Plan{Limit: 9}, nil, EndOutcomes, 0},
+		"before any outcome": {slices.Values([]Outcome(nil)), Plan{Limit: 9}, nil, EndOutcomes, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.plan.Start = monday
@@ -41,17 +42,17 @@ func TestARunEndsWhereItsPlanSays(t *testing.T) {
 }
 
 func TestAnAnswerAfterTheDeadlineIsLost(t *testing.T) {
-	run := Simulate(at6And16(t, givesUp), Listed([]Outcome{{Result: Success, After: time.Hour + time.Millisecond}}), Plan{Start: monday, Limit: 9})
+	run := Simulate(at6And16(t, givesUp), slices.Values([]Outcome{{Result: Success, After: time.Hour + time.Millisecond}}), Plan{Start: monday, Limit: 9})
 	want := []string{"Mon 00:00 start 1, Mon 01:00", "Mon 01:00 timeout 1, Mon 01:00"}
 	ran(t, run, want)
-	run = Simulate(at6And16(t, givesUp), Listed([]Outcome{{Result: Success, After: time.Hour}}), Plan{Start: monday, Limit: 9})
+	run = Simulate(at6And16(t, givesUp), slices.Values([]Outcome{{Result: Success, After: time.Hour}}), Plan{Start: monday, Limit: 9})
 	last := run.Events[1]
 	failIf(t, last.Kind != chart.Success, "expected an answer at the deadline to count, found %v", last)
 }
 
 func TestAWorkerBeginsAtOnce(t *testing.T) {
 	m := at6And16(t, map[string]any{"queue_timeout": "1m"})
-	run := Simulate(m, Listed([]Outcome{{Result: Success, After: 30 * time.Minute}, {Result: Lost}}), Plan{Start: monday, Limit: 9})
+	run := Simulate(m, slices.Values([]Outcome{{Result: Success, After: 30 * time.Minute}, {Result: Lost}}), Plan{Start: monday, Limit: 9})
 	want := []string{"Mon 00:00 start 1, Mon 00:01", "Mon 00:30 success 1, Mon 06:00", "Mon 06:00 start 1, Mon 06:01", "Mon 07:00 timeout 1, Mon 07:00"}
 	ran(t, run, want)
 }

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ var monday = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 func outcomes(t testing.TB, text string) Outcomes {
 	t.Helper()
 	list := check.Got(ReadOutcomes(strings.NewReader(text)))(t)
-	return Listed(list)
+	return slices.Values(list)
 }
 
 // line is an event as the scenarios write it: when, what, number, and when the next attempt starts.

@@ -46,7 +46,7 @@ func (f *fleet) url(path string) string {
 func (f *fleet) policies(yaml string) {
 	f.t.Helper()
 	docs := check.Got(definitions.ReadPolicies("policies", strings.NewReader(yaml)))(f.t)
-	sources, err := definitions.Drafts(docs, "policies", false)
+	sources, err := definitions.Drafts(docs, "policies")
 	if err == nil {
 		err = definitions.Complete(sources, func() (policy.Policy, error) { return policy.Default(), nil })
 	}

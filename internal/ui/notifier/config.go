@@ -31,26 +31,22 @@ type Routes struct {
 type Channel struct {
 	Name string
 
-	list    string    // of Redis, for other programs; empty: it has a sender
-	sender  sender    // nil: it has a list
-	to      addressee // of e-mail
-	gather  time.Duration
-	digest  digest
-	retries policy.Retries
-	jitter  float64
-	timeout time.Duration
-	closed  atomic.Int64 // until when a server asked to be left alone, in Unix ms
+	list     string           // of Redis, for other programs; empty: it has a sender
+	sender   sender           // nil: it has a list
+	to       policy.Recipient // of e-mail
+	byPolicy bool             // the policy of the model names the recipient
+	gather   time.Duration
+	digest   digest
+	retries  policy.Retries
+	jitter   float64
+	timeout  time.Duration
+	closed   atomic.Int64 // until when a server asked to be left alone, in Unix ms
 }
 
 type route struct {
 	events   []string // sorted
 	channels []string
 	models   *model.Selector // nil: all entries, also those about no model
-}
-
-type addressee struct {
-	recipient policy.Recipient
-	byPolicy  bool // as the policy of the model says
 }
 
 // events are the possible events of a route, by whether they are about a model.
@@ -271,16 +267,14 @@ func (c *Channel) readEmail(doc *document.Reader, environment Secrets) {
 	from, valid := policy.ParseAddress(doc.Text("from"))
 	doc.Require(valid, "from", "an e-mail address")
 	e.from = from
-	if c.to.byPolicy = doc.Fields["to"] == "policy"; !c.to.byPolicy {
-		recipient, err := policy.ReadRecipient(doc.Fields["to"])
-		doc.Require(err == nil && recipient != (policy.Recipient{}), "to", "an e-mail address, {payload: FIELD}, {label: NAME} or policy")
-		c.to.recipient = recipient
+	var err error
+	if c.byPolicy = doc.Fields["to"] == "policy"; !c.byPolicy {
+		c.to, err = policy.ReadRecipient(doc.Fields["to"])
+		doc.Require(err == nil && c.to != (policy.Recipient{}), "to", "an e-mail address, {payload: FIELD}, {label: NAME} or policy")
 	}
-	letters, err := readTemplates(doc.Text("templates"))
-	if err != nil {
+	if e.templates, err = readTemplates(doc.Text("templates")); err != nil {
 		doc.Refuse("templates", "a directory with subject.txt, text.txt or html.html", document.OneLine(err.Error()))
 	}
-	e.templates = letters
 	e.readServer(doc)
 	c.sender = e
 }

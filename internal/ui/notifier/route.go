@@ -109,13 +109,13 @@ func (r *Routes) channelsFor(entry outbox.Entry, about *store.Record, now time.T
 
 // address is the recipient of e-mail about a model; empty: nobody.
 func (c *Channel) address(about *store.Record) string {
-	to := c.to.recipient
+	to := c.to
 	switch {
 	case to.Address != "":
 		return to.Address
 	case about == nil || !about.Exists:
 		return ""
-	case c.to.byPolicy:
+	case c.byPolicy:
 		to = about.Policy.Email
 	}
 	return about.AddressOf(to)

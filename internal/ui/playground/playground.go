@@ -40,7 +40,7 @@ type Form struct {
 type answer struct {
 	Name, Text string
 
-	outcomes func() simulate.Outcomes
+	outcomes simulate.Outcomes
 }
 
 var (
@@ -50,12 +50,10 @@ var (
 
 // answers can be chosen; the first one is the default.
 var answers = []*answer{
-	{"fails", "every attempt fails after a minute", func() simulate.Outcomes { return simulate.Always(failed) }},
-	{"recovers", "three attempts fail, then one succeeds", func() simulate.Outcomes {
-		return simulate.Listed([]simulate.Outcome{failed, failed, failed, succeeded})
-	}},
-	{"lost", "no worker answers", func() simulate.Outcomes { return simulate.Always(simulate.Outcome{Result: simulate.Lost}) }},
-	{"succeeds", "every attempt succeeds after two minutes", func() simulate.Outcomes { return simulate.Listed(slices.Repeat([]simulate.Outcome{succeeded}, 6)) }},
+	{"fails", "every attempt fails after a minute", simulate.Always(failed)},
+	{"recovers", "three attempts fail, then one succeeds", slices.Values([]simulate.Outcome{failed, failed, failed, succeeded})},
+	{"lost", "no worker answers", simulate.Always(simulate.Outcome{Result: simulate.Lost})},
+	{"succeeds", "every attempt succeeds after two minutes", slices.Values(slices.Repeat([]simulate.Outcome{succeeded}, 6))},
 }
 
 type example struct{ Name, Title, text string }
@@ -108,7 +106,7 @@ func (f *Form) Play(in Setting) error {
 	case len(docs) != 1:
 		f.Problem = fmt.Sprintf("%s: expected one policy or model, found %d", from, len(docs))
 	default:
-		f.Result, err = in.play(docs[0], from, false, f.Answer)
+		f.Result, err = in.play(docs[0], from, f.Answer)
 		return err
 	}
 	return nil
@@ -138,10 +136,11 @@ type Result struct {
 
 // PlayStored simulates a stored policy whose attempts all fail.
 func (in Setting) PlayStored(doc definitions.Document, name string) (*Result, error) {
-	return in.play(doc, name, true, answers[0])
+	doc.Stored = true
+	return in.play(doc, name, answers[0])
 }
 
-func (in Setting) play(doc definitions.Document, from string, stored bool, answer *answer) (*Result, error) {
+func (in Setting) play(doc definitions.Document, from string, answer *answer) (*Result, error) {
 	var failed error
 	find := func(name string) (policy.Policy, error) {
 		p, err := in.Find(name)
@@ -156,7 +155,7 @@ func (in Setting) play(doc definitions.Document, from string, stored bool, answe
 		}
 		return policy.Default()
 	}
-	subject, err := definitions.ReadSubject(doc, from, stored, usual, find)
+	subject, err := definitions.ReadSubject(doc, from, usual, find)
 	switch {
 	case failed != nil:
 		return nil, failed
@@ -195,17 +194,15 @@ func (r *Result) simulate(in Setting, name string, m *model.Model, answer *answe
 	if err != nil {
 		zone = time.UTC
 	}
-	next, ends := answer.outcomes(), in.Clock().Add(2*time.Second)
-	run := simulate.Simulate(*m, func() (simulate.Outcome, bool) {
-		if in.Clock().After(ends) {
-			return simulate.Outcome{}, false
+	ends := in.Clock().Add(2 * time.Second)
+	run := simulate.Simulate(*m, func(yield func(simulate.Outcome) bool) {
+		for again := true; again; again = in.Week { // and so on
+			for outcome := range answer.outcomes {
+				if in.Clock().After(ends) || !yield(outcome) {
+					return
+				}
+			}
 		}
-		outcome, more := next()
-		if !more && in.Week {
-			next = answer.outcomes() // and so on
-			outcome, more = next()
-		}
-		return outcome, more
 	}, plan)
 	drawn := run.Chart(plan, name, zone)
 	var svg, table bytes.Buffer
