@@ -25,7 +25,10 @@ func anHour() policy.Policy {
 func sourcesOf(t *testing.T, text string, stored bool, usual func() (policy.Policy, error)) ([]Source, error) {
 	t.Helper()
 	docs := check.Got(ReadPolicies("p.yaml", strings.NewReader(text)))(t)
-	sources, err := Drafts(docs, "from", stored)
+	for i := range docs {
+		docs[i].Stored = stored
+	}
+	sources, err := Drafts(docs, "from")
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +137,8 @@ func TestWhatIsSimulatedIsAModelOrAPolicy(t *testing.T) {
 		`{"name":"b","timeout":"5m","uid":"m1"}`:   {false, "name"},
 	} {
 		doc := check.Got(ReadOne("p.json", strings.NewReader(text)))(t)
-		s, err := ReadSubject(doc, "from", row.stored, anHour, find)
+		doc.Stored = row.stored
+		s, err := ReadSubject(doc, "from", anHour, find)
 		got := fmt.Sprint(s.Name, " ", s.Definition.UID, " ", s.Model, " ", s.Policy.Timeout)
 		if err == nil && got != row.want || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got %s, %v, want %s", text, got, err, row.want)
@@ -207,7 +211,7 @@ func TestABriefOfAPolicyIsItsTimeoutItsRetriesAndItsRule(t *testing.T) {
 func TestTwoModelsDifferInFieldsAlsoBelowThePayload(t *testing.T) {
 	model1 := func(text string) *model.Model {
 		doc := check.Got(ReadOne("m", strings.NewReader(text)))(t)
-		s := check.Got(ReadSubject(doc, "m", false, anHour, func(name string) (policy.Policy, error) {
+		s := check.Got(ReadSubject(doc, "m", anHour, func(name string) (policy.Policy, error) {
 			p := anHour()
 			p.Name = name
 			return p, nil

@@ -185,10 +185,10 @@ func ParseCursor(text, sort string) (p Cursor, err error) {
 		err = json.Unmarshal(raw, &p)
 	}
 	if err != nil || p.UID == "" && (sort != "" || p.Place == "") || p.Part < 0 {
-		return p, document.Refuse("--after", "a cursor as ls has printed it", document.Found(text))
+		return p, document.Refuse("after", "a cursor as ls has printed it", document.Found(text))
 	}
 	if p.Sort != sort {
-		return p, document.Refuse("--after", "the cursor of a list in the same order", "that of another")
+		return p, document.Refuse("after", "the cursor of a list in the same order", "that of another")
 	}
 	return p, nil
 }

@@ -42,7 +42,7 @@ func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
 		"of no order":      {Cursor{Place: store.WalkBegins, UID: "a"}.String(), SortDue},
 	} {
 		got, err := ParseCursor(test.text, test.sort)
-		failIf(t, err == nil || !strings.Contains(err.Error(), "--after"), "%s: expected it refused, found %v, %v", name, got, err)
+		failIf(t, err == nil || !strings.Contains(err.Error(), "after: "), "%s: expected it refused, found %v, %v", name, got, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -118,7 +119,52 @@ func TestARequestIsRefusedByTheFieldThatIsWrongForAnyQueue(t *testing.T) {
 		return func() error { return only(Operator{}.BeginBulk(t.Context(), r)) }
 	}
 	release := func(r ReleaseRequest) func() error { return r.Validate }
+	forecast := func(r ForecastRequest) func() error {
+		r.Spread = cmp.Or(r.Spread, "0s")
+		return func() error { r.For = cmp.Or(r.For, "1h"); return r.Validate() }
+	}
+	drain := func(text string) func() error {
+		return forecast(ForecastRequest{InputRequest: InputRequest{Drain: text}})
+	}
+	level := func(r LevelRequest) func() error {
+		r.For, r.Within = cmp.Or(r.For, "1h"), cmp.Or(r.Within, "10m")
+		return r.Validate
+	}
+	list := func(r ListRequest) func() error { return r.Validate }
+	messages := func(m Messages) func() error { return func() error { return m.Validate("a rejected") } }
 	refusals{
+		"forecast":                           {forecast(ForecastRequest{}), "-"},
+		"forecast: a month":                  {forecast(ForecastRequest{InputRequest: InputRequest{For: "31d"}}), "-"},
+		"forecast: more than a month":        {forecast(ForecastRequest{InputRequest: InputRequest{For: "745h"}}), "for"},
+		"forecast: less than a minute":       {forecast(ForecastRequest{InputRequest: InputRequest{For: "59s"}}), "for"},
+		"forecast: no selector":              {forecast(ForecastRequest{InputRequest: InputRequest{Selector: "?"}}), "selector"},
+		"forecast: no spread":                {forecast(ForecastRequest{Spread: "x"}), "spread"},
+		"forecast: no group":                 {forecast(ForecastRequest{By: "x"}), "by"},
+		"forecast: by host":                  {forecast(ForecastRequest{By: "host"}), "-"},
+		"forecast: a drain":                  {drain("600/m"), "-"},
+		"forecast: a drain of a second":      {drain("10/1s"), "-"},
+		"forecast: a drain of an hour":       {drain(" 20000/h"), "-"},
+		"forecast: a drain of no number":     {drain("x/m"), "drain"},
+		"forecast: a drain of no unit":       {drain("10/x"), "drain"},
+		"forecast: a drain of nothing":       {drain("0/m"), "drain"},
+		"forecast: too large a drain":        {drain("2e9/m"), "drain"},
+		"level":                              {level(LevelRequest{Plan: true}), "-"},
+		"level: plan and apply":              {level(LevelRequest{Plan: true, Apply: true}), ""},
+		"level: plan and clear":              {level(LevelRequest{Plan: true, Clear: true}), ""},
+		"level: apply and clear":             {level(LevelRequest{Apply: true, Clear: true}), ""},
+		"level: too short":                   {level(LevelRequest{Within: "1s"}), "within"},
+		"level: too long":                    {level(LevelRequest{Within: "25h"}), "within"},
+		"level: no time":                     {level(LevelRequest{InputRequest: InputRequest{For: "x"}}), "for"},
+		"list":                               {list(ListRequest{Selector: "tenant=t1", Status: "failing", Prefix: "m", Sort: "due"}), "-"},
+		"list: no status":                    {list(ListRequest{Status: "x"}), "status"},
+		"list: no order":                     {list(ListRequest{Sort: "x"}), "sort"},
+		"list: no selector":                  {list(ListRequest{Selector: "?"}), "selector"},
+		"list: no cursor":                    {list(ListRequest{After: "?"}), "after"},
+		"messages: one":                      {messages(Messages{IDs: []string{"a"}}), "-"},
+		"messages: all":                      {messages(Messages{All: true}), "-"},
+		"messages: none":                     {messages(Messages{}), ""},
+		"messages: both":                     {messages(Messages{IDs: []string{"a"}, All: true}), ""},
+		"slots: too far ahead":               {func() error { return only(PlanSlots(t.Context(), nil, "61m")) }, "horizon"},
 		"simulate: a policy":                 {simulation(SimulateRequest{Policy: "p"}), "-"},
 		"simulate: nothing":                  {simulation(SimulateRequest{}), "policy"},
 		"simulate: one input":                {simulation(SimulateRequest{Policy: "-", Against: "p"}), "-"},
@@ -193,4 +239,44 @@ func TestARequestIsRefusedByTheFieldThatIsWrongForAnyQueue(t *testing.T) {
 			return only(NextOccurrences(OccurrencesRequest{Rule: "@daily", After: "x", Count: 1}, fixture.SixOClock))
 		}, "after"},
 	}.expect(t)
+}
+
+func TestADrainIsAttemptsAMinute(t *testing.T) {
+	for text, want := range map[string]float64{"600/m": 600, "10/s": 600, "10/1s": 600, "6/min": 6, "1200/h": 20} {
+		r := InputRequest{For: "1h", Drain: text}
+		if err := r.validate(); err != nil || r.perMinute != want || r.ahead != time.Hour {
+			t.Errorf("%s: got %v for %v, %v, want %v", text, r.perMinute, r.ahead, err, want)
+		}
+	}
+}
+
+func TestTheRestOfAnAttemptIsWhatItStillTakes(t *testing.T) {
+	m := &model.Model{State: model.State{StartedAt: fixture.SixOClock}}
+	for after, want := range map[time.Duration]time.Duration{time.Minute: 4 * time.Minute, 5 * time.Minute: 5 * time.Minute, time.Hour: 5 * time.Minute} {
+		if got := left(m, 5*time.Minute, fixture.SixOClock.Add(after)); got != want {
+			t.Errorf("after %v: got %v, want %v", after, got, want)
+		}
+	}
+}
+
+func TestWorkersForAnHourAreThoseOfItsBusiestMinute(t *testing.T) {
+	six, hour := fixture.SixOClock, fixture.SixOClock.Add(time.Hour)
+	at := func(minute int, took time.Duration) plannedAttempt {
+		return plannedAttempt{six.Add(time.Duration(minute) * time.Minute), took}
+	}
+	for name, row := range map[string]struct {
+		attempts []plannedAttempt
+		want     int
+	}{
+		"none":               {nil, 0},
+		"one that is short":  {[]plannedAttempt{at(1, time.Second)}, 1},
+		"two side by side":   {[]plannedAttempt{at(1, 2*time.Minute), at(1, 2*time.Minute)}, 2},
+		"two in turn":        {[]plannedAttempt{at(1, time.Minute), at(10, time.Minute)}, 1},
+		"one is not known":   {[]plannedAttempt{at(1, 2*time.Minute), at(1, 0)}, 2},
+		"none of them known": {[]plannedAttempt{at(1, 0), at(1, 0)}, 1},
+	} {
+		if got := (&planned{now: six, attempts: row.attempts}).slots(hour); got != row.want {
+			t.Errorf("%s: got %d, want %d", name, got, row.want)
+		}
+	}
 }
