@@ -68,7 +68,7 @@ func TestModelsAreListedPageByPageEachOnce(t *testing.T) {
 
 func TestAListTellsWhatIsWrongWithItsOrderOrCursor(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	for query, want := range map[string]string{"sort=age": "sort: expected due or failing", "after=x": "--after: expected a cursor"} {
+	for query, want := range map[string]string{"sort=age": "sort: expected due or failing", "after=x": "after: expected a cursor"} {
 		status, page := d.status(home + "models?" + query)
 		failIf(t, status != 400, "%s: expected 400, found %d", query, status)
 		expect(t, page, want, "<h1>Models</h1>", `role="alert"`)
