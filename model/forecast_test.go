@@ -13,6 +13,10 @@ func TestAForecastGoesThroughAllBlockersOfAModel(t *testing.T) {
 	hold := func(id string, until time.Time) Hold { return Hold{ID: id, Since: monday, Until: until} }
 	minutes := func(n int) time.Time { return monday.Add(time.Duration(n) * time.Minute) }
 	nights := map[string]schedule.Calendar{"nights": closedUntil(t)} // until two o'clock
+	slots := func(slots Slots) Limiters {
+		return Limiters{Keys: map[string]*LimiterState{"a=1": {Slots: slots}}, Circuits: map[string]*CircuitState{}, Limits: map[string][]Limit{}}
+	}
+	behindLimit := State{RefreshAt: minutes(-5), ParkedBy: "limit:a=1", ParkedSince: monday}
 	for name, test := range map[string]struct {
 		blockers Blockers
 		limiters Limiters
@@ -28,6 +32,9 @@ func TestAForecastGoesThroughAllBlockersOfAModel(t *testing.T) {
 		"a hold, then a calendar":   {Blockers{Holds: []Hold{hold("a", minutes(30))}, Calendars: nights}, Limiters{}, State{RefreshAt: minutes(5)}, minutes(120), "calendar:nights", ""},
 		"parked by a hold":          {Blockers{Holds: []Hold{hold("a", minutes(30))}}, Limiters{}, State{RefreshAt: minutes(-5), ParkedBy: "hold:a", ParkedSince: monday}, minutes(30), "hold:a", ""},
 		"parked by one that is off": {Blockers{}, Limiters{}, State{RefreshAt: minutes(-5), ParkedBy: "hold:a", ParkedSince: monday}, monday, "hold:a", ""},
+		"a full limit":              {Blockers{}, slots(Slots{Closed: minutes(40)}), behindLimit, time.Time{}, "limit:a=1", "limit:a=1"},
+		"a limit that is closed":    {Blockers{}, slots(Slots{Closed: minutes(40), By: "x (http_429)"}), behindLimit, minutes(40), "limit:a=1", ""},
+		"a limit that was closed":   {Blockers{}, slots(Slots{Closed: monday, By: "x (http_429)"}), behindLimit, time.Time{}, "limit:a=1", "limit:a=1"},
 		"doubted":                   {Blockers{}, Limiters{}, State{RefreshAt: minutes(5), ParkedBy: BySuspect, ParkedSince: monday}, time.Time{}, BySuspect, BySuspect},
 	} {
 		m := &Model{UID: "m", Payload: "{}", State: test.state}
