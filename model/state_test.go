@@ -129,7 +129,8 @@ func TestTheScoresOfAModelAreOfItsOneState(t *testing.T) {
 	}
 }
 
-// The scores of a queue outlive a release.
-func TestARunIsAheadByTheSameInEveryRelease(t *testing.T) {
+// They outlive a release.
+func TestTheScoresOfAQueueMeanTheSameInEveryRelease(t *testing.T) {
 	failIf(t, RunAhead.Milliseconds() != 3_153_600_000_000, "got %d ms", RunAhead.Milliseconds())
+	failIf(t, FormatTime(Never) != "9999-12-31T00:00:00.000Z", "never is %s", FormatTime(Never))
 }
