@@ -45,3 +45,11 @@ func TestAFailureThatNoWorkerReportsSaysWhoseItIs(t *testing.T) {
 	equal(t, Failure{Reason: "timeout", ErrorType: "timeout", Ours: true}, TimedOut())
 	equal(t, Failure{Reason: "silent for 1m30s", ErrorType: "silent", Ours: true}, Silent(90*time.Second))
 }
+
+func TestItsOwnDelayPrecedesTheDelayOfAllPermanentErrors(t *testing.T) {
+	p := policyOf(t, `{"delays_by_error":{"permanent":"1h","NotFoundError":"1m"}}`)
+	for errorType, want := range map[string]time.Duration{"NotFoundError": time.Minute, "ForbiddenError": time.Hour} {
+		got, _ := p.Classes.Delay(errorType)
+		failIf(t, got != want, "%s: got %s, want %s", errorType, got, want)
+	}
+}
