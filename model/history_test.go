@@ -134,3 +134,21 @@ func TestTheRecordOfTheLastAttemptHasNoNextTime(t *testing.T) {
 	s = tell(t, banner, `00:00 start | 00:00:10 failure "retryable":false`)
 	failIf(t, !s.decision.Ended.RefreshAt.IsZero() || !s.decision.Ended.Final, "found %+v", s.decision.Ended)
 }
+
+func TestAnEntryOfTheHistoryIsReadBackWithAndWithoutItsRetry(t *testing.T) {
+	at := func(s int) time.Time { return monday.Add(time.Duration(s) * time.Second) }
+	yes := true
+	for name, attempt := range map[string]Attempt{
+		"a success":             {AttemptNo: 1, Outcome: EventSuccess, Why: whyPlanned, Changed: &yes},
+		"a retry without terms": {AttemptNo: 2, Outcome: EventFailure, Why: "retry 2 of 3 at once", RefreshAt: at(70)},
+		"deferred many times":   {AttemptNo: 0, Outcome: EventPostponed, Times: 2, Why: "x"},
+		"deferred once":         {AttemptNo: 0, Outcome: EventPostponed, Why: "x"},
+		"not published":         {AttemptNo: 3, Outcome: EventInterrupted, Unpublished: true, Why: "x"},
+		"late":                  {AttemptNo: 1, Outcome: EventTimeout, Late: time.Minute, Why: "x", DeadlineAt: at(60), ProcessingAt: at(5)},
+	} {
+		attempt.AttemptUID, attempt.StartedAt, attempt.EndedAt, attempt.Duration = "a1", at(0), at(60), time.Minute
+		got, err := ParseAttempt(attempt.Entry())
+		must(t, err)
+		t.Run(name, func(t *testing.T) { equal(t, attempt, got) })
+	}
+}

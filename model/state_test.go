@@ -76,3 +76,61 @@ func TestTimesAreWrittenInUTCWithMilliseconds(t *testing.T) {
 		failIf(t, got != want, "%s: %q, want %q", at, got, want)
 	}
 }
+
+func TestEachDigitOfATimeIsWritten(t *testing.T) {
+	for _, text := range []string{"2026-11-21T06:07:08.009Z", "1999-12-31T23:59:59.999Z", "2100-01-01T00:00:00.100Z", "0987-06-05T04:03:02.010Z"} {
+		at, err := time.Parse(TimeLayout, text)
+		must(t, err)
+		failIf(t, FormatTime(at) != text, "%s is written %s", text, FormatTime(at))
+	}
+	far := time.Date(12345, 1, 2, 3, 4, 5, 6_000_000, time.UTC)
+	failIf(t, FormatTime(far) != "12345-01-02T03:04:05.006Z", "got %s", FormatTime(far))
+}
+
+func TestAnAttemptExpiresAtItsDeadlineOrAfterTheSilenceOfItsWorker(t *testing.T) {
+	at := func(s int) time.Time { return monday.Add(time.Duration(s) * time.Second) }
+	for name, test := range map[string]struct {
+		state State
+		want  time.Time
+	}{
+		"no signs":            {State{DeadlineAt: at(60), HeardAt: at(0)}, at(60)},
+		"silent before":       {State{DeadlineAt: at(60), HeardAt: at(0), SilentAfter: 10 * time.Second}, at(10)},
+		"silent at the end":   {State{DeadlineAt: at(60), HeardAt: at(50), SilentAfter: 10 * time.Second}, at(60)},
+		"silent beyond":       {State{DeadlineAt: at(60), HeardAt: at(55), SilentAfter: 10 * time.Second}, at(60)},
+		"silent just in time": {State{DeadlineAt: at(60), HeardAt: at(49), SilentAfter: 10 * time.Second}, at(59)},
+	} {
+		failIf(t, !test.state.ExpiresAt().Equal(test.want), "%s: got %s, want %s", name, test.state.ExpiresAt(), test.want)
+	}
+}
+
+func TestTheScoresOfAModelAreOfItsOneState(t *testing.T) {
+	at, stale := monday, monday.Add(time.Hour)
+	for name, test := range map[string]struct {
+		state State
+		want  Scores
+	}{
+		"waits":            {State{RefreshAt: at}, Scores{Due: at}},
+		"nothing to do":    {State{}, Scores{}},
+		"runs":             {State{RefreshAt: at, AttemptUID: "x"}, Scores{}},
+		"parked":           {State{RefreshAt: at, ParkedBy: "hold:h", Trigger: TriggerRun}, Scores{Parked: at}},
+		"a run":            {State{RefreshAt: at, Trigger: TriggerRun}, Scores{Urgent: at.Add(-RunAhead)}},
+		"a hand":           {State{RefreshAt: at, Trigger: TriggerHand}, Scores{Urgent: at}},
+		"a change":         {State{RefreshAt: at, Trigger: TriggerChange}, Scores{Urgent: at}},
+		"a retry":          {State{RefreshAt: at, Trigger: TriggerRetry}, Scores{Due: at}},
+		"disabled":         {State{Disabled: true, DisabledAt: at}, Scores{Disabled: at}},
+		"disabled, no day": {State{Disabled: true}, Scores{Disabled: time.UnixMilli(1).UTC()}},
+		"fresh":            {State{Freshness: Fresh, StaleAt: stale}, Scores{StaleAt: stale}},
+		"late":             {State{Freshness: FreshnessLate, StaleAt: stale}, Scores{StaleAt: stale, Late: stale}},
+		"never":            {State{Freshness: FreshnessNever, StaleAt: stale}, Scores{StaleAt: stale, Late: Never}},
+		"stale":            {State{Freshness: FreshnessStale, StaleAt: stale}, Scores{Stale: stale}},
+	} {
+		got := test.state.Scores()
+		failIf(t, got != test.want, "%s: got %+v, want %+v", name, got, test.want)
+	}
+}
+
+// They outlive a release.
+func TestTheScoresOfAQueueMeanTheSameInEveryRelease(t *testing.T) {
+	failIf(t, RunAhead.Milliseconds() != 3_153_600_000_000, "got %d ms", RunAhead.Milliseconds())
+	failIf(t, FormatTime(Never) != "9999-12-31T00:00:00.000Z", "never is %s", FormatTime(Never))
+}

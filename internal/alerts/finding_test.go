@@ -139,3 +139,47 @@ func TestTheRunbookHasARowForEachFinding(t *testing.T) {
 		}
 	}
 }
+
+func TestAFindingNamesTheCommandAndThePageThatShowMoreOfIt(t *testing.T) {
+	q := Queue{Parts: 1, Holds: []flow.HoldStatus{hold(t, "h1", "", time.Time{}, 1)}, Circuits: []flow.KeyCircuit{circuit("host=a", "", 0), circuit(model.QueueCircuitKey, "", 0)}}
+	q.At, q.Due, q.OldestDue, q.Disabled = now, 1, before, 1
+	q.ParkedBy = map[string]int64{model.BlockerSuspect: 1, model.BlockerLimit: 1}
+	var got []string
+	for _, one := range q.Findings() {
+		got = append(got, strings.Join(append([]string{one.Code, one.Command, one.Page}, one.Fields...), ", "))
+	}
+	equal(t, []string{
+		"all-held, refreshd hold ls, steering",
+		"circuit-open, refreshd circuit ls, steering, key, host=a",
+		"queue-circuit-open, refreshd circuit show queue, steering, key, queue",
+		"due, refreshd model ls --sort due, models, sort, due",
+		"parked-limit, refreshd model ls -l status=parked, models, l, status=parked",
+		"parked-suspect, refreshd suspect ls, models, l, status=parked",
+		"disabled, refreshd model ls -l status=disabled, models, l, status=disabled",
+	}, got)
+}
+
+func TestHoldsAreSummedUpFromTheSixthOn(t *testing.T) {
+	for n, want := range map[int]string{mostOfAKind: "Models are held", mostOfAKind + 1: "1 more hold keeps", mostOfAKind + 2: "2 more holds keep"} {
+		q := Queue{Parts: 1}
+		q.At = now
+		for range n {
+			q.Holds = append(q.Holds, hold(t, "h", "tenant=t1", time.Time{}, 1))
+		}
+		found := q.Findings()
+		last := found[len(found)-1]
+		failIf(t, len(found) != min(n, mostOfAKind+1) || !strings.HasPrefix(last.Text, want), "%d holds: %d findings, the last %q, want %q", n, len(found), last.Text, want)
+	}
+}
+
+func TestModelsAreDueForLongAfterAMinuteAndOnlyWhileThereAreAny(t *testing.T) {
+	for _, test := range []struct {
+		due   int64
+		since time.Duration
+		want  bool
+	}{{1, lateness, false}, {1, lateness + 1, true}, {0, time.Hour, false}} {
+		q := Queue{Parts: 1}
+		q.At, q.Due, q.OldestDue = now, test.due, now.Add(-test.since)
+		failIf(t, (len(q.Findings()) > 0) != test.want, "%d due since %s: %v", test.due, test.since, q.Findings())
+	}
+}

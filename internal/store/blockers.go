@@ -132,7 +132,9 @@ func ReadHold(id, raw string) (model.Hold, error) {
 	}
 	h.Reason, h.By = text.Reason, text.By
 	var errs [4]error
-	h.Selector, errs[0] = model.ParseSelector(text.Selector)
+	if h.Selector, errs[0] = model.ParseSelector(text.Selector); errs[0] != nil {
+		h.Selector = model.Selector{} // a term that nobody knows would pick no model
+	}
 	h.Since, errs[1] = ReadStoredTime(text.Since)
 	h.Until, errs[2] = ReadStoredTime(text.Until)
 	if text.Within != "" {

@@ -109,3 +109,12 @@ func FuzzParseDuration(f *testing.F) {
 		}
 	})
 }
+
+func TestADurationInWordsNamesOneAndMany(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Hour + 30*time.Minute: "1 hour 30 minutes", 2*time.Hour + time.Minute: "2 hours 1 minute", dayLong: "1 day", weekLong: "1 week", 2 * weekLong: "2 weeks", 0: "0 seconds",
+	} {
+		got := FormatDurationInWords(d)
+		failIf(t, got != want, "%s: got %q, want %q", d, got, want)
+	}
+}

@@ -189,3 +189,21 @@ func TestARowMayBeWrittenInTwoWays(t *testing.T) {
 	long := policyOf(t, `{"retries":{"by_age":[{"up_to":"P1D","delay":300},{"delay":"NEXT","up_to":604800}]}}`)
 	failIf(t, !short.Equal(long), "%+v and %+v", short.Retries, long.Retries)
 }
+
+func TestTheBoundsOfABackoffAreAccepted(t *testing.T) {
+	for text, good := range map[string]bool{
+		`"1000 5s"`: true, `"1001 5s"`: false, `"-1 5s"`: false, `"5s 5s"`: true, `"5s 4s"`: false, `"0s"`: false, `"1ms"`: true, `"1 5s 6s 7s"`: false,
+		`{"strategy":"fixed","base":"1m","cap":"1m"}`: true, `{"strategy":"fixed","base":"1m","cap":"59s"}`: false, `{"strategy":"fixed","base":"0s"}`: false,
+		`{"strategy":"fixed","count":0}`: true, `{"strategy":"fixed","count":1000}`: true, `{"strategy":"fixed","count":1001}`: false, `{"strategy":"fixed","count":-1}`: false,
+		`{"strategy":"exponential","factor":1}`: true, `{"strategy":"exponential","factor":0.99}`: false,
+		`{"strategy":"exponential","factor":100}`: true, `{"strategy":"exponential","factor":100.1}`: false,
+	} {
+		_, err := Parse(jsonOf(t, `{"retries":`+text+`}`))
+		failIf(t, err == nil != good, "%s: %v", text, err)
+	}
+}
+
+func TestAStrategyThatNamesNoMoreIsOfAMinuteWithoutAnEnd(t *testing.T) {
+	equal(t, Retries(Backoff{Strategy: Linear, Base: time.Minute, Retries: Unlimited}), policyOf(t, `{"retries":{"strategy":"linear"}}`).Retries)
+	equal(t, Retries(Backoff{Strategy: Exponential, Base: time.Minute, Factor: DefaultFactor, Retries: Unlimited}), policyOf(t, `{"retries":{"strategy":"exponential"}}`).Retries)
+}

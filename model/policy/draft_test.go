@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,5 +286,29 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 	usual.OnExhausted = NextPlanned
 	if p, err := d.Complete(usual); err != nil || p.OnExhausted != GiveUp {
 		t.Errorf("completed with a default that goes on: %s, %v", p.OnExhausted, err)
+	}
+}
+
+func TestTheSilenceOfTheDefaultIsTakenOnlyIfItIsShorterThanTheTimeout(t *testing.T) {
+	usual := policyOf(t, `{"timeout":"1h","silent_after":"10m"}`)
+	for text, want := range map[string]time.Duration{
+		`{}`: 10 * time.Minute, `{"timeout":"10m1ms"}`: 10 * time.Minute, `{"timeout":"10m"}`: 0, `{"timeout":"5m"}`: 0, `{"timeout":"none"}`: 10 * time.Minute,
+		`{"timeout":"5m","silent_after":"1m"}`: time.Minute, `{"silent_after":"none"}`: 0,
+	} {
+		draft, err := Read(jsonOf(t, text))
+		must(t, err)
+		p, err := draft.Complete(usual)
+		failIf(t, err != nil || p.SilentAfter != want, "%s: got %s, %v, want %s", text, p.SilentAfter, err, want)
+	}
+}
+
+func TestOnlyTheNoticesOfTheListAreSent(t *testing.T) {
+	for text, want := range map[string][]Notice{
+		`{}`: nil, `{"notify":[]}`: Notices, `{"notify":["stale"]}`: slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return n == NoticeStale }),
+	} {
+		p := policyOf(t, text)
+		for _, notice := range Notices {
+			failIf(t, p.Notifies(notice) == slices.Contains(want, notice), "%s: %s is sent: %t", text, notice, p.Notifies(notice))
+		}
 	}
 }

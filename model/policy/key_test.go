@@ -181,3 +181,14 @@ func TestAKeyOfAPlainPayloadTakesLittleMemory(t *testing.T) {
 	allocations := testing.AllocsPerRun(100, func() { key.Of(payload, nil, "") })
 	failIf(t, allocations > 1, "%.0f allocations, want the key alone", allocations)
 }
+
+func TestANameInAKeyHasItsLength(t *testing.T) {
+	name := strings.Repeat("a", 64)
+	for text, good := range map[string]bool{
+		"{" + name + "}": true, "{" + name + "a}": false, "{host(" + name + ")}": true, "{host(" + name + "a)}": false,
+		"{label." + name[:32] + "}": true, "{label." + name[:33] + "}": false, "{0a}": false, "{label.A}": false,
+	} {
+		_, err := ParseKey(text)
+		failIf(t, err == nil != good, "%s: %v", text, err)
+	}
+}

@@ -126,3 +126,72 @@ func TestABadWindowIsRefusedWithTheField(t *testing.T) {
 		failIf(t, !strings.HasPrefix(refusedField(err), "retry_window"), "%s: %v", text, err)
 	}
 }
+
+func TestARateLetsThroughFromItsInstantOnAndWhatWasNotUsedForAWhile(t *testing.T) {
+	at := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	rate := Rate{60, time.Minute}
+	for _, test := range []struct {
+		next   time.Duration // from now
+		behind time.Duration
+		allow  int
+		spent  time.Duration // from now on, behind two
+	}{
+		{1, 0, 0, 2*time.Second + time.Millisecond},
+		{0, 0, 1, 2 * time.Second},
+		{-1, 0, 1, 2 * time.Second},
+		{1 - time.Second, time.Minute, 1, time.Second + time.Millisecond},
+		{-time.Second, time.Minute, 2, time.Second},
+		{-time.Hour, 2 * time.Second, 3, 0},
+		{-2 * time.Second, 2 * time.Second, 3, 0},
+	} {
+		got := rate.Allow(at.Add(test.next), at, test.behind)
+		failIf(t, got != test.allow, "%s from now, %s behind: %d, want %d", test.next, test.behind, got, test.allow)
+		spent := rate.Spend(at.Add(test.next), at, test.behind, 2).Sub(at)
+		failIf(t, spent != test.spent, "%s from now, %s behind: the next %s from now, want %s", test.next, test.behind, spent, test.spent)
+	}
+}
+
+func TestAShareOfARateIsRarerOrSmaller(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, test := range []struct {
+		rate  Rate
+		parts int
+		want  Rate
+	}{
+		{Rate{6, time.Minute}, 1, Rate{6, time.Minute}},
+		{Rate{6, time.Minute}, 4, Rate{6, 4 * time.Minute}},
+		{Rate{6, day / 4}, 4, Rate{6, day}},
+		{Rate{6, day/4 + 1}, 4, Rate{1, day/4 + 1}},
+		{Rate{6, day}, 7, Rate{1, day}},
+	} {
+		got := test.rate.Share(test.parts)
+		failIf(t, got != test.want, "%v of %d parts: got %v, want %v", test.rate, test.parts, got, test.want)
+	}
+}
+
+func TestARateIsAcceptedUpToItsBounds(t *testing.T) {
+	for text, good := range map[string]bool{
+		"1/s": true, "0/s": false, "1000000/s": true, "1000001/s": false, "1/1s": true, "1/999ms": false, "1/24h": true, "1/24h1ms": false,
+	} {
+		_, err := ParseRate(text)
+		failIf(t, err == nil != good, "%s: %v", text, err)
+	}
+}
+
+func TestTheWishOfAServerIsBoundedAndRemembered(t *testing.T) {
+	for _, test := range []struct {
+		most, wish time.Duration
+		byServer   bool
+		got, asked time.Duration
+	}{
+		{0, 24 * time.Hour, true, 24 * time.Hour, 0},
+		{0, 24*time.Hour + 1, true, 24 * time.Hour, 24*time.Hour + 1},
+		{time.Minute, time.Minute + 1, true, time.Minute, time.Minute + 1},
+		{time.Minute, time.Minute, true, time.Minute, 0},
+		{time.Minute, time.Hour, false, time.Hour, 0},
+	} {
+		f := Failure{RetryAfter: test.wish, ByServer: test.byServer}
+		(&Policy{MaxRetryAfter: test.most}).Bound(&f)
+		failIf(t, f.RetryAfter != test.got || f.Asked != test.asked, "%s of at most %s: got %s, asked %s", test.wish, test.most, f.RetryAfter, f.Asked)
+	}
+}

@@ -19,7 +19,7 @@ func TestAClockNamesTheDayOnlyIfItIsNotToday(t *testing.T) {
 		failIf(t, got != want, "%s away: expected %q, found %q", away, want, got)
 	}
 	for away, want := range map[time.Duration]string{
-		0: "now", time.Second: "in 1 second", 59 * time.Second: "in 59 seconds", time.Minute: "at 20:06", -time.Second: "at 20:04",
+		0: "now", time.Second: "in 1 second", 59 * time.Second: "in 59 seconds", time.Minute: "at 20:06", -time.Second: "at 20:04", time.Second - 1: "now", -1: "at 20:04",
 	} {
 		got := At(now.Add(away), now, berlin)
 		failIf(t, got != want, "%s away: expected %q, found %q", away, want, got)
@@ -27,7 +27,7 @@ func TestAClockNamesTheDayOnlyIfItIsNotToday(t *testing.T) {
 }
 
 func TestASentenceBeginsWithACapitalLetterAndEndsOnce(t *testing.T) {
-	for text, want := range map[string]string{"": "", "no worker": "No worker.", "Done.": "Done.", "éclair": "Éclair."} {
+	for text, want := range map[string]string{"": "", "no worker": "No worker.", "Done.": "Done.", "cut…": "Cut…", "why?": "Why?", "éclair": "Éclair."} {
 		got := Sentence(text)
 		failIf(t, got != want, "expected %q, found %q", want, got)
 	}

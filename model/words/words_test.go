@@ -14,7 +14,7 @@ var failIf = check.FailIf
 func TestAMistypedWordIsNearToTheOneThatWasMeantOrToNone(t *testing.T) {
 	known := []string{"max-queued", "queue", "quiet", "redis", "concurrency", "fetch"}
 	for mistyped, want := range map[string]string{
-		"max-queue": "max-queued", "quue": "queue", "redsi": "", "rediss": "redis", "conc": "concurrency", "fast": "", "x": "", "": "", "qu": "",
+		"max-queue": "max-queued", "quue": "queue", "redsi": "", "rediss": "redis", "conc": "concurrency", "fast": "", "x": "", "": "", "qu": "", "que": "queue",
 	} {
 		got := NearestWord(mistyped, known)
 		failIf(t, got != want, "%q: want %q, got %q", mistyped, want, got)
@@ -124,5 +124,63 @@ func TestOneIsCountedByAnotherName(t *testing.T) {
 	for n, want := range map[int]string{0: "0 retries", 1: "1 retry", 2: "2 retries"} {
 		got := Count(n, "retry", "retries")
 		failIf(t, got != want, "%d: got %q, want %q", n, got, want)
+	}
+}
+
+func TestAnInstantIsSoFarAwayInRoundParts(t *testing.T) {
+	now := time.Date(2026, 11, 24, 19, 5, 0, 0, time.UTC)
+	for away, want := range map[time.Duration]string{
+		0: "now", time.Second - 1: "now", 1 - time.Second: "now", time.Second: "in 1s", -time.Second: "1s ago", 90*time.Second + 1: "in 1m30s",
+		-90*time.Second - 1: "1m30s ago", time.Hour + 90*time.Second: "in 1h1m", 24*time.Hour - 1: "in 23h59m", 24*time.Hour + 90*time.Minute: "in 1d1h",
+	} {
+		got := Distance(now.Add(away), now)
+		failIf(t, got != want, "%s away: got %q, want %q", away, got, want)
+	}
+	for length, want := range map[time.Duration]string{
+		time.Minute - time.Millisecond: "59s999ms", time.Minute + time.Millisecond: "1m", time.Hour - time.Millisecond: "59m59s", time.Hour + time.Second: "1h",
+	} {
+		got := Roughly(length)
+		failIf(t, got != want, "%s: got %q, want %q", length, got, want)
+	}
+}
+
+func TestAnOrdinalIsWrittenAsAWordUpToTwentieth(t *testing.T) {
+	for n, want := range map[int]string{0: "0th", 1: "first", 2: "second", 20: "twentieth", 21: "21st", 42: "42nd", 103: "103rd", 112: "112th", 24: "24th"} {
+		got := FormatOrdinal(n)
+		failIf(t, got != want, "%d: got %q, want %q", n, got, want)
+	}
+}
+
+func TestANumberIsWrittenWithoutAMarkOrWithOneThatMeansOneThing(t *testing.T) {
+	for text, want := range map[string]bool{"1.000 hours": false, "999.500 seconds": false, "1000 hours": true, "0.500 hours": true, "1.25 hours": true} {
+		_, err := ParseDuration(text)
+		failIf(t, err == nil != want, "%s: %v", text, err)
+	}
+}
+
+func TestNonsenseIsNearToNoSentence(t *testing.T) {
+	book := NewPhrasebook([]string{"every day at 6 AM", "every 2 hours"})
+	for text, want := range map[string]string{
+		"evry 2 hours": "every 2 hours", "every 3 blue hours": "every 2 hours", "every blue moon": "", "every blue": "every 2 hours",
+		"colourless green ideas sleep": "", "": "",
+	} {
+		got := book.Near(text)
+		failIf(t, got != want, "%q: got %q, want %q", text, got, want)
+	}
+}
+
+// Authors rather leave words out than add some, and a sentence is known by its first word.
+func TestAWordLeftOutCostsLessThanOneTooMany(t *testing.T) {
+	for _, test := range []struct {
+		known      []string
+		text, want string
+	}{
+		{[]string{"hourly", "hourly from noon to midnight"}, "hourly from noon", "hourly from noon to midnight"},
+		{[]string{"weekly at noon", "daily at dusk"}, "daily at noon", "daily at dusk"},
+		{[]string{"daily at noon", "daily at five"}, "daily at 17:00", "daily at five"}, // one number is as good as another
+		{[]string{"daily noon", "daily noon here"}, "daily and noon", "daily noon"},
+	} {
+		got := NewPhrasebook(test.known).Nearest(test.text)
+		failIf(t, got != test.want, "%q: got %q, want %q", test.text, got, test.want)
 	}
 }
