@@ -159,12 +159,12 @@ func TestANumberIsWrittenWithoutAMarkOrWithOneThatMeansOneThing(t *testing.T) {
 }
 
 func TestNonsenseIsNearToNoSentence(t *testing.T) {
-	book := NewPhrasebook([]string{"every day at 6 AM", "every 2 hours"})
+	book := []string{"every day at 6 AM", "every 2 hours"}
 	for text, want := range map[string]string{
 		"evry 2 hours": "every 2 hours", "every 3 blue hours": "every 2 hours", "every blue moon": "", "every blue": "every 2 hours",
 		"colourless green ideas sleep": "", "": "",
 	} {
-		got := book.Near(text)
+		got := Near(text, book)
 		failIf(t, got != want, "%q: got %q, want %q", text, got, want)
 	}
 }
@@ -180,7 +180,7 @@ func TestAWordLeftOutCostsLessThanOneTooMany(t *testing.T) {
 		{[]string{"daily at noon", "daily at five"}, "daily at 17:00", "daily at five"}, // one number is as good as another
 		{[]string{"daily noon", "daily noon here"}, "daily and noon", "daily noon"},
 	} {
-		got := NewPhrasebook(test.known).Nearest(test.text)
+		got := Nearest(test.text, test.known)
 		failIf(t, got != test.want, "%q: got %q, want %q", test.text, got, test.want)
 	}
 }
