@@ -19,7 +19,7 @@ func TestDaemonsThatAreGoneAreForgottenWhenThereAreMany(t *testing.T) {
 	for daemons, forgets := range map[int]bool{100: false, 101: true} {
 		hash := map[string]string{}
 		for i := range daemons {
-			hash[fmt.Sprint("daemon:d", i)] = data.Origin.String()
+			hash[fmt.Sprint("daemon:d", i)] = data.String()
 		}
 		set, drop, _ := zones.ReadNotes(hash).Update(data, "d0", []string{"d0", "d1"}, now)
 		want := 0
