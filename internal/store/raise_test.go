@@ -1,9 +1,12 @@
 package store_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -64,4 +67,36 @@ func TestALayoutIsRaisedInTheEndWhereverACallFails(t *testing.T) {
 		n++
 	}
 	check.FailIf(t, n < 3, "expected more calls than %d", n)
+}
+
+type forbidden string
+
+func (f forbidden) Error() string { return string(f) }
+func (forbidden) RedisError()     {}
+
+// TestADaemonGoesOnWhereTheServiceForbidsWATCH plays a service without transactions.
+func TestADaemonGoesOnWhereTheServiceForbidsWATCH(t *testing.T) {
+	b := fixture.NewBench(t, testkit.Miniredis(t))
+	q := opened(t, b)
+	refused := 0
+	b.Clients.Write.AddHook(testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
+		if commands[0].Name() != "watch" {
+			return next()
+		}
+		refused++
+		return forbidden("NOPERM this user has no permissions to run the 'watch' command")
+	}))
+	var watch store.ZoneWatch
+	for what, err := range map[string]error{"raise the layout": q.Raise(t.Context()), "note the zones": watch.Note(t.Context(), q.Parts[0], "d1", b.Clock())} {
+		if err != nil {
+			t.Errorf("%s: got %v, want it left alone", what, err)
+		}
+	}
+	if q.Layout != 1 || refused != 2 {
+		t.Errorf("got layout %d and %d refusals, want 1 and 2", q.Layout, refused)
+	}
+	check.Must(t, watch.Note(t.Context(), q.Parts[0], "d1", b.Clock().Add(time.Second)))
+	if refused != 2 {
+		t.Errorf("asked again after a second, want it to wait")
+	}
 }
