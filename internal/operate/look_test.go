@@ -26,15 +26,14 @@ func failing(t *testing.T, queue *store.Queue) {
 		{"t1", "a", "HTTP 500"}, {"t1", "a", "HTTP 500"}, {"t1", "b", "HTTP 500"}, {"t2", "b", "HTTP 404"}, {"t2", "b", "HTTP 404"}, {"t2", "c", "HTTP 500"}, {"", "", "HTTP 500"},
 	} {
 		uid := fmt.Sprint("f", i)
-		fields := map[string]any{"uid": uid, "policy": "p", "payload": map[string]any{}}
+		fields := map[string]any{"policy": "p", "payload": map[string]any{}}
 		if row.host != "" {
 			fields["payload"] = map[string]any{"input_url": "http://" + row.host + "/x"}
 		}
 		if row.tenant != "" {
 			fields["labels"] = map[string]any{"tenant": row.tenant}
 		}
-		d := check.Got(model.ParseDefinition(fields))(t)
-		must(t, Execute(t.Context(), queue, []*Request{{Command: model.Command{Type: model.CommandPut, UID: uid, Definition: d}}}))
+		saveWith(t, queue, uid, fields)
 		b := fixture.OnPart(t, queue.Of(uid))
 		b.Step(time.Duration(i) * time.Minute)
 		b.MustApply(b.Hand(uid, "a1"))
@@ -113,8 +112,7 @@ func TestFreshnessCountsAndNamesTheModelsThatAreStaleForLongest(t *testing.T) {
 	ctx := t.Context()
 	for i := range 13 { // succeeded long ago
 		uid := fmt.Sprint("s", i)
-		d := check.Got(model.ParseDefinition(map[string]any{"uid": uid, "policy": "p", "labels": map[string]any{"tenant": "old"}}))(t)
-		must(t, Execute(ctx, queue, []*Request{{Command: model.Command{Type: model.CommandPut, UID: uid, Definition: d}}}))
+		saveWith(t, queue, uid, map[string]any{"policy": "p", "labels": map[string]any{"tenant": "old"}})
 		b := fixture.OnPart(t, queue.Of(uid))
 		b.Step(-time.Duration(i*i) * time.Hour)
 		b.MustApply(b.Hand(uid, "a1"))

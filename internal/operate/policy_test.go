@@ -89,14 +89,21 @@ func TestAPolicyIsCreatedUpdatedAndLeftUnchangedInAllParts(t *testing.T) {
 	}
 }
 
+// saveWith saves a model with these fields.
+func saveWith(t *testing.T, queue *store.Queue, uid string, fields map[string]any) {
+	t.Helper()
+	fields["uid"] = uid
+	d := check.Got(model.ParseDefinition(fields))(t)
+	must(t, Execute(t.Context(), queue, []*Request{{Command: model.Command{Type: model.CommandPut, UID: uid, Definition: d}}}))
+}
+
 // usersOfP saves five models of a policy that plans at 6 and 18, in each state that a change of it meets, at six o'clock, and one of another policy.
 func usersOfP(t *testing.T, queue *store.Queue) {
 	t.Helper()
 	must(t, queue.Fleet().PutPolicy(t.Context(), fixture.Policy(t, `{"name":"p","rrule":"0 6,18 * * *","timeout":"1h"}`)))
 	for uid, does := range map[string]string{"waits": "", "runs": "run", "stopped": "disable", "urgent": "due", "succeeded": "succeed"} {
 		b := fixture.OnPart(t, queue.Of(uid))
-		d := check.Got(model.ParseDefinition(map[string]any{"uid": uid, "policy": "p", "refresh": "planned"}))(t)
-		must(t, Execute(t.Context(), queue, []*Request{{Command: model.Command{Type: model.CommandPut, UID: uid, Definition: d}}}))
+		saveWith(t, queue, uid, map[string]any{"policy": "p", "refresh": "planned"})
 		switch does {
 		case "run", "succeed":
 			b.MustApply(b.Hand(uid, "a1"))
