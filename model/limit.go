@@ -146,6 +146,9 @@ func (l *Limiters) key(name string) *LimiterState {
 	return l.Keys[name]
 }
 
+// Free gives places of a key back that attempts had taken when it was read.
+func (l *Limiters) Free(name string, places int) { l.key(name).Running -= places }
+
 func (l *Limiters) limitsOf(b *Blockers, m *Model, now time.Time) []Limit {
 	limits, known := l.Limits[m.UID]
 	if !known {

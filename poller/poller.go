@@ -27,6 +27,9 @@ type Config struct {
 	Tick time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
 	Backoff time.Duration
+	// NewUID makes the uid of an attempt that is started in the place of one that has ended, at least 128 random bits. Defaults to crypto/rand, 26
+	// letters and digits.
+	NewUID func() string
 	// Log receives one line per batch, every error, sampled, and what becomes of models: final failures, recoveries and rejected messages as
 	// warnings or info, sampled, and each transition at debug level. Defaults to none.
 	Log *zerolog.Logger

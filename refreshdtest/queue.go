@@ -71,12 +71,13 @@ func open(t testing.TB) *Queue {
 	q.due = &watched{Store: q.store}
 	rooms := dispatcher.RoomsOf(q.store)
 	rooms.Store = q.due
-	q.dispatcher, err = dispatcher.New(rooms, dispatcher.Config{NewUID: func() string {
+	newUID := func() string {
 		q.attempts++ // the uid of an attempt is the same in each run, and so is the jitter that follows from it
 		return fmt.Sprintf("attempt-%019d", q.attempts)
-	}})
+	}
+	q.dispatcher, err = dispatcher.New(rooms, dispatcher.Config{NewUID: newUID})
 	q.must(err, "open the dispatcher")
-	q.poller, err = poller.New(poller.RoomsOf(q.store), poller.Config{Batch: pollBatch})
+	q.poller, err = poller.New(poller.RoomsOf(q.store), poller.Config{Batch: pollBatch, NewUID: newUID})
 	q.must(err, "open the poller")
 	handle := func(ctx context.Context, attempt *worker.Attempt) error { return q.handling()(ctx, attempt) }
 	config := worker.Config{Name: "refreshdtest", Concurrency: 1000, StatusEvery: time.Minute}

@@ -2,9 +2,7 @@ package dispatcher
 
 import (
 	"cmp"
-	"crypto/rand"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -38,7 +36,7 @@ func (c Config) WithDefaults() Config {
 	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
 	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.NewUID == nil {
-		c.NewUID = func() string { return strings.ToLower(rand.Text()) }
+		c.NewUID = store.NewAttemptUID
 	}
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }

@@ -19,6 +19,7 @@ type Config struct {
 	Lease   time.Duration
 	Tick    time.Duration
 	Backoff time.Duration
+	NewUID  func() string
 	Log     *zerolog.Logger
 	Clock   func() time.Time
 	Observe func() (ended func(error))
@@ -32,6 +33,9 @@ func (c Config) WithDefaults() Config {
 	c.Tick = cmp.Or(c.Tick, min(time.Second, c.Lease/4))
 	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
 	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
+	if c.NewUID == nil {
+		c.NewUID = store.NewAttemptUID
+	}
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }
 	}

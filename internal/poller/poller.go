@@ -21,6 +21,7 @@ import (
 type Store interface {
 	Claim(ctx context.Context, owner string, holds store.Holding, limit int, lease time.Duration) (store.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
+	Load(ctx context.Context, uids []string) (map[string]*store.Record, error)
 	Report() store.Report
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	NoteZones(ctx context.Context, daemon string) (time.Time, error)
@@ -42,6 +43,8 @@ type Flow interface {
 	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
 	Bulks(ctx context.Context) ([]flow.Bulk, error)
 	MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error)
+	Waiting(ctx context.Context, places map[string]int, now time.Time) (flow.Waiting, error)
+	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
 }
 
 // Rooms are the parts of Redis that a poller works on.
@@ -129,7 +132,7 @@ func (p *Poller) Run(ctx context.Context) error {
 			backoff.Rest(ctx, p.config.Tick, ready)
 		default:
 			p.config.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
-				Int("rejected", round.Rejected).Int("left", round.Left).Msg("poller: round")
+				Int("rejected", round.Rejected).Int("started", round.Started).Int("left", round.Left).Msg("poller: round")
 		}
 	}
 	// Nothing of this poller is left for the others; if Redis does not hear it, the lease runs out instead.

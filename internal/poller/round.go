@@ -22,6 +22,7 @@ type Round struct {
 	Settled  int // messages that changed nothing: counted, and kept in rejected if unusable
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
+	Started  int // models that wait for a place of a key, which an end has given back
 	Waiting  int // of Left: commands for another part, or for all parts while one does not answer; and those that need a key of another type
 	// Leads says that this poller applies the commands.
 	Leads bool
@@ -91,6 +92,7 @@ func (r *Round) add(b Round) {
 	b.Applied += r.Applied
 	b.Settled += r.Settled
 	b.Rejected += r.Rejected
+	b.Started += r.Started
 	*r = b
 }
 
@@ -110,7 +112,14 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 	for i, message := range messages {
 		batch.Items[i] = message.decide(snapshot, now)
 	}
+	if err = p.handOver(ctx, &batch); err != nil {
+		return nil, err
+	}
 	codes, err := p.store.Commit(ctx, batch)
+	if err == nil {
+		p.noteStarts(batch.Items[len(messages):], codes[len(messages):], now, round)
+		codes = codes[:len(messages)]
+	}
 	blocked := map[string]bool{} // models
 	for i, code := range codes {
 		p.logbook.WrongType(batch.Items[i].WrongType, now)

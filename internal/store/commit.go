@@ -60,6 +60,9 @@ type Batch struct {
 type Item struct {
 	// Transition is the change of a model; nil: the item settles a message.
 	Transition *Transition
+	// Behind is the model whose attempt ends earlier in the batch, and gives back the place of a key that this start takes: it is refused with that end.
+	// Empty: the start takes another.
+	Behind string
 	// Message is the claimed message that the item answers: both change together or not at all. Zero: none.
 	Message Claimed
 	// UID is the model of a message that changes none; empty: it cannot be read.

@@ -17,6 +17,10 @@ import (
 func (s *steps) writeKeys() {
 	d := &s.t.decision
 	expires := redis.Millis(d.Next.ExpiresAt())
+	if s.behind != "" {
+		s.Unless(int(CodeConflict), 0, "refused").Value(s.Put(s.behind))
+		s.Help("take").Value(s.Put(string(s.was.blocker)))
+	}
 	for _, take := range d.Acquires {
 		limit := s.Own(s.keys.Limit(take.Name), txn.ZSet)
 		if take.Limit != 0 {
@@ -33,8 +37,15 @@ func (s *steps) writeKeys() {
 			s.Do("SET").Key(rate).Value(s.Put(take.After.String())).Text("PX").Value(s.Put(strconv.FormatInt(lasts, 10)))
 		}
 	}
-	if d.Probe {
-		circuit := s.Own(s.keys.Circuit(model.CountedBy(d.Next.Counted, model.BlockerCircuit)[0]), txn.Hash)
+	if d.Event != model.EventStart {
+		return
+	}
+	for _, name := range model.CountedBy(d.Next.Counted, model.BlockerCircuit) {
+		circuit := s.Own(s.keys.Circuit(name), txn.Hash)
+		if !d.Probe { // an attempt that has ended meanwhile, perhaps in this batch, may have opened it
+			s.Equal(int(CodeConflict), int(CodeBlocked), "HGET", s.Put("")).Key(circuit).Text("opened_at")
+			continue
+		}
 		s.Unless(int(CodeLimited), int(CodeBlocked), "probed").Key(circuit, s.txn.Must(s.keys.Running, txn.ZSet))
 		s.Do("HSET").Key(circuit).Text("probe").Value(txn.Subject)
 	}

@@ -134,8 +134,15 @@ func NewOwner(clock func() time.Time) string {
 	return fmt.Sprintf("%.60s:%d-%s%s", host, os.Getpid(), since, Letters())
 }
 
+// HeardWindow is the field of <queue>:heard that a dispatcher notes in each round: the most entries of the input list, and until when it counts as alive in
+// Unix ms, with a space between them. Without it nobody else starts a model.
+const HeardWindow = "window"
+
 // Letters are eight that nobody else has drawn.
 func Letters() string { return strings.ToLower(rand.Text()[:8]) }
+
+// NewAttemptUID is a uid that nobody else has drawn.
+func NewAttemptUID() string { return strings.ToLower(rand.Text()) }
 
 // NextOwner names a worker pool anew in a part of the queue in which its name was forgotten. It is the same pool.
 func NextOwner(owner string) string { return PoolName(owner) + "~" + Letters() }

@@ -20,7 +20,8 @@ type steps struct {
 	*txn.Item
 	t         *Transition
 	was, is   standing
-	all       bool // what does not change is written too: whatever is believed of the indexes
+	all       bool   // what does not change is written too: whatever is believed of the indexes
+	behind    string // see Item.Behind
 	model     txn.Key
 	set, del  txn.Words // of its hash: fields and values, fields that go
 	drawn     txn.Words // what hash and journal get from a verb
@@ -36,7 +37,8 @@ func (e *encoder) change(item *Item) {
 	s := &e.steps
 	*s = steps{
 		encoder: e, Item: e.txn.Item(t.uid, true), t: t, was: t.was, all: t.removes() || t.decision.Event == model.EventMend,
-		set: s.set[:0], del: s.del[:0], drawn: s.drawn[:0], entry: s.entry[:0], fields: s.fields[:0], now: s.now[:0], gone: s.gone[:0],
+		behind: item.Behind,
+		set:    s.set[:0], del: s.del[:0], drawn: s.drawn[:0], entry: s.entry[:0], fields: s.fields[:0], now: s.now[:0], gone: s.gone[:0],
 	}
 	if !t.removes() {
 		s.is = standingOf(&t.decision.Next)

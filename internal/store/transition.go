@@ -71,6 +71,14 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 	}
 }
 
+// Frees lists the keys of limits that get a place back, as an attempt ends.
+func (t *Transition) Frees() []string {
+	if t.decision.Next.Counted != "" && !t.removes() {
+		return nil
+	}
+	return model.CountedBy(t.was.counted, model.BlockerLimit)
+}
+
 // creates reports whether there was no such model before.
 func (t *Transition) creates() bool {
 	return t.decision.Event == model.EventCreate || t.decision.Event == model.EventImport && t.rev == ""

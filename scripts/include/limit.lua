@@ -1,6 +1,20 @@
--- Limits. A key that gets a slot back calls a dispatcher if a model waits for it.
-function verbs.free(blockers, blocker)
-  wakes = redis.call('ZADD', blockers, 'XX', 'CH', now, blocker) == 1 or wakes --@ freed
+-- Limits. A key that gets a place back calls a dispatcher if a model waits for one, unless a start of the batch takes it.
+local places_of, waiting_set = {}, nil -- places that were given back, by blocker; the set of blockers
+function verbs.free(key, blocker)
+  waiting_set = key
+  places_of[blocker] = (places_of[blocker] or 0) + 1 --@ freed
+end
+
+function verbs.take(blocker)
+  places_of[blocker] = (places_of[blocker] or 0) - 1 --@ taken over
+end
+
+finishes[#finishes + 1] = function()
+  for blocker, left in pairs(places_of) do
+    if left > 0 then
+      wakes = redis.call('ZADD', waiting_set, 'XX', 'CH', now, blocker) == 1 or wakes --@ left
+    end
+  end
 end
 
 -- close closes a key until an instant in Unix us; the name of who closes it follows. Reserved slots move by as much. A

@@ -17,8 +17,9 @@ function verbs.moved(key, field, value)
   return noted ~= value --@ hold
 end
 
-function verbs.refused()
-  return refused[subject]
+-- refused reports whether an earlier item about another subject was refused, or about this one if none is given.
+function verbs.refused(other)
+  return refused[other or subject]
 end
 
 -- wrong_type answers with the error of a key that is no sorted set, once for all items that have it.
