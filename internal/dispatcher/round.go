@@ -60,7 +60,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if due.Blockers.Empty() && !d.counted {
 		spare = 0
 	}
-	work.due.Urgent, work.due.Due = d.admit(due.Urgent, due.Due, free, spare)
+	work.due.Urgent, work.due.Due, work.urgent = d.admit(due.Urgent, due.Due, free, spare)
 	if full {
 		d.window = d.window.fill(due.Now)
 	}
@@ -78,6 +78,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 type work struct {
 	due      store.Due
 	left     int                      // how many attempts may still be started
+	urgent   int                      // how many of these urgent models may start
 	waiting  []string                 // models whose blocker may have ended
 	blockers map[string]model.Blocker // by these uids
 	checks   []flow.BlockerCheck      // the findings about blockers
@@ -134,19 +135,20 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 }
 
 // admit picks the models to start: urgent ones first, but at most half of the room while others are due, so that runs by hand cannot stop the
-// schedule. An odd place goes to them every other time. spare more of the due models are picked, as some may be parked.
-func (d *Dispatcher) admit(urgent, due []string, free, spare int) ([]string, []string) {
+// schedule. An odd place goes to them every other time. spare more of each are picked, as some may be parked: no more than places of the urgent ones may
+// start.
+func (d *Dispatcher) admit(urgent, due []string, free, spare int) (_, _ []string, places int) {
 	half := free / 2
 	if free%2 == 1 && len(urgent) > half && len(due) > 0 {
 		if d.oddTurn = !d.oddTurn; d.oddTurn {
 			half++
 		}
 	}
-	urgent = urgent[:min(len(urgent), max(half, free-len(due)))]
+	places = min(len(urgent), max(half, free-len(due)))
 	if free == 0 {
 		spare = 0
 	}
-	return urgent, due[:min(len(due), free-len(urgent)+spare)]
+	return urgent[:min(len(urgent), places+spare)], due[:min(len(due), free-places+spare)], places
 }
 
 // sleep is how long nothing is expected to happen if this round finds nothing to do.
@@ -247,6 +249,8 @@ func (d *Dispatcher) decide(p part, w *work, list *inputList) store.Batch {
 			transition = d.expire(p.records[uid], list, w.due.Now)
 		case w.blockers[uid] != "":
 			transition = d.passBlocker(p.records[uid], w)
+		case p.first+i < len(w.due.Expired)+len(w.due.Urgent):
+			transition = d.startUrgent(p.records[uid], w)
 		default:
 			transition = d.start(p.records[uid], w)
 		}
@@ -255,6 +259,17 @@ func (d *Dispatcher) decide(p part, w *work, list *inputList) store.Batch {
 		}
 	}
 	return batch
+}
+
+// startUrgent decides about an urgent model; nil: its place is for one that is due.
+func (d *Dispatcher) startUrgent(record *store.Record, w *work) *store.Transition {
+	if w.urgent == 0 {
+		return nil
+	}
+	left := w.left
+	transition := d.start(record, w)
+	w.urgent -= left - w.left
+	return transition
 }
 
 // start decides about a due or urgent model; nil: none may start any more.

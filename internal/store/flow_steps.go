@@ -116,7 +116,7 @@ func (s *steps) writeBlockers() {
 	}
 	waiting := s.Own(s.keys.ParkedBy(string(s.is.blocker)), txn.ZSet) // of the item: there are as many as keys of limits
 	s.Unless(int(CodeBlocked), int(CodeBlocked), "wrong_type").Key(waiting)
-	s.Do("ZADD").Key(waiting).Value(s.Put(strconv.FormatInt(parked, 10)), txn.Subject)
 	recheck := cmp.Or(redis.Millis(s.t.decision.Recheck), redis.Millis(s.batch.Now), "0")
-	s.Do("ZADD").Key(s.txn.Key(s.keys.Blockers, txn.ZSet)).Text("LT").Value(s.Put(recheck), s.Put(string(s.is.blocker)))
+	s.Do("wait").Key(waiting).Value(s.Put(strconv.FormatInt(parked, 10)), s.Put(recheck), s.Put(string(s.is.blocker))).
+		Key(s.txn.Key(s.keys.Blockers, txn.ZSet))
 }

@@ -17,6 +17,22 @@ finishes[#finishes + 1] = function()
   end
 end
 
+-- wait adds the model to those that wait for a blocker, which a dispatcher rechecks: at the first instant that any of them asks for.
+local groups, waits, rechecks = {}, {}, {} -- of commands, see template.lua; by key; by blocker
+function verbs.wait(key, score, recheck_at, blocker, gates)
+  if not waits[key] then
+    waits[key] = {list = {}, written = 0, args = {'ZADD', key}}
+    groups[#groups + 1] = waits[key]
+  end
+  local list = waits[key].list
+  list[#list + 1] = score
+  list[#list + 1] = subject --@ wait
+  if tonumber(recheck_at) < (rechecks[blocker] or math.huge) then
+    rechecks[blocker] = tonumber(recheck_at)
+    redis.call('ZADD', gates, 'LT', recheck_at, blocker) --@ recheck
+  end
+end
+
 -- close closes a key until an instant in Unix us; the name of who closes it follows. Reserved slots move by as much. A
 -- slash comes before the instant until which the pace alone has closed the key, for who opens it.
 function verbs.close(key, till_by)

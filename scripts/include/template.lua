@@ -1,5 +1,5 @@
 -- Templates: the common steps of items of one shape. The lines of the batch come first.
-local templates, groups, finals = {}, {}, {}
+local templates, finals = {}, {}
 local function read_line(t, word, head, words)
   local numbers, step = {}, nil
   for number in string.gmatch(head, '%d+') do

@@ -244,8 +244,8 @@ var steeredBugs = []bug{
 			r.ParkedSince = model.Never
 		}
 	}}},
-	{name: "a parked model is forgotten", steers: true, mark: "step", line: without(does("ZADD", ":gates$"))},
-	{name: "a parked model stands at no blocker", steers: true, mark: "step", line: without(does("ZADD", ":parked:"))},
+	{name: "a parked model is forgotten", steers: true, mark: "recheck"},
+	{name: "a parked model stands at no blocker", steers: true, mark: "wait", line: "list[#list] = nil"},
 	{name: "one attempt too many is counted of a key", steers: true, keyed: singlePolicy, lie: liar{limiters: func(l *model.Limiters) {
 		for _, limiter := range l.Keys {
 			limiter.Running++
