@@ -20,8 +20,8 @@
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
 -- ARGV[3] the types of the keys of the batch, in their order; "!" before a type: if it is wrong, nothing is done
--- ARGV[4] templates, which are lines, see step.lua
--- ARGV[5..] the items, of each the number of its template, its subject and its other values
+-- ARGV[4] how many arguments the lines are that follow it, see step.lua: what is done once, and templates
+-- ARGV[5..] these lines, and then the items, of each the number of its template, its subject and its other values
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the command queue), 4 taken (the entry that must be queued is not), 5 full (input),
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
@@ -39,25 +39,16 @@ while at <= end_at do
   local t = templates[tonumber(ARGV[at])]
   local values, own, checks, steps, adds, code = t.values, t.keys, t.checks, t.steps, t.adds, t.blocked and 9
   items = items + 1
-  from, first, subject, fault = at, next_key, ARGV[at + 1], t.blocked
+  from, first, subject, kinds, fault = at, next_key, ARGV[at + 1], t.kinds, t.blocked
   at, next_key = at + t.size, next_key + t.count
   if t.again then
     write_groups() -- the last score counts
   end
-  for i = 1, #values do
-    local fill = values[i]
-    fill.args[fill.place] = ARGV[from + fill.number]
+  for i = 1, #values, 3 do
+    values[i][values[i + 1]] = ARGV[from + values[i + 2]]
   end
-  for i = 1, #own do
-    local fill = own[i]
-    fill.args[fill.place] = KEYS[first + fill.number]
-  end
-  local set, entry, value, further = t.set, t.entry, from + t.value, t.further -- two steps at most have the fields
-  for place = t.place, t.last_place, 2 do
-    local text = ARGV[value]
-    value = value + 1
-    set[place] = text
-    entry[place + further] = text
+  for i = 1, #own, 3 do
+    own[i][own[i + 1]] = KEYS[first + own[i + 2]]
   end
   for i = 1, #checks do
     local refusal = refuses(checks[i]) --@ check
@@ -81,10 +72,12 @@ while at <= end_at do
         note_wrong(step, reply)
       end
     end
-    for i = 1, #adds do
-      local add = adds[i]
-      local list = add.list
-      list[#list + 1] = ARGV[from + add.number] --@ collect
+    for i = 1, #adds, 3 do
+      local list, other = adds[i], adds[i + 2]
+      list[#list + 1] = ARGV[from + adds[i + 1]] --@ collect
+      if other > 0 then
+        list[#list + 1] = ARGV[from + other] --@ member
+      end
     end
     t.applied = t.applied + 1 --@ applied
     codes[items] = 1

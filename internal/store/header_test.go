@@ -223,9 +223,11 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	}{
 		"a list that is taken from itself":            {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
 		"a list that is requeued into itself":         {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
-		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", "item 0 0 0\n", 1, "m"}},
-		"a template whose items are behind others":    {applyItems, []string{k.Due}, []any{1, 1, "zset", "item -5 -1 0\n", 1, "m"}},
-		"a template of many fields":                   {applyItems, []string{k.Due}, []any{1, 1, "zset", "fields " + endless + "\t=a\ndo\t=call\t~\nitem " + endless + " 0 0\n", 1, "m"}},
+		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", 2, "item", "0 0 0", 1, "m"}},
+		"a template whose items are behind others":    {applyItems, []string{k.Due}, []any{1, 1, "zset", 2, "item", "-5 -1 0", 1, "m"}},
+		"a template of many values":                   {applyItems, []string{k.Due}, []any{1, 1, "zset", 2, "item", endless + " 0 0", 1, "m"}},
+		"a step of less than no word":                 {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "do", "  ", "call", 1, "m"}},
+		"lines without end":                           {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "again", "", 1, "m"}},
 	} {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -259,9 +261,11 @@ func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 		{"txn.lua", "unpack(list, first_of, last_of)", "unpack(list, 1, last_of)", "unpack(list, 1, last_of)"},
 		{"txn.lua", "unpack(pushed, first_of, last_of)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
 		{"txn.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first_of, last_of)"},
-		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = place", "unpack(step.args, 1, step.n)"},
-		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = math.min(place, 10000)", "unpack(step.args, 1, step.n)"},
-		{"txn.lua", "step.n = math.min(place, 1000)", "step.n = math.min(place, 1000)\n  step.n = place", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(#args, 1000)", "step.n = #args", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(#args, 1000)", "step.n = math.min(#args, 10000)", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "step.n = math.min(#args, 1000)", "step.n = math.min(#args, 1000)\n  step.n = #args", "unpack(step.args, 1, step.n)"},
+		{"txn.lua", "- 3120, 0), 1000)", "- 3120, 0), 10000)", "unpack(ARGV, at + 1 + before, at + words)"},
+		{"txn.lua", "local args = {unpack", "words = 9 local args = {unpack", "unpack(ARGV, at + 1 + before, at + words)"},
 		{"txn.lua", "local args = step.args", "local args = check.args", "unpack(args, 1, step.n)"},
 		{"txn.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
 		{"txn.lua", "local size = 1000", "local size = 999", "chunks of 999"},
@@ -296,7 +300,7 @@ var (
 // unbound are the places of a script that unpack a list without a bound. A list has one when it is
 //   - a chunk: the line before is "for first, last in chunks(list) do";
 //   - cut: unpack(list, 1, math.min(#list, 1000)), or unpack(list, 1, 7);
-//   - cut when it was made: unpack(step.args, 1, step.n), where the only step.n = math.min(place, 1000);
+//   - cut when it was made: unpack(step.args, 1, step.n), where the only step.n = math.min(#args, 1000);
 //   - a table that is written down in one line, of values which are no calls, and to which nothing is added.
 func unbound(body string) (places []string) {
 	if size := chunkSize.FindStringSubmatch(body); size != nil {
@@ -306,7 +310,7 @@ func unbound(body string) (places []string) {
 	}
 	for _, at := range unpackPattern.FindAllStringIndex(body, -1) {
 		args := splitArguments(body[at[1]:])
-		if !chunked(args, body[:at[0]]) && !cut(args) && !cutBefore(args, body) && !writtenDown(args, body) {
+		if !chunked(args, body[:at[0]]) && !cut(args) && !cutBefore(args, body) && !read(args, body) && !writtenDown(args, body) {
 			places = append(places, "unpack("+strings.Join(args, ", ")+") has no bound")
 		}
 	}
@@ -330,13 +334,19 @@ func cut(args []string) bool {
 	return err == nil && n <= mostUnpacked
 }
 
+var wordsRead = regexp.MustCompile(fmt.Sprintf(`\blocal words = math\.min\([^\n]*, %d\)\n`, mostUnpacked))
+
+func read(args []string, body string) bool {
+	return slices.Equal(args, []string{"ARGV", "at + 1 + before", "at + words"}) && wordsRead.MatchString(body) && strings.Count(body, "words = ") == 1
+}
+
 func cutBefore(args []string, body string) bool {
 	if len(args) != 3 || args[1] != "1" {
 		return false
 	}
 	of, is := strings.CutSuffix(args[2], ".n")
 	taken := args[0] == of+".args" || args[0] == "args" && strings.Contains(body, "local args = "+of+".args\n")
-	return is && taken && strings.Count(body, ".n = ") == 1 && strings.Contains(body, fmt.Sprintf("step.n = math.min(place, %d)\n", mostUnpacked))
+	return is && taken && strings.Count(body, ".n = ") == 1 && strings.Contains(body, fmt.Sprintf("step.n = math.min(#args, %d)\n", mostUnpacked))
 }
 
 func writtenDown(args []string, body string) bool {

@@ -5,6 +5,7 @@ package txn
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The types of keys.
@@ -17,7 +18,7 @@ const (
 	Stream = "stream"
 )
 
-// Key is the word for a key in a line: "@3" of the batch, "%1 list" of an item.
+// Key is the word for a key in a line: "@3" of the batch, "%1" of an item.
 type Key string
 
 // Words are the words of a line, see scripts/include/step.lua, each after a tab.
@@ -97,7 +98,7 @@ type Batch struct {
 	groups    int
 	finals    []final
 	templates map[string]int // their numbers, from 1 on
-	text      []byte         // of them all
+	lines     []any          // of them all, as arguments
 	items     []any
 	values    []string // to which items point, as that is cheaper than a copy of each
 	itemKeys  []string
@@ -154,7 +155,7 @@ func (b *Batch) line(what, name string) *Words {
 // message is gone.
 func (b *Batch) Item(subject string, changes bool) *Item {
 	i := &b.item
-	*i = Item{batch: b, changes: changes, again: b.seen[subject], words: i.words[:0], at: len(b.items)}
+	*i = Item{batch: b, changes: changes, again: b.seen[subject], words: i.words[:0], kinds: i.kinds[:0], at: len(b.items)}
 	b.seen[subject] = subject != ""
 	b.items = append(b.items, nil)
 	i.Put(subject)
@@ -170,6 +171,7 @@ type Item struct {
 	changes  bool
 	again    bool // an earlier item is about the subject
 	words    Words
+	kinds    []byte // of its keys
 	at, keys int
 }
 
@@ -184,24 +186,17 @@ func (i *Item) Put(value string) int {
 	return len(b.items) - i.at - 1
 }
 
-var ownKeys = func() (words [8]map[string]Key) {
-	for n := range words {
-		words[n] = map[string]Key{}
-		for _, kind := range []string{String, List, Hash, Set, ZSet, Stream} {
-			words[n][kind] = Key("%" + strconv.Itoa(n) + " " + kind)
-		}
-	}
-	return words
-}()
+var ownKeys = [8]Key{"%0", "%1", "%2", "%3", "%4", "%5", "%6", "%7"}
 
 // Own adds a key that the item brings, and returns the word for it.
 func (i *Item) Own(name, kind string) Key {
 	i.batch.itemKeys = append(i.batch.itemKeys, name)
+	i.kinds = append(append(i.kinds, ' '), kind...)
 	i.keys++
 	if n := i.keys - 1; n < len(ownKeys) {
-		return ownKeys[n][kind]
+		return ownKeys[n]
 	}
-	return Key("%" + strconv.Itoa(i.keys-1) + " " + kind)
+	return Key("%" + strconv.Itoa(i.keys-1))
 }
 
 // line begins a line with a word and numbers.
@@ -298,12 +293,13 @@ func (i *Item) End() {
 	if i.changes {
 		changes = 1
 	}
-	i.line("item", len(b.items)-i.at, i.keys, changes)
+	w := i.line("item", len(b.items)-i.at, i.keys, changes)
+	*w = append(*w, i.kinds...)
 	number, known := b.templates[string(i.words)]
 	if !known {
 		number = len(b.templates) + 1
 		b.templates[string(i.words)] = number
-		b.text = append(append(b.text, i.words...), '\n')
+		b.lines = appendLines(b.lines, string(i.words))
 	}
 	b.items[i.at] = number
 }
@@ -313,5 +309,67 @@ func (b *Batch) Keys() []string { return append(b.keys, b.itemKeys...) }
 
 // Args are ARGV of the script, for the instant of the batch in RFC 3339 and Unix ms.
 func (b *Batch) Args(instant string, ms int64) []any {
-	return append([]any{instant, ms, string(b.types), string(b.once) + "\n" + string(b.text)}, b.items...)
+	lines := append(appendLines(nil, strings.TrimPrefix(string(b.once), "\n")), b.lines...)
+	return slices.Concat([]any{instant, ms, string(b.types), len(lines)}, lines, b.items)
 }
+
+// appendLines appends the arguments that lines are: of each its word, its numbers, and its step. The line "fields" is none: it names the fields of steps
+// behind it.
+func appendLines(to []any, lines string) []any {
+	var fields fields
+	for line := range strings.SplitSeq(lines, "\n") {
+		head, words, _ := strings.Cut(line, "\t")
+		word, numbers, _ := strings.Cut(head, " ")
+		switch word {
+		case "":
+		case "fields":
+			fields = newFields(numbers, words)
+		case "check":
+			to = fields.appendStep(append(to, word, numbers), words)
+		case "do", "help", "first", "group", "final":
+			to = fields.appendStep(append(to, word), words)
+		default:
+			to = append(to, word, numbers)
+		}
+	}
+	return to
+}
+
+// fields are names, each before the word for its value.
+type fields []string
+
+func newFields(first, names string) (all fields) {
+	number, _ := strconv.Atoi(first)
+	for name := range strings.SplitSeq(names, "\t") {
+		all = append(all, name, "$"+strconv.Itoa(number))
+		number++
+	}
+	return all
+}
+
+// appendStep appends the arguments that a step is: how many words it has and the places of those to fill in, and the words.
+func (f fields) appendStep(to []any, words string) []any {
+	place, head := len(to), make([]byte, 2, 32)
+	to = append(to, nil)
+	add := func(word string) {
+		text, constant := strings.CutPrefix(word, "=")
+		if to = append(to, text); !constant {
+			head = append(head, pair(len(to)-place-1)...)
+		}
+	}
+	for word := range strings.SplitSeq(words, "\t") {
+		if word != "~" {
+			add(word)
+			continue
+		}
+		for _, word := range f {
+			add(word)
+		}
+	}
+	copy(head, pair(len(to)-place-1))
+	to[place] = string(head)
+	return to
+}
+
+// pair is a number below 4096 as two characters.
+func pair(n int) []byte { return []byte{byte('0' + n/64), byte('0' + n%64)} }

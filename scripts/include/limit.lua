@@ -1,4 +1,4 @@
--- Limits. A key that gets a place back calls a dispatcher if a model waits for one, unless a start of the batch takes it.
+-- Limits. A key that gets a place back calls a dispatcher if a model waits, unless a start of the batch takes it.
 local places_of, waiting_set = {}, nil -- places that were given back, by blocker; the set of blockers
 function verbs.free(key, blocker)
   waiting_set = key
@@ -17,7 +17,7 @@ finishes[#finishes + 1] = function()
   end
 end
 
--- wait adds the model to those that wait for a blocker, which a dispatcher rechecks: at the first instant that any of them asks for.
+-- wait adds the model to those that wait for a blocker, which a dispatcher rechecks when the first of them asks for it.
 local groups, waits, rechecks = {}, {}, {} -- of commands, see template.lua; by key; by blocker
 function verbs.wait(key, score, recheck_at, blocker, gates)
   if not waits[key] then

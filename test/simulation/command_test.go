@@ -169,13 +169,12 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	values := all[len(keys):]
 	switch {
 	case len(values) > 3 && typesOfBatch.MatchString(values[2]):
-		for line := range strings.Lines(values[3]) {
-			switch words := strings.Split(strings.TrimSpace(line), "\t="); {
-			case strings.HasPrefix(line, "first\t=input\t"):
-				d.window = count(words[len(words)-1])
-			case strings.HasPrefix(line, "first\t=claim\t"):
-				d.commits = words[len(words)-1]
-			}
+		lines := values[4 : 4+count(values[3])]
+		if at := slices.Index(lines, "input"); at > 0 { // and its key
+			d.window = count(lines[at+2])
+		}
+		if at := slices.Index(lines, "claim"); at > 0 { // and its three keys
+			d.commits = lines[at+4]
 		}
 	case keys[0] == k.Due && slices.Contains(keys, k.Dispatchers):
 		d.looks = true
