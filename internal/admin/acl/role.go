@@ -227,7 +227,7 @@ func operator(k scope) part {
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"llen", "lmove", "lrem"}, []string{k.Claimed(all)}}, // nor adopts a message
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Pollers}},
-			{[]string{"hset"}, []string{k.Heard}},
+			{[]string{"hset", "hdel"}, []string{k.Heard}},
 			{[]string{"lrange", "lrem"}, []string{k.ClaimedCommands}},
 			{[]string{"hdel"}, []string{k.Holds}},     // a dispatcher forgets them
 			{[]string{"hset"}, []string{k.Forwarded}}, // its commands have no order
