@@ -91,9 +91,9 @@ var bugs = slices.Concat([]bug{
 	{name: "a heartbeat from the future counts", first: 13, back: true, file: "move-entries.lua", mark: "expired",
 		line: "if lease and (not seen or now - lease < seen) or found and found ~= seen then"},
 
-	{name: "deadlines are ignored", first: 4, file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, true, judged) local expired = {}"},
+	{name: "deadlines are ignored", first: 4, file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, few_running, judged) local expired = {}"},
 	{name: "due models are ignored when many wait", first: 132, file: "read-due.lua", mark: "due",
-		line: "local is_due, next_due, due_count = read_page(due, true, now) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
+		line: "local is_due, next_due, due_count = read_page(due, few_due, now) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
 
 	{name: "a pool is told of entries once", first: 70, pools: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
 	{name: "a pool pops", mark: "take", line: "entries[#entries + 1] = redis.call('LPOP', input)"},

@@ -68,6 +68,7 @@ func dispatcher(k scope) part {
 		},
 		direct: append(slices.Concat(models(k), numbers(k), raising(k), zoning(k)), opening(k),
 			allow("zrem", writing(k.Dispatchers)),
+			allow("hdel", writing(k.Heard)),
 			allow("blpop", both(k.Wake)),
 			allow("lrange", reading(k.Input, k.Front, k.Taken(all))),
 			allow("hmget", reading(k.Model(all))),
