@@ -43,6 +43,11 @@ local stale_at, heard, output, pollers = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause, grace = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
+-- score_of reads a score. Not every Lua knows an infinite one.
+local function score_of(text)
+  return tonumber(text) or string.find(text, '^-') and -math.huge or math.huge
+end
+
 -- Check. Of each set few members are read: mostly all that count, and the next one.
 local few = 4
 local function read_few(place, set)

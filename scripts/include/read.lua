@@ -9,8 +9,3 @@ local function known(place, reply)
   wrong_types[place] = misfit(place, types[place])
   failure = failure or not wrong_types[place] and reply
 end
-
--- score_of reads a score. Not every Lua knows an infinite one.
-local function score_of(text)
-  return tonumber(text) or string.find(text, '^-') and -math.huge or math.huge
-end

@@ -80,9 +80,9 @@ var bugs = slices.Concat([]bug{
 	{name: "what is settled is not counted", mark: "applied", line: "if t.changes then t.applied = t.applied + 1 end"},
 	{name: "rejected messages are not kept", mark: "group", line: uncollected("group.args[1] == 'RPUSH'")},
 
-	{name: "what was claimed before is not replayed", file: "claim-messages.lua", mark: "replay", line: "return {now, leads and 1 or 0, {unpack(entries, limit - room + 1)}, wishes, {}}"},
-	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, leads and 1 or 0, entries, wishes, {}}"},
-	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat"},
+	{name: "what was claimed before is not replayed", file: "claim-messages.lua", mark: "replay", line: "return {now, leads and 1 or 0, {unpack(entries, limit - room + 1)}, 0, {}}"},
+	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, leads and 1 or 0, entries, 0, {}}"},
+	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat", line: "local alive = true"},
 	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "redis.call('RPUSH', kept_in, unpack(kept, first, math.min(3, last)))"},
 
 	{name: "adopted messages are dropped", mark: "adopt", line: "redis.call('LPOP', entries)"},
