@@ -14,12 +14,12 @@
 -- KEYS[1] <queue>-control list LLEN LPOP
 -- KEYS[2] <queue>-output list LLEN LPOP
 -- KEYS[3] <queue>:claimed:<owner> list LRANGE RPUSH
--- KEYS[4] <queue>:claimed:control list LRANGE RPUSH, the command queue
+-- KEYS[4] <queue>:claimed:control list LLEN LRANGE RPUSH, the command queue
 -- KEYS[5] <queue>:holder string GET SET, the leader
 -- KEYS[6] <queue>:pollers zset ZADD ZSCORE, owner -> last heartbeat in Unix ms
 -- KEYS[7] <queue>:forwarded hash HGET HSET, numbered -> number of the last command that was numbered; and number of a
 --   part -> number of the last command that came from there
--- KEYS[8] <queue>:bulks zset EXISTS, id -> since in Unix ms
+-- KEYS[8] <queue>:bulks zset ZCARD, id -> since in Unix ms
 -- KEYS[9] <queue>:heard hash HDEL HMGET HSET, claimed -> what was pushed to output before is claimed, in Unix ms; mark
 --   -> what will be claimed next, in Unix ms, and how many messages are to be claimed until then; and a poller that
 --   holds some -> what was pushed before it holds none of, in Unix ms, and the same of the last batch alone
@@ -37,44 +37,45 @@
 --   wrong type: nothing is claimed from them, and without the keys of commands nobody leads}}. An entry is "o" before
 --   the raw message from output; "n", the number and a space before a command; or "C" or "O" before the size, a slash,
 --   the largest size, a space and the beginning of a message that is too large
--- include: clock, chunks, types, wrong_types
+-- include: clock, chunks, read, wrong_types
 local control, output, claimed, command_queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local leader_key, pollers, forwarded, bulks, heard = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local several = ARGV[7] == '1'
 
--- Check
-local _, wrong_types = wrong_type(header_types)
-if wrong_types[3] or wrong_types[6] then
-  return redis.error_reply('WRONGTYPE ' .. (wrong_types[3] or wrong_types[6]))
+-- Check. The heartbeat is the first write.
+local entries = known(3, redis.pcall('LRANGE', claimed, ARGV[8], -1))
+local unfinished = known(4, redis.pcall('LLEN', command_queue))
+local waiting, results = known(1, redis.pcall('LLEN', control)), known(2, redis.pcall('LLEN', output)) or 0
+local leader, numbered = known(5, redis.pcall('GET', leader_key)), known(7, redis.pcall('HGET', forwarded, 'numbered'))
+local wishes = known(8, redis.pcall('ZCARD', bulks))
+local noted = known(9, redis.pcall('HMGET', heard, 'claimed', 'mark', 'poller ' .. owner))
+local alive = entries and not failure and known(6, redis.pcall('ZADD', pollers, now, owner)) --@ heartbeat
+if not alive then
+  return failure or redis.error_reply('WRONGTYPE ' .. (wrong_types[3] or wrong_types[6]))
 end
 local commands_wait = wrong_types[1] or wrong_types[4] or wrong_types[5] or wrong_types[7]
 
-redis.call('ZADD', pollers, now, owner) --@ heartbeat
-
 -- A leader that has resigned or is silent leads no longer. A heartbeat ahead of the clock does not count, as the clock
 -- has stepped back.
-local leader = not commands_wait and redis.call('GET', leader_key)
-local leads = leader == owner
+local leads = leader == owner and not commands_wait
 if not leads and not commands_wait then
   local silence = now - (leader and redis.call('ZSCORE', pollers, leader) or 0)
   leads = silence >= lease or silence < 0 --@ hold
 end
-if leads then
+if leads and leader ~= owner then
   redis.call('SET', leader_key, owner) --@ take the lead
 end
 
-local entries = redis.call('LRANGE', claimed, ARGV[8], -1)
-local commands = leads and redis.call('LRANGE', command_queue, 0, -1) or {} --@ unfinished
+local commands = leads and unfinished > 0 and redis.call('LRANGE', command_queue, 0, -1) or {} --@ unfinished
 local room = math.max(0, limit - #entries - #commands)
 local most_commands = 0
 if several and leads then
   -- Commands may wait here for another part, and must keep neither results nor other commands from coming.
-  most_commands = math.min(redis.call('LLEN', control), room, math.floor(limit / 2) - #commands)
+  most_commands = math.min(waiting, room, math.floor(limit / 2) - #commands)
 elseif leads and #commands == 0 then --@ finish first
-  local results = wrong_types[2] and 0 or redis.call('LLEN', output)
-  most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
+  most_commands = math.min(waiting, math.max(math.floor(room / 2), room - results))
 end
 
 -- claim moves so many messages behind the present entries of another list, until the bytes are used up. It numbers
@@ -107,13 +108,13 @@ local function claim(list, kept_in, present, most, number)
 end
 -- include: heard
 local claimed_before = #entries
-claim(output, claimed, entries, wrong_types[2] and 0 or room - math.max(0, most_commands))
-if not wrong_types[9] and not wrong_types[2] then
+claim(output, claimed, entries, math.min(results, room - math.max(0, most_commands)))
+if noted and not wrong_types[2] then
   hear(#entries - claimed_before, math.max(0, claimed_before - tonumber(ARGV[9])))
 end
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.
-  local number = math.max(tonumber(redis.call('HGET', forwarded, 'numbered') or 0) or 0, now * 1000) --@ number
+  local number = math.max(tonumber(numbered or 0) or 0, now * 1000) --@ number
   number = claim(control, command_queue, commands, most_commands, number)
   if number then
     redis.call('HSET', forwarded, 'numbered', string.format('%.0f', number))
@@ -122,5 +123,4 @@ end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry
 end
-local wishes = leads and not wrong_types[8] and redis.call('EXISTS', bulks) or 0
-return {now, leads and 1 or 0, entries, wishes, list_of(wrong_types)} --@ replay
+return {now, leads and 1 or 0, entries, leads and wishes and wishes > 0 and 1 or 0, list_of(wrong_types)} --@ replay

@@ -117,7 +117,7 @@ func TestEachPlantedFaultOfAHeaderIsFound(t *testing.T) {
 		{"read-due.lua", "-- KEYS[11] ", "-- ", "KEYS[11] is used and not explained"},
 		{"read-due.lua", "-- KEYS[3] <queue>-input list LLEN", "-- KEYS[3] <queue>-input list", "<queue>-input is passed, and the header says no command"},
 		{"read-due.lua", "-- KEYS[3] <queue>-input list LLEN", "-- KEYS[3] <queue>-input list LLEN LPOS", "the header says LPOS of <queue>-input"},
-		{"read-due.lua", "redis.call('LLEN', input)", "redis.call('LSET', input)", "the body has LSET, the header says it of no key"},
+		{"read-due.lua", "redis.pcall('LLEN', input)", "redis.pcall('LSET', input)", "the body has LSET, the header says it of no key"},
 		{"read-due.lua", "'LLEN', input", "command, input", "a command that is not in quotes"},
 		{"read-due.lua", "return {string", "local key = queue .. ':due' return {string", "the body holds a part of a key: ':due'"},
 		{"read-due.lua", "return {string", "local key = queue .. '-input' return {string", "the body holds a part of a key: '-input'"},

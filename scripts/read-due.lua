@@ -17,9 +17,10 @@
 -- KEYS[8] <queue>:gates zset ZADD ZRANGEBYSCORE, blocker -> when a dispatcher rechecks it, in Unix ms
 -- KEYS[9] <queue>:limits hash HGETALL, key or template -> JSON
 -- KEYS[10] <queue>:calendars hash HGETALL, name -> JSON
--- KEYS[11] <queue>:stale_at zset EXISTS ZCOUNT ZRANGEBYSCORE, uid -> when its freshness changes next in Unix ms
+-- KEYS[11] <queue>:stale_at zset ZCOUNT ZRANGEBYSCORE, uid -> when its freshness changes next in Unix ms
 -- KEYS[12] <queue>:heard hash HDEL HGETALL HSET, beat -> last heartbeat of any dispatcher in Unix ms; gap -> from when
---   to when there was none, in Unix ms; and what pollers note, see claim-messages.lua
+--   to when there was none, in Unix ms; window -> "N UNTIL", what the last dispatcher lets wait, and until when that
+--   holds, in Unix ms; and what pollers note, see claim-messages.lua
 -- KEYS[13] <queue>-output list LLEN
 -- KEYS[14] <queue>:pollers zset ZSCORE, owner -> last heartbeat in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
@@ -28,90 +29,84 @@
 -- ARGV[4] lease in ms: a dispatcher without a heartbeat for so long is dead
 -- ARGV[5] how long a dispatcher leaves the models to each one before it, in ms
 -- ARGV[6] for how long after a gap nothing expires, in ms; 0 = a gap is none
+-- ARGV[7] how many entries the owner lets wait in input
 -- Returns {now in Unix ms, entries in input, how many dispatchers share due models, next due, next deadline and next
 --   urgent start in Unix ms or "", {due uids}, {expired uids}, {urgent uids}, the last sample of the head or "",
 --   {fields and values of holds}, {blockers to recheck}, until when the owner alone rechecks them in Unix ms or "",
 --   {fields and values of limits}, {fields and values of calendars}, {uids whose freshness changes}, {keys of the wrong
 --   type}, up to when deadlines are judged in Unix ms}, lists with the oldest first. If holds, limits or calendars have
 --   the wrong type, nothing starts; other such keys count as empty
--- include: clock, types, wrong_types
+-- include: clock, read, wrong_types
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local front, holds, blockers, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local stale_at, heard, output, pollers = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause, grace = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
--- Check
-local _, wrong_types = wrong_type(header_types)
-local stop = wrong_types[1] or wrong_types[2] or wrong_types[3]
-if stop then
-  return redis.error_reply('WRONGTYPE ' .. stop)
+-- score_of reads a score. Not every Lua knows an infinite one.
+local function score_of(text)
+  return tonumber(text) or string.find(text, '^-') and -math.huge or math.huge
 end
-local starts = not (wrong_types[7] or wrong_types[9] or wrong_types[10])
 
+-- Check. Of each set few members are read: mostly all that count, and the next one.
+local few = 4
+local function read_few(place, set)
+  return known(place, redis.pcall('ZRANGEBYSCORE', set, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, few))
+end
+local few_due, few_running, queued = read_few(1, due), read_few(2, running), known(3, redis.pcall('LLEN', input))
+local stop = wrong_types[1] or wrong_types[2] or wrong_types[3]
+local others = known(4, redis.pcall('ZRANGEBYSCORE', dispatchers, '-inf', now, 'WITHSCORES'))
+local few_urgent, few_blockers, few_changes = read_few(5, urgent), read_few(8, blockers), read_few(11, stale_at)
+local head = known(6, redis.pcall('LINDEX', front, -1))
+local all_holds, all_limits = known(7, redis.pcall('HGETALL', holds)), known(9, redis.pcall('HGETALL', limits))
+local all_calendars = known(10, redis.pcall('HGETALL', calendars))
+local notes, pushed = known(12, redis.pcall('HGETALL', heard)), known(13, redis.pcall('LLEN', output)) or 0
+if failure or stop then
+  return failure or redis.error_reply('WRONGTYPE ' .. stop)
+end
+local starts = all_holds and all_limits and all_calendars
+
+-- Write
 local before, living = 0, 1
-if owner ~= '' and not wrong_types[4] then
-  redis.call('ZREMRANGEBYSCORE', dispatchers, '-inf', now - lease)
-  redis.call('ZADD', dispatchers, now, owner) --@ heartbeat
-  local others = redis.call('ZRANGEBYSCORE', dispatchers, '-inf', now)
-  living = #others
-  for _, other in ipairs(others) do
-    if other < owner then
-      before = before + 1 --@ rank
+if owner ~= '' and others then
+  if others[2] and score_of(others[2]) <= now - lease then
+    redis.call('ZREMRANGEBYSCORE', dispatchers, '-inf', now - lease)
+  end
+  for i = 1, #others, 2 do
+    if others[i] ~= owner and score_of(others[i + 1]) > now - lease then
+      living = living + 1
+      before = others[i] < owner and before + 1 or before --@ rank
     end
   end
+  redis.call('ZADD', dispatchers, now, owner) --@ heartbeat
 end
 pause = pause * before
 
--- just_before returns the millisecond before a noted one. One that lies ahead is from before the clock was set back.
-local function just_before(noted)
-  local at = tonumber(noted or '') or 0
-  return at <= now and at - 1 or 0
-end
+-- include: judged
+local judged = notes and judged_to() or now
 
--- judged_to returns up to when deadlines are judged: all messages pushed until then are applied.
-local function judged_to()
-  local all, noted, at = redis.call('HGETALL', heard), {}, now
-  for i = 1, #all, 2 do
-    noted[all[i]] = all[i + 1]
-    local poller = string.match(all[i], '^poller (.*)')
-    if poller and (wrong_types[14] or not redis.call('ZSCORE', pollers, poller)) then
-      redis.call('HDEL', heard, all[i])
-    elseif poller then
-      at = math.min(at, just_before(string.match(all[i + 1], '^%d+'))) --@ claimed
+-- read_page returns the owner's page of a set of which few members were read, when the owner reads again, and how many
+-- members there are up to an instant. Dispatchers before the owner read sooner. A page that does not exist yet may fill
+-- at any time; members after that instant are read once a second.
+local function read_page(set, members, to)
+  local by, found, next, count, from = math.min(to, now - pause), {}, nil, 0, 0
+  for i = 1, members and #members or 0, 2 do
+    local score = score_of(members[i + 1])
+    count = score <= to and count + 1 or count
+    if score <= by then
+      found[#found + 1] = members[i]
+    else
+      next = next or score
     end
   end
-  if not wrong_types[13] and redis.call('LLEN', output) > 0 then
-    at = math.min(at, just_before(noted.claimed)) --@ pushed
-  end
-  local beat, gap = tonumber(noted.beat), noted.gap
-  if owner ~= '' and grace > 0 then
-    if beat and now - beat > lease / 2 then
-      gap = string.format('%.0f %.0f', beat, now)
-      redis.call('HSET', heard, 'gap', gap) --@ gap
+  if count == few or count > limit then -- there may be more
+    count = living > 1 and redis.call('ZCOUNT', set, '-inf', to) or 0
+    if count > limit then
+      from, by = before * limit, to --@ share
     end
-    redis.call('HSET', heard, 'beat', now)
+    found = redis.call('ZRANGEBYSCORE', set, '-inf', by, 'LIMIT', from, limit)
+    next = redis.call('ZRANGEBYSCORE', set, '(' .. by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   end
-  local from, to = string.match(gap or '', '^(%d+) (%d+)$')
-  if from and now >= tonumber(to) and now < to + grace then --@ grace ends
-    at = math.min(at, from - grace) --@ grace
-  end
-  return at
-end
-local judged = wrong_types[12] and now or judged_to()
-
--- read_page returns the owner's page of a set, when the owner reads again, and how many members there are up to an
--- instant. It returns nothing of a set that is not read. Dispatchers before the owner read sooner. A page that does not
--- exist yet may fill at any time; members after that instant are read once a second.
-local function read_page(set, reads, to)
-  if not reads then
-    return {}, '', 0
-  end
-  local count = living > 1 and redis.call('ZCOUNT', set, '-inf', to) or 0
-  local crowded = count > limit
-  local from, by = crowded and before * limit or 0, crowded and to or math.min(to, now - pause) --@ share
-  local found = redis.call('ZRANGEBYSCORE', set, '-inf', by, 'LIMIT', from, limit)
-  local next = redis.call('ZRANGEBYSCORE', set, '(' .. by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   if from > 0 and #found == 0 then
     next = now
   elseif next and to < now then
@@ -119,20 +114,21 @@ local function read_page(set, reads, to)
   end
   return found, next and string.format('%.0f', next + pause) or '', count
 end
-local is_due, next_due, due_count = read_page(due, true, now) --@ due
-local expired, next_deadline = read_page(running, true, judged) --@ expired
-local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and not wrong_types[5], now) --@ urgent
--- Mostly no policy promises any freshness.
-local changed, next_change = read_page(stale_at, not wrong_types[11] and redis.call('EXISTS', stale_at) == 1, now)
+local is_due, next_due, due_count = read_page(due, few_due, now) --@ due
+local expired, next_deadline = read_page(running, few_running, judged) --@ expired
+local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and few_urgent, now) --@ urgent
+local changed, next_change = read_page(stale_at, few_changes, now)
 
 -- One dispatcher at a time rechecks a blocker. If it dies, another takes over after a lease.
-local rechecks = starts and not wrong_types[8]
-local to_recheck = rechecks and redis.call('ZRANGEBYSCORE', blockers, '-inf', now, 'LIMIT', 0, limit) or {}
-local alone = #to_recheck > 0 and string.format('%.0f', now + lease) or ''
-for _, blocker in ipairs(to_recheck) do
-  redis.call('ZADD', blockers, alone, blocker) --@ alone
+local to_recheck, recheck_at, alone = {}, starts and few_blockers and few_blockers[2], ''
+if recheck_at and score_of(recheck_at) <= now then
+  to_recheck = redis.call('ZRANGEBYSCORE', blockers, '-inf', now, 'LIMIT', 0, limit)
+  alone = string.format('%.0f', now + lease)
+  for _, blocker in ipairs(to_recheck) do
+    redis.call('ZADD', blockers, alone, blocker) --@ alone
+  end
+  recheck_at = redis.call('ZRANGEBYSCORE', blockers, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 end
-local recheck_at = rechecks and redis.call('ZRANGEBYSCORE', blockers, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 for _, next in ipairs({recheck_at or '', next_change}) do
   if next ~= '' and (next_due == '' or tonumber(next) < tonumber(next_due)) then
     next_due = next
@@ -140,9 +136,6 @@ for _, next in ipairs({recheck_at or '', next_change}) do
 end
 
 local sharers = math.max(due_count, urgent_count) > limit and living or 1 --@ room
-local noted = redis.pcall('LINDEX', front, -1) -- a key of the wrong type stops nobody
-noted = type(noted) == 'string' and noted or ''
-return {string.format('%.0f', now), redis.call('LLEN', input), sharers, next_due, next_deadline, next_urgent,
-  starts and is_due or {}, expired, is_urgent, noted, starts and redis.pcall('HGETALL', holds) or {}, to_recheck, alone,
-  starts and redis.pcall('HGETALL', limits) or {}, starts and redis.pcall('HGETALL', calendars) or {}, changed,
-  list_of(wrong_types), string.format('%.0f', judged)}
+return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, starts and is_due or {},
+  expired, is_urgent, head or '', starts and all_holds or {}, to_recheck, alone, starts and all_limits or {},
+  starts and all_calendars or {}, changed, list_of(wrong_types), string.format('%.0f', judged)}

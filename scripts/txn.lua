@@ -10,6 +10,7 @@
 --   <queue>:journal stream XADD XTRIM, <queue>:outbox stream XADD, <queue>:stats hash HGET HINCRBY,
 --   <queue>:wake list LLEN RPUSH, <queue>:policies hash HSETNX, <queue>:policy_uses hash HSET,
 --   <queue>:commands zset ZADD ZCOUNT ZREMRANGEBYRANK ZSCORE, <queue>:gates zset ZADD, <queue>:holds hash HGET,
+--   <queue>:heard hash HDEL,
 --   <queue>:errors zset ZCARD ZINCRBY ZREM ZSCORE, <queue>:past_errors zset EXPIRE ZADD ZCARD ZREM ZREMRANGEBYSCORE,
 --   <queue>:model:<uid> hash DEL HDEL HMGET HSET ZSCORE, <queue>:history:<uid> list DEL LPUSH LSET LTRIM ZSCORE,
 --   <queue>:payload:<uid> string DEL SET ZSCORE, <queue>:reply:<name> list EXPIRE LTRIM RPUSH,

@@ -21,6 +21,8 @@ func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) (err error) {
 		if opens {
 			kind, name := blocker.Split()
 			open, names[kind], again = append(open, blocker), append(names[kind], name), w.due.Now
+		} else {
+			w.soon(again)
 		}
 		w.places[blocker] = i
 		w.checks = append(w.checks, flow.BlockerCheck{Blocker: blocker, Again: again, Closed: !opens})

@@ -149,7 +149,7 @@ func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		got := b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-		equal(t, dispatcher.Round{Started: 1}, got)
+		equal(t, dispatcher.Round{Started: 1, Sleep: b.rest(1)}, got)
 		want := []string{`{"big_table_uid":"tbl_1","refresh_attempt_uid":"attempt-1","input_url":"http://feed/tbl_1","attempt_no":1,"deadline_at":"2026-11-21T07:01:00.000Z",` +
 			`"fence":1795244400000,"due_at":"2026-11-21T07:00:00.000Z","for":"change"}`}
 		equal(t, want, b.List(b.Store.Keys.Input))

@@ -54,10 +54,12 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, w *work, round *Round
 		switch code {
 		case store.CodeApplied:
 			*cmp.Or(counters[transition.Event()], &round.Refused)++
+			w.soon(transition.Awaited(now)...)
 			d.logbook.Applied(transition, now)
 		case store.CodeTaken:
 			missing = append(missing, transition)
 		case store.CodeBroken:
+			w.soon(now)
 			if err := d.store.Forget(ctx, transition.UID(), w.blockers[transition.UID()]); err != nil {
 				return nil, err
 			}
@@ -65,6 +67,7 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, w *work, round *Round
 			round.Blocked++
 		default:
 			round.Refused++
+			w.soon(now)
 			if blocker := w.blockers[transition.UID()]; blocker != "" { // it is not as was believed when it was to be checked later
 				w.checks[w.places[blocker]].Again = now
 			}

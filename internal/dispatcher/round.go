@@ -24,7 +24,7 @@ const leaseTicks = 4
 
 // RunOnce does one round: it reads the due and expired models, decides, and commits part by part.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
-	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause}
+	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause, Window: d.window.size}
 	if d.notified {
 		asked.Pause = 0
 	}
@@ -69,14 +69,33 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err := d.work(ctx, &work, &round); err != nil {
 		return round, err
 	}
-	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
-		round.Sleep = 0 // a changed model may be due again, and more may be waiting
+	if round.Started > 0 {
+		round.Sleep = min(round.Sleep, d.config.Tick/sampleEvery)
+	}
+	if !full || round.Parked+round.Limited+round.Released > 0 {
+		round.Sleep = min(round.Sleep, d.again(&work, full, round))
 	}
 	return round, d.logbook.IgnoreWrongType(d.flow.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
 
+// again is how long nothing is due by what the round has changed. More may wait where it was full, and behind a list that was read in part.
+func (d *Dispatcher) again(w *work, full bool, round Round) time.Duration {
+	most := max(len(w.due.Expired), len(w.due.Urgent), len(w.due.Due), len(w.due.Ages), len(w.due.Rechecks))
+	if full || most >= d.config.Batch && w.count() > round.Blocked {
+		return 0
+	}
+	for _, blocker := range w.blockers {
+		w.soon(w.checks[w.places[blocker]].Again)
+	}
+	if w.next.IsZero() {
+		return d.config.Tick
+	}
+	return max(0, w.next.Sub(w.due.Now))
+}
+
 type work struct {
 	due      store.Due
+	next     time.Time                // when something is due that the round has changed; zero: never
 	left     int                      // how many attempts may still be started
 	urgent   int                      // how many of these urgent models may start
 	waiting  []string                 // models whose blocker may have ended
@@ -105,6 +124,15 @@ func interleave(lists ...[]string) (uids []string) {
 	return uids
 }
 
+// soon notes when something is due; zero: never.
+func (w *work) soon(times ...time.Time) {
+	for _, at := range times {
+		if !at.IsZero() && (w.next.IsZero() || at.Before(w.next)) {
+			w.next = at
+		}
+	}
+}
+
 func (w *work) count() int {
 	return len(w.due.Expired) + len(w.due.Urgent) + len(w.due.Due) + len(w.waiting) + len(w.due.Ages)
 }
@@ -131,6 +159,7 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 		return err
 	}
 	_, err = d.pass(ctx, &expired, &list, round)
+	w.soon(expired.next)
 	return err
 }
 

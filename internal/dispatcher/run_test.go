@@ -184,12 +184,13 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 				seconds := int(idleFor/time.Second) + 10
 				counts := calls.Counts()
 				retired := counts["zrem"]
-				failIf(t, retired > 1 || retired == 0 && name != "a Redis that fails", "want one farewell to the other dispatchers, got %v", counts)
+				failIf(t, retired > 1 || counts["hdel"] != retired || retired == 0 && name != "a Redis that fails", "want one farewell to the other dispatchers, got %v", counts)
 				looks := counts["lrange"]
 				failIf(t, looks > 2*4*seconds || looks > 0 && name != "a full input list", "want four looks a second at what waits in line, got %v", counts)
 				trims := counts["xinfo"]
 				failIf(t, trims > int(idleFor/time.Minute)+2, "want one look a minute at who reads the outbox, got %v", counts)
 				delete(counts, "zrem")
+				delete(counts, "hdel")
 				delete(counts, "lrange")
 				delete(counts, "xinfo")
 				dead := counts["zrangebyscore"]

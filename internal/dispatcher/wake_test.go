@@ -40,24 +40,27 @@ func at(t testing.TB, clock string) time.Time {
 	return instant
 }
 
-// rest is how long a dispatcher that has found nothing to do may sleep: until the next score, and no longer than a tick.
-func (b *bundle) rest() time.Duration {
+// rest is how long a dispatcher may sleep: until the next score, and no longer than a tick, or a quarter of one while attempts are queued.
+func (b *bundle) rest(started int) time.Duration {
 	b.t.Helper()
 	rest := dispatcher.Config{}.WithDefaults().Tick
+	if started > 0 {
+		rest /= 4
+	}
 	for _, key := range []string{b.Store.Keys.Due, b.Store.Keys.Running} {
 		for _, score := range b.Scores(key) {
-			rest = min(rest, time.UnixMilli(score).Sub(b.now()))
+			rest = min(rest, max(0, time.UnixMilli(score).Sub(b.now())))
 		}
 	}
 	return rest
 }
 
-// expect compares the counts of a round, and some fields of the model, written "name value". A round that did something is followed by
-// another at once. Entries that were in the input list before it are still there, unless they were withdrawn.
+// expect compares the counts of a round, and some fields of the model, written "name value". A round is followed by another when
+// something is due again. Entries that were in the input list before it are still there, unless they were withdrawn.
 func (b *bundle) expect(want dispatcher.Round, got dispatcher.Round, fields ...string) {
 	b.t.Helper()
-	if want == (dispatcher.Round{}) {
-		want.Sleep = b.rest()
+	if want.Sleep == 0 {
+		want.Sleep = b.rest(want.Started)
 	}
 	want.Queued = len(b.List(b.Store.Keys.Input)) - want.Started + want.Withdrawn
 	equal(b.t, want, got)
@@ -325,4 +328,30 @@ func TestASleepingDispatcherWakesWhenAFreshnessChanges(t *testing.T) {
 		round := b.round(d)
 		failIf(t, round.Sleep != 7*time.Second, "it sleeps for %s, want 7s", round.Sleep)
 	})
+}
+
+func TestARoundIsFollowedAtOnceWhereItMayHaveLeftSomethingOnly(t *testing.T) {
+	const tick = time.Minute
+	for name, test := range map[string]struct {
+		prepare func(b *bundle)
+		batch   int
+		want    time.Duration
+	}{
+		"all started":         {func(b *bundle) { b.put("a", "b") }, 3, tick / 4},
+		"a full page":         {func(b *bundle) { b.put("a", "b", "c") }, 3, 0},
+		"one without a hash":  {func(b *bundle) { b.put("a"); b.spoil("ghost") }, 3, tick / 4},
+		"one by mistake":      {func(b *bundle) { b.watch(promise, "later"); b.spoil("later") }, 3, 0},
+		"a deadline soon":     {func(b *bundle) { b.saveOne(`{"timeout":"20ms","retries":["5m"]}`, "") }, 3, 20 * time.Millisecond},
+		"a freshness soon":    {func(b *bundle) { b.saveOne(`{"timeout":"1h","retries":[],"fresh_within":"2s"}`, "") }, 3, 2 * time.Second},
+		"a slot of a key":     {func(b *bundle) { b.fleet(fourAHost, uidsOf("t1", 5)...) }, 9, time.Second},
+		"held, for how long?": {func(b *bundle) { b.put("a"); b.hold("h1", "uid=a", fixture.Start.Add(40*time.Millisecond)) }, 3, 40 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, _ *dispatcher.Dispatcher) {
+				test.prepare(b)
+				round := b.round(b.dispatcher(b.Store, dispatcher.Config{Batch: test.batch, Tick: tick}))
+				failIf(t, round.Sleep != test.want, "want a sleep of %s, got %+v", test.want, round)
+			})
+		})
+	}
 }

@@ -25,7 +25,7 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 		pause = p.config.Tick / 10
 	}
 	if backoff.Recent(p.bulks.stepped, now, pause) {
-		return false
+		return !p.bulks.failed
 	}
 	more, err := p.stepBulk(ctx, now)
 	p.bulks.stepped, p.bulks.failed = now, err != nil

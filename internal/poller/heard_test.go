@@ -213,3 +213,40 @@ func TestNothingExpiresBeforeMessagesAreAppliedThatAPollerFindsWithoutANote(t *t
 		b.ExpectStats("the success counts", map[string]int{"success": 1, "timeout": 0})
 	})
 }
+
+// A poller that has applied what it had claimed rests. Nobody waits for its next round.
+func TestADeadlineIsJudgedAtOnceWhenTheMessagesOfBeforeAreApplied(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("done", "dead")
+		b.take()
+		b.Clock.Turn(59 * time.Second)
+		b.hear(b.result("success", "done"))
+		b.Clock.Turn(time.Second)
+		if got := b.expired(); got != 1 {
+			t.Errorf("expected the attempt to end whose deadline passes behind a result, found %d", got)
+		}
+		b.running("later")
+		b.take()
+		b.Clock.Turn(time.Minute)
+		failIf(t, b.expired() == 0, "expected the attempt to end though no message has come meanwhile")
+	})
+}
+
+func TestNothingExpiresBeforeTheBatchIsAppliedThatWasClaimedBehindAnother(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a", "b")
+		b.take()
+		b.hear("garbage")
+		b.Clock.Turn(50 * time.Second)
+		b.Say(b.result("success", "a"))
+		p := b.poller(&stored{Store: b.Store, meanwhile: func() {
+			b.Say(b.result("success", "b"))
+			check.Got(b.Store.Claim(t.Context(), "p1", store.Holding{InHand: 1}, 10, time.Hour))(t)
+		}}, poller.Config{})
+		b.roundOf(p)
+		b.Clock.Turn(time.Minute)
+		failIf(t, b.expired() != 0, "an attempt has expired whose success was claimed")
+		b.roundOf(p)
+		b.ExpectStats("both successes count", map[string]int{"success": 2, "timeout": 0})
+	})
+}

@@ -119,20 +119,21 @@ func (p *Poller) Run(ctx context.Context) error {
 		round, err := p.RunPipelined(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
 		ended(err)
 		pause := retry.After(err)
+		few := 2*round.Claimed < c.Batch && round.Left == round.Waiting // commands fill at most half of a batch
 		switch {
 		case err != nil:
 			backoff.Rest(ctx, pause, nil)
-		case round.Claimed == round.Waiting && round.Bulks:
-			// Nothing else is to be done: the next step follows at once.
-		case round.Claimed == round.Waiting:
+			continue
+		case round.Claimed > round.Waiting:
+			c.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
+				Int("rejected", round.Rejected).Int("started", round.Started).Int("left", round.Left).Msg("poller: round")
+		}
+		if !round.Bulks && (few || round.Claimed == round.Waiting) { // else the next round has something to do
 			backoff.Signal(output.asked)
 			if round.Leads && round.Waiting == 0 { // any other poller would be called for nothing
 				backoff.Signal(control.asked)
 			}
-			backoff.Rest(ctx, p.config.Tick, ready)
-		default:
-			p.config.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
-				Int("rejected", round.Rejected).Int("started", round.Started).Int("left", round.Left).Msg("poller: round")
+			backoff.Rest(ctx, c.Tick, ready)
 		}
 	}
 	// Nothing of this poller is left for the others; if Redis does not hear it, the lease runs out instead.
@@ -167,6 +168,10 @@ func (w watch) run(ctx context.Context) {
 				backoff.Rest(ctx, w.tick, nil)
 			}
 			if found || err != nil {
+				select {
+				case <-w.asked: // again, while it waited: once is enough
+				default:
+				}
 				backoff.Signal(w.ready)
 				break
 			}

@@ -47,6 +47,21 @@ func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
 	})
 }
 
+// With a tick of a minute only the signal of a list can be in time.
+func TestAPollerThatRestsAfterEachMessageMissesNone(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		b := &bundle{fixture.Live(t, server), t}
+		defer b.start(poller.Config{Tick: time.Minute, Lease: 4 * time.Minute})()
+		for i := range 30 {
+			for range i % 3 {
+				b.Say("garbage")
+			}
+			b.Command(put(fmt.Sprint("m", i)))
+			b.awaitWake()
+		}
+	})
+}
+
 func TestAPollerOutlivesErrorsOfRedis(t *testing.T) {
 	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}

@@ -171,7 +171,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 func (e *encoder) probe() {
 	k, types := e.keys, e.keys.Types()
 	for _, name := range append(k.ScoreSets(), k.Input, k.ClaimedCommands, k.Leader, k.Rejected, k.Journal, k.Outbox, k.Stats, k.Wake, k.Policies,
-		k.PolicyUses, k.Commands, k.Blockers, k.Holds, k.Errors, k.PastErrors) {
+		k.PolicyUses, k.Commands, k.Blockers, k.Holds, k.Heard, k.Errors, k.PastErrors) {
 		e.txn.Key(name, types[name])
 	}
 }
@@ -230,7 +230,9 @@ func (e *encoder) checkMessage(i *txn.Item, item *Item) (m messageValues) {
 	if item.Message.Entry != "" {
 		m.entry = i.Put(item.Message.Entry)
 		claimed := e.txn.Key(e.claimed, txn.List)
-		e.txn.First("claim", []txn.Key{claimed, e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String)}, e.batch.Owner)
+		e.txn.First("claim", []txn.Key{
+			claimed, e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String), e.txn.Key(e.keys.Heard, txn.Hash),
+		}, e.batch.Owner)
 		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry).Key(claimed)
 	}
 	if item.CommandID != "" {

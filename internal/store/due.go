@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -43,6 +44,8 @@ type DueRequest struct {
 	Lease time.Duration
 	// Pause is how long a dispatcher leaves due models to each one before it, unless there is more than one page of them.
 	Pause time.Duration
+	// Window is how many entries the dispatcher lets wait in the input list.
+	Window int
 }
 
 // ReadDue reads the clock, and this dispatcher's share of the due and expired models. It is also a heartbeat.
@@ -50,7 +53,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Blockers, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
 		s.Keys.Heard, s.Keys.Output, s.Keys.Pollers}
 	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, readDue, 17, keys,
-		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.Config.Grace).Milliseconds())
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.Config.Grace).Milliseconds(), asked.Window)
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
@@ -83,9 +86,12 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	return due, nil
 }
 
-// Retire removes the heartbeat of a dispatcher that has ended.
+// Retire removes the heartbeat of a dispatcher that has ended, and the window that was noted last: one that lives notes its own again.
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	return redis.Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers, owner).Err(), "retire dispatcher")
+	pipe := s.Clients.Write.Pipeline()
+	retired, window := pipe.ZRem(ctx, s.Keys.Dispatchers, owner), pipe.HDel(ctx, s.Keys.Heard, HeardWindow)
+	_, _ = pipe.Exec(ctx) // each has its error
+	return redis.Wrap(cmp.Or(retired.Err(), redis.IgnoreWrongType(window.Err())), "retire dispatcher")
 }
 
 // Forget takes a uid out of all sets that a dispatcher reads, while its key holds no hash. blocker may be empty.

@@ -80,6 +80,34 @@ func TestReadDueTellsWhatIsPastAndWhatIsNext(t *testing.T) {
 	})
 }
 
+// Few members of a set are read at first.
+func TestReadDueReadsAllThatIsPastHoweverManyThereAre(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for n := 1; n < 6*6*3; n++ {
+			old, young, later := n%6, n/6%6, n/36 // young ones are left to the dispatcher before for a while
+			all, want := scores{}, list(nil)
+			for i, count := range []int{old, young, later} {
+				for j := range count {
+					uid := fmt.Sprint(i, j)
+					all[uid] = float64(six + []int64{-30, -5, 7}[i])
+					if i == 0 {
+						want = append(want, uid)
+					}
+				}
+			}
+			b := b.fresh(t)
+			b.seed(keys{":due": all, ":dispatchers": scores{"d0": six - 1}})
+			due := check.Got(b.ReadDue(t.Context(), DueRequest{Limit: 100, Owner: "d1", Lease: time.Second, Pause: 25 * time.Millisecond}))(t)
+			next := time.UnixMilli(six + 25 - 5)
+			if young == 0 {
+				next = time.UnixMilli(six + 25 + 7)
+			}
+			failIf(t, !slices.Equal(due.Due, want) || young+later > 0 && !due.Next.Equal(next) || young+later == 0 && !due.Next.IsZero(),
+				"%d old, %d young, %d later: expected %v and %s, found %v and %s", old, young, later, want, next, due.Due, due.Next)
+		}
+	})
+}
+
 // asks is what a dispatcher sees at a time after six.
 func (b *bench) asks(owner string, after time.Duration) (due, expired []string, next time.Duration) {
 	b.t.Helper()
@@ -161,6 +189,26 @@ func TestADeadOrRetiredDispatcherHasNoShare(t *testing.T) {
 		b.expectShare("d2", 2000*time.Millisecond-time.Millisecond, nil, 26*time.Millisecond)
 		must(t, b.Retire(t.Context(), "d1"))
 		b.expectShare("d2", 2000*time.Millisecond, []string{"a", "b"}, 0)
+	})
+}
+
+func TestADispatcherNotesItsWindowForALeaseUntilItRetires(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		asked := DueRequest{Limit: 2, Lease: time.Second, Window: 70}
+		note := func(owner string, want any) {
+			t.Helper()
+			asked.Owner = owner
+			check.Got(b.ReadDue(t.Context(), asked))(t)
+			expectEqual(t, "heard", want, b.state()[":heard"])
+		}
+		note("", nil)
+		note("d1", hash{"beat": "1795240800000", "window": "70 1795240801000"})
+		asked.Window, b.now = 140, b.now.Add(time.Millisecond)
+		note("d2", hash{"beat": "1795240800001", "window": "140 1795240801001"})
+		must(t, b.Retire(t.Context(), "d1"))
+		expectEqual(t, "heard", any(hash{"beat": "1795240800001"}), b.state()[":heard"])
+		b.redis.Set(t.Context(), b.Keys.Heard, "text", 0)
+		must(t, b.Retire(t.Context(), "d2"))
 	})
 }
 

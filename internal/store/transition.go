@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/redis"
@@ -77,6 +78,21 @@ func (t *Transition) Frees() []string {
 		return nil
 	}
 	return model.CountedBy(t.was.counted, model.BlockerLimit)
+}
+
+// Awaited is when dispatchers have to look at the model again that a transition at now has changed; zero: never.
+func (t *Transition) Awaited(now time.Time) []time.Time {
+	is := &t.decision.Next
+	scores := is.Scores()
+	switch {
+	case t.decision.Event == model.EventMend:
+		return []time.Time{now} // it may be anywhere
+	case t.removes():
+		return nil
+	case !scores.Parked.IsZero():
+		return []time.Time{cmp.Or(t.decision.Recheck, now), scores.StaleAt}
+	}
+	return []time.Time{scores.Due, scores.Urgent, is.ExpiresAt(), scores.StaleAt}
 }
 
 // creates reports whether there was no such model before.

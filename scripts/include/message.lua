@@ -1,6 +1,7 @@
 -- Messages: an item removes the claimed message that it answers. Only the leader has commands. A claimed list may hold
 -- a message more than once.
-local claimed, commands, results, in_commands = nil, nil, {}, {}
+local claimed, commands, heard, poller = nil, nil, nil, nil
+local results, in_commands = {}, {}
 local done, in_claimed = 0, nil -- how many results are done, from the front; how often each of the others is there
 local done_results, done_commands = {}, {}
 local function count_each(messages, behind)
@@ -11,8 +12,8 @@ local function count_each(messages, behind)
   return times
 end
 
-function verbs.claim(claimed_key, commands_key, leader, owner)
-  claimed, commands = claimed_key, commands_key
+function verbs.claim(claimed_key, commands_key, leader, heard_key, owner)
+  claimed, commands, heard, poller = claimed_key, commands_key, heard_key, owner
   local leads = not (is_wrong[commands] or is_wrong[leader]) and redis.call('GET', leader) == owner --@ holder
   results = not is_wrong[claimed] and redis.call('LRANGE', claimed, 0, -1) or {}
   in_commands = count_each(leads and redis.call('LRANGE', commands, 0, -1) or {}, 0)
@@ -44,6 +45,9 @@ finishes[#finishes + 1] = function()
   end
   for _, result in ipairs(done_results) do
     redis.call('LREM', claimed, 1, result)
+  end
+  if #results > 0 and done + #done_results == #results then
+    redis.pcall('HDEL', heard, 'poller ' .. poller) --@ holds none
   end
   for _, command in ipairs(done_commands) do
     redis.call('LREM', commands, 1, command)

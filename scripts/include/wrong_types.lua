@@ -1,7 +1,7 @@
 -- list_of lists the errors of keys of the wrong type.
-local function list_of(wrong_types)
+local function list_of(all)
   local list = {}
-  for _, text in pairs(wrong_types) do
+  for _, text in pairs(all) do
     list[#list + 1] = text
   end
   return list

@@ -80,9 +80,9 @@ var bugs = slices.Concat([]bug{
 	{name: "what is settled is not counted", mark: "applied", line: "if t.changes then t.applied = t.applied + 1 end"},
 	{name: "rejected messages are not kept", mark: "group", line: uncollected("group.args[1] == 'RPUSH'")},
 
-	{name: "what was claimed before is not replayed", file: "claim-messages.lua", mark: "replay", line: "return {now, leads and 1 or 0, {unpack(entries, limit - room + 1)}, wishes, {}}"},
-	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, leads and 1 or 0, entries, wishes, {}}"},
-	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat"},
+	{name: "what was claimed before is not replayed", file: "claim-messages.lua", mark: "replay", line: "return {now, leads and 1 or 0, {unpack(entries, limit - room + 1)}, 0, {}}"},
+	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, leads and 1 or 0, entries, 0, {}}"},
+	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat", line: "local alive = true"},
 	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "redis.call('RPUSH', kept_in, unpack(kept, first, math.min(3, last)))"},
 
 	{name: "adopted messages are dropped", mark: "adopt", line: "redis.call('LPOP', entries)"},
@@ -91,9 +91,9 @@ var bugs = slices.Concat([]bug{
 	{name: "a heartbeat from the future counts", first: 13, back: true, file: "move-entries.lua", mark: "expired",
 		line: "if lease and (not seen or now - lease < seen) or found and found ~= seen then"},
 
-	{name: "deadlines are ignored", first: 4, file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, true, judged) local expired = {}"},
+	{name: "deadlines are ignored", first: 4, file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, few_running, judged) local expired = {}"},
 	{name: "due models are ignored when many wait", first: 132, file: "read-due.lua", mark: "due",
-		line: "local is_due, next_due, due_count = read_page(due, true, now) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
+		line: "local is_due, next_due, due_count = read_page(due, few_due, now) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
 
 	{name: "a pool is told of entries once", first: 70, pools: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
 	{name: "a pool pops", mark: "take", line: "entries[#entries + 1] = redis.call('LPOP', input)"},

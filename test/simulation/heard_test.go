@@ -201,7 +201,7 @@ var heardBugs = []bug{
 	{name: "messages in output are not looked at", first: 4, away: true, mark: "pushed"},
 	{name: "what a dead poller has claimed is not looked at", away: true, file: "read-due.lua", mark: "claimed", line: "at = at"},
 	{name: "a poller that is left with messages forgets that it holds them", first: 5, away: true, file: "claim-messages.lua", mark: "applied", line: "local applied = tonumber(ARGV[8]) > 0 and last"},
-	{name: "a poller does not note what it holds", away: true, mark: "holds"},
+	{name: "a poller does not note what it holds", away: true, mark: "holds", line: "redis.call('HSET', heard, 'claimed', claimed_to, 'mark', mark)"},
 	{name: "an adopter does not note what it has adopted", first: 5, away: true, mark: "adopted"},
 	{name: "an outage is not noted", first: 6, away: true, mark: "gap"},
 	{name: "there is no grace behind an outage", away: true, mark: "grace"},

@@ -68,6 +68,7 @@ func dispatcher(k scope) part {
 		},
 		direct: append(slices.Concat(models(k), numbers(k), raising(k), zoning(k)), opening(k),
 			allow("zrem", writing(k.Dispatchers)),
+			allow("hdel", writing(k.Heard)),
 			allow("blpop", both(k.Wake)),
 			allow("lrange", reading(k.Input, k.Front, k.Taken(all))),
 			allow("hmget", reading(k.Model(all))),
@@ -227,7 +228,7 @@ func operator(k scope) part {
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"llen", "lmove", "lrem"}, []string{k.Claimed(all)}}, // nor adopts a message
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Pollers}},
-			{[]string{"hset"}, []string{k.Heard}},
+			{[]string{"hset", "hdel"}, []string{k.Heard}},
 			{[]string{"lrange", "lrem"}, []string{k.ClaimedCommands}},
 			{[]string{"hdel"}, []string{k.Holds}},     // a dispatcher forgets them
 			{[]string{"hset"}, []string{k.Forwarded}}, // its commands have no order
