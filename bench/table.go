@@ -17,25 +17,34 @@ type table struct {
 
 type column struct {
 	name string
-	text func(all, peer []result) string
+	text func(all []result, of map[string][]result) string
 }
 
 func perSecond(r result) float64     { return r.perSecond }
 func redisMicros(r result) float64   { return r.redisMicros }
 func processMicros(r result) float64 { return r.processMicros }
+func most(r result) float64          { return float64(r.most) }
 
-func againstPeer(all, peer []result) string {
-	return fmt.Sprintf("%.1f ×", median(all, perSecond)/median(peer, perSecond))
+func spreadOf(format string, number func(result) float64) func([]result, map[string][]result) string {
+	return func(all []result, _ map[string][]result) string { return spread(all, format, number) }
 }
 
-func spreadOf(format string, number func(result) float64) func(all, _ []result) string {
-	return func(all, _ []result) string { return spread(all, format, number) }
+func mostOf(number func(result) float64) func([]result, map[string][]result) string {
+	return func(all []result, _ map[string][]result) string { return fmt.Sprint(slices.Max(sorted(all, number))) }
+}
+
+// against divides by what another contender has.
+func against(name string, number func(result) float64) func([]result, map[string][]result) string {
+	return func(all []result, of map[string][]result) string {
+		return fmt.Sprintf("%.2f ×", median(all, number)/median(of[name], number))
+	}
 }
 
 func cyclesTable(models int) table {
 	return table{"bench", fmt.Sprintf("%d models", models), []column{
 		{"cycles/s", spreadOf("%.0f", perSecond)},
-		{"against asynq", againstPeer},
+		{"against bare pipelines", against("bare pipelines", perSecond)},
+		{"against asynq", against("asynq", perSecond)},
 		{"µs of Redis a cycle", spreadOf("%.1f", redisMicros)},
 		{"µs of the processes a cycle", spreadOf("%.1f", processMicros)},
 	}}
@@ -46,11 +55,8 @@ func (l limits) table(models int) table {
 	return table{"bench of limits", work, []column{
 		{"attempts/s", spreadOf("%.0f", perSecond)},
 		{"of what the limits allow", spreadOf("%.2f", func(r result) float64 { return r.perSecond / l.ideal() })},
-		{"against asynq", againstPeer},
-		{"most of a host at a time", func(all, _ []result) string {
-			most := sorted(all, func(r result) float64 { return float64(r.most) })
-			return fmt.Sprint(most[len(most)-1])
-		}},
+		{"against asynq", against("asynq", perSecond)},
+		{"most of a host at a time", mostOf(most)},
 		{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return r.delay.Seconds() * 1000 })},
 		{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
 	}}
@@ -68,7 +74,7 @@ func (t table) render(s *server, contenders []contender, results map[string][]re
 	for _, c := range contenders {
 		fmt.Fprintf(&text, "| %s | %s |", c.name, c.version)
 		for _, column := range t.columns {
-			fmt.Fprintf(&text, " %s |", column.text(results[c.name], results["asynq"]))
+			fmt.Fprintf(&text, " %s |", column.text(results[c.name], results))
 		}
 		text.WriteString("\n")
 	}
