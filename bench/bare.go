@@ -8,10 +8,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// barePipelines is the floor: the same lists and sets in pipelines of 200, one after the other, without a check, a retry or a record.
+// batch is how many models a pipeline serves.
+const batch = 200
+
+// barePipelines is the floor: the same lists and sets in pipelines, one after the other, without a check, a retry or a record.
 func barePipelines(ctx context.Context, s *server, n int) (result, error) {
-	const size = 200
-	if err := eachBatch(ctx, s.client, n, size, func(pipe redis.Pipeliner, i int) {
+	if err := eachBatch(ctx, s.client, n, func(pipe redis.Pipeliner, i int) {
 		pipe.HSet(ctx, "model:"+uid(i), "refresh_at", "now", "payload", payload(i, feeds))
 		pipe.ZAdd(ctx, "due", redis.Z{Score: 1, Member: uid(i)})
 	}); err != nil {
@@ -19,7 +21,7 @@ func barePipelines(ctx context.Context, s *server, n int) (result, error) {
 	}
 	inAnHour := float64(time.Now().Add(time.Hour).UnixMilli())
 	return around(ctx, n, func() error {
-		return eachBatch(ctx, s.client, n, size, func(pipe redis.Pipeliner, i int) {
+		return eachBatch(ctx, s.client, n, func(pipe redis.Pipeliner, i int) {
 			pipe.HGetAll(ctx, "model:"+uid(i))
 			pipe.HSet(ctx, "model:"+uid(i), "attempt_uid", fmt.Sprint("a", i), "started_at", "now", "deadline_at", "later")
 			pipe.ZRem(ctx, "due", uid(i))
@@ -34,10 +36,10 @@ func barePipelines(ctx context.Context, s *server, n int) (result, error) {
 	}, s)
 }
 
-func eachBatch(ctx context.Context, client *redis.Client, n, size int, add func(redis.Pipeliner, int)) error {
-	for first := 0; first < n; first += size {
+func eachBatch(ctx context.Context, client *redis.Client, n int, add func(redis.Pipeliner, int)) error {
+	for first := 0; first < n; first += batch {
 		pipe := client.Pipeline()
-		for i := first; i < min(n, first+size); i++ {
+		for i := first; i < min(n, first+batch); i++ {
 			add(pipe, i)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {

@@ -20,6 +20,19 @@ type daemons struct {
 	waiting      sync.WaitGroup
 }
 
+// saveFor saves what a load asks for: its models, and its limits in their policy.
+func (d *daemons) saveFor(ctx context.Context, book *ledger) error {
+	limits, refresh := "", "now"
+	if book.hosts > 0 {
+		limits = fmt.Sprintf(`,"limits":[{"key":"{host(input_url)}","running":%d}]`, book.atATime)
+	}
+	if book.asked() {
+		refresh = "planned"
+	}
+	policy := `{"name":"bench","rrule":"FREQ=DAILY","timeout":"10m"` + limits + `}`
+	return d.save(ctx, policy, refresh, book.n, func(i int) string { return book.host(i, book.n) })
+}
+
 // save saves a policy and n models, which are refreshed now or as planned.
 func (d *daemons) save(ctx context.Context, policy, refresh string, n int, host func(i int) string) error {
 	if err := d.say(ctx, policy, "policy", "put", "-"); err != nil {

@@ -29,7 +29,7 @@ type contender struct {
 type plan struct {
 	rounds, models int
 	server, write  string
-	limits         limits
+	load           load
 }
 
 func main() {
@@ -38,9 +38,9 @@ func main() {
 	flag.IntVar(&p.models, "models", 20_000, "how many models")
 	flag.StringVar(&p.server, "server", "redis-server", "redis-server or valkey-server")
 	flag.StringVar(&p.write, "write", "", "file whose table is replaced")
-	flag.IntVar(&p.limits.hosts, "hosts", 0, "how many hosts the models are of, each with a limit; 0: nothing is limited")
-	flag.IntVar(&p.limits.atATime, "at-a-time", 4, "with --hosts: how many attempts of a host may run")
-	flag.DurationVar(&p.limits.work, "work", 50*time.Millisecond, "with --hosts: how long an attempt takes")
+	flag.IntVar(&p.load.hosts, "hosts", 0, "how many hosts the models are of, each with a limit; 0: nothing is limited")
+	flag.IntVar(&p.load.atATime, "at-a-time", 4, "with --hosts: how many attempts of a host may run")
+	flag.DurationVar(&p.load.work, "work", 50*time.Millisecond, "with --hosts: how long an attempt takes")
 	flag.Parse()
 	if err := p.measure(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -78,8 +78,8 @@ func (p plan) measure(ctx context.Context) error {
 		}
 	}
 	table := cyclesTable(p.models)
-	if p.limits.hosts > 0 {
-		table = p.limits.table(p.models)
+	if p.load.hosts > 0 {
+		table = p.load.table(p.models)
 	}
 	rendered := table.render(r, contenders, results, p.rounds)
 	if p.write == "" {
@@ -107,9 +107,9 @@ func (p plan) enter(ctx context.Context, dir string) ([]contender, error) {
 		{"asynq", peer, asynqCycles},
 		{"asynq, two queues, two Redis", peer, p.onTwo(dir, asynqQueues)},
 	}
-	if p.limits.hosts > 0 {
-		all = []contender{{"refreshd", "this tree", p.limits.twice(bySelfLimits(refreshd))}, {"asynq", peer, p.limits.twice(asynqLimits)}}
-		bullmq = p.limits.twice(bullmqLimits(dir))
+	if p.load.hosts > 0 {
+		all = []contender{{"refreshd", "this tree", p.load.twice(bySelfLoad(refreshd))}, {"asynq", peer, p.load.twice(asynqLoad(0))}}
+		bullmq = p.load.twice(bullmqLoad(dir))
 	}
 	version, err := installBullMQ(ctx, dir)
 	if err != nil {
@@ -131,4 +131,6 @@ func address(n int, host string) string {
 	return url + strings.Repeat("x", 100-len(url))
 }
 
-func uid(n int) string { return fmt.Sprintf("tbl_%09d", n) }
+const uidPrefix = "tbl_"
+
+func uid(n int) string { return fmt.Sprintf(uidPrefix+"%09d", n) }

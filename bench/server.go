@@ -25,8 +25,8 @@ type result struct {
 	redisMicros   float64 // of CPU, a cycle; of two Redis processes together
 	processMicros float64 // likewise, of the processes that serve the contender
 
-	// Of limits only:
-	most  int           // attempts that ran on a host at a time
+	// Of a load only:
+	seen
 	delay time.Duration // by which a slow host made the last attempt of the others end later
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 type table struct {
@@ -50,16 +51,30 @@ func cyclesTable(models int) table {
 	}}
 }
 
-func (l limits) table(models int) table {
-	work := fmt.Sprintf("%d models of %d hosts, %d of a host at a time, each for %s, so that the limits allow %.0f a second", models, l.hosts, l.atATime, l.work, l.ideal())
-	return table{"bench of limits", work, []column{
+func (l load) table(models int) table {
+	return table{"bench of limits", l.allowed(models), append(l.shareColumns(),
+		column{"against asynq", against("asynq", perSecond)},
+		column{"ms until the last host begins", spreadOf("%.0f", func(r result) float64 { return ms(r.lastHost) })},
+		column{"ms from an end to the next start", spreadOf("%.1f", func(r result) float64 { return r.refill.P50 })},
+		column{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return ms(r.delay) })},
+		column{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
+	)}
+}
+
+func (l load) limits(models int) string {
+	return fmt.Sprintf("%d models of %d hosts, %d of a host at a time, each for %s", models, l.hosts, l.atATime, l.work)
+}
+
+func (l load) allowed(models int) string {
+	return fmt.Sprintf("%s, so that the limits allow %.0f a second", l.limits(models), l.ideal())
+}
+
+func (l load) shareColumns() []column {
+	return []column{
 		{"attempts/s", spreadOf("%.0f", perSecond)},
 		{"of what the limits allow", spreadOf("%.2f", func(r result) float64 { return r.perSecond / l.ideal() })},
-		{"against asynq", against("asynq", perSecond)},
 		{"most of a host at a time", mostOf(most)},
-		{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return r.delay.Seconds() * 1000 })},
-		{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
-	}}
+	}
 }
 
 // render writes medians, and in brackets the least and the most.
@@ -80,6 +95,8 @@ func (t table) render(s *server, contenders []contender, results map[string][]re
 	}
 	return text.String()
 }
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func sorted(all []result, number func(result) float64) []float64 {
 	numbers := make([]float64, len(all))
