@@ -24,6 +24,7 @@ type column struct {
 func perSecond(r result) float64     { return r.perSecond }
 func redisMicros(r result) float64   { return r.redisMicros }
 func processMicros(r result) float64 { return r.processMicros }
+func commands(r result) float64      { return r.commands }
 func most(r result) float64          { return float64(r.most) }
 
 func spreadOf(format string, number func(result) float64) func([]result, map[string][]result) string {
@@ -52,13 +53,22 @@ func cyclesTable(models int) table {
 }
 
 func (l load) table(models int) table {
-	return table{"bench of limits", l.allowed(models), append(l.shareColumns(),
-		column{"against asynq", against("asynq", perSecond)},
-		column{"ms until the last host begins", spreadOf("%.0f", func(r result) float64 { return ms(r.lastHost) })},
-		column{"ms from an end to the next start", spreadOf("%.1f", func(r result) float64 { return r.refill.P50 })},
-		column{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return ms(r.delay) })},
-		column{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
-	)}
+	switch {
+	case l.rate > 0 && l.hosts == 0:
+		work := fmt.Sprintf("%d models, one after the other, %d a second", models, l.rate)
+		return table{"bench of single starts", work, slices.Insert(paceColumns, 2, column{"against bare pipelines", against("bare pipelines", redisMicros)})}
+	case l.rate > 0:
+		work := fmt.Sprintf("%s, one after the other, %d a second, so that %.0f %% have to wait", l.limits(models), l.rate, 100*l.waiting(models))
+		return table{"bench of single starts under limits", work, append(paceColumns, column{"most of a host at a time", mostOf(most)})}
+	default:
+		return table{"bench of limits", l.allowed(models), append(l.shareColumns(),
+			column{"against asynq", against("asynq", perSecond)},
+			column{"ms until the last host begins", spreadOf("%.0f", func(r result) float64 { return ms(r.lastHost) })},
+			column{"ms from an end to the next start", spreadOf("%.1f", func(r result) float64 { return r.refill.P50 })},
+			column{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return ms(r.delay) })},
+			column{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
+		)}
+	}
 }
 
 func (l load) limits(models int) string {
@@ -67,6 +77,13 @@ func (l load) limits(models int) string {
 
 func (l load) allowed(models int) string {
 	return fmt.Sprintf("%s, so that the limits allow %.0f a second", l.limits(models), l.ideal())
+}
+
+var paceColumns = []column{
+	{"commands of Redis an attempt", spreadOf("%.1f", commands)},
+	{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
+	{"ms late, half of them", spreadOf("%.1f", func(r result) float64 { return r.late.P50 })},
+	{"ms late, 99 %", spreadOf("%.1f", func(r result) float64 { return r.late.P99 })},
 }
 
 func (l load) shareColumns() []column {
