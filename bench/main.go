@@ -1,11 +1,11 @@
 // Command bench does the same work with refreshd and with its peers, in turns on one Redis or on two, and writes a table of the medians.
 //
 //	go run . [--rounds 5] [--models 20000] [--write ../docs/performance.md]
-//	go run . --models 2000 --hosts 20 [--at-a-time 4] [--work 50ms]
+//	go run . --models 2000 --hosts 20 [--at-a-time 4] [--work 50ms] [--now]
 //	go run . --models 2000 --rate 200 [--hosts 20 --at-a-time 2 --work 110ms]
 //
-// The first line measures plain cycles. The second one has models of hosts, of each of which no more than so many attempts may run at a time,
-// and all are due at once. In the third one they become due one after the other, so many a second.
+// The first line measures plain cycles. The second one has models of hosts, of each of which no more than so many attempts may run at a time: all
+// are due at once, or none is, and somebody asks for all to run now. In the third one they become due one after the other, so many a second.
 package main
 
 import (
@@ -43,8 +43,13 @@ func main() {
 	flag.IntVar(&p.load.hosts, "hosts", 0, "how many hosts the models are of, each with a limit; 0: nothing is limited")
 	flag.IntVar(&p.load.atATime, "at-a-time", 4, "with --hosts: how many attempts of a host may run")
 	flag.DurationVar(&p.load.work, "work", 50*time.Millisecond, "with --hosts: how long an attempt takes")
+	flag.BoolVar(&p.load.now, "now", false, "with --hosts: no model is due, and all are asked for")
 	flag.IntVar(&p.load.rate, "rate", 0, "how many models become due a second, one after the other; 0: all at once")
 	flag.Parse()
+	if p.load.now && (p.load.hosts == 0 || p.load.rate > 0) {
+		fmt.Fprintln(os.Stderr, "bench: --now: expected --hosts, and no --rate")
+		os.Exit(2)
+	}
 	if err := p.measure(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

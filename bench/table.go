@@ -60,6 +60,9 @@ func (l load) table(models int) table {
 	case l.rate > 0:
 		work := fmt.Sprintf("%s, one after the other, %d a second, so that %.0f %% have to wait", l.limits(models), l.rate, 100*l.waiting(models))
 		return table{"bench of single starts under limits", work, append(paceColumns, column{"most of a host at a time", mostOf(most)})}
+	case l.now:
+		work := l.allowed(models) + ", none due, and all asked for at once"
+		return table{"bench of all asked for", work, append(l.shareColumns(), column{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)})}
 	default:
 		return table{"bench of limits", l.allowed(models), append(l.shareColumns(),
 			column{"against asynq", against("asynq", perSecond)},
