@@ -29,7 +29,10 @@ lint: ## check format, Go (golangci-lint) and Lua (luacheck)
 
 bench: ## measure refreshd and its peers in turns, and write the tables of docs/performance.md
 	cd bench && go run . --write ../docs/performance.md
-	cd bench && go run . --hosts 20 --models 2000 --write ../docs/performance.md
+	cd bench && go run . --models 2000 --rate 200 --write ../docs/performance.md
+	cd bench && go run . --models 2000 --rate 200 --hosts 20 --at-a-time 2 --work 110ms --write ../docs/performance.md
+	cd bench && go run . --models 2000 --hosts 20 --write ../docs/performance.md
+	cd bench && go run . --models 2000 --hosts 20 --now --write ../docs/performance.md
 
 fuzz: ## give each fuzz target many inputs
 	FUZZ_INPUTS=200000 .ci/run fuzz

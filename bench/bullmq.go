@@ -18,7 +18,7 @@ func installBullMQ(ctx context.Context, dir string) (string, error) {
 			return "", fmt.Errorf("%s is not installed", program)
 		}
 	}
-	for _, name := range []string{"bullmq.mjs", "bullmq-limits.mjs", "package.json"} {
+	for _, name := range []string{"bullmq.mjs", "bullmq-load.mjs", "package.json"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return "", err
@@ -43,47 +43,87 @@ func installBullMQ(ctx context.Context, dir string) (string, error) {
 }
 
 func bullmqCycles(dir string) run {
-	return func(ctx context.Context, s *server, n int) (result, error) {
-		out, r, err := addAndWork(ctx, s, dir, "bullmq.mjs", n)
+	return func(ctx context.Context, s *server, n int) (r result, err error) {
+		script := node{dir, "bullmq.mjs", []string{s.addr, strconv.Itoa(n)}, nil}
+		var out struct{ Seconds, Micros float64 } // without the start of node
+		if err := script.run(ctx, "add", nil); err != nil {
+			return r, err
+		}
+		r, err = around(ctx, n, func() error { return script.run(ctx, "work", &out) }, s)
 		r.perSecond, r.processMicros = float64(n)/out.Seconds, out.Micros/float64(n)
 		return r, err
 	}
 }
 
-// bullmqLimits runs its script twice, as bullmqCycles does. The script says what its way costs.
-func bullmqLimits(dir string) keep {
-	return func(ctx context.Context, s *server, l limits, n int) (seen, result, error) {
-		how := []string{strconv.Itoa(l.hosts), strconv.Itoa(l.atATime), strconv.FormatInt(l.work.Milliseconds(), 10), strconv.FormatBool(l.slow)}
-		out, r, err := addAndWork(ctx, s, dir, "bullmq-limits.mjs", n, how...)
-		ms := func(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
-		return seen{took: ms(out.Took), others: ms(out.Others), most: out.Most}, r, err
+// bullmqLoad tells its script what to do. The script says what its way costs.
+func bullmqLoad(dir string) keep {
+	return func(ctx context.Context, s *server, book *ledger) (r result, err error) {
+		input, err := json.Marshal(bullmqPlan(book))
+		if err != nil {
+			return r, err
+		}
+		script := node{dir, "bullmq-load.mjs", []string{s.addr}, input}
+		if !book.asked() {
+			if err := script.run(ctx, "add", nil); err != nil {
+				return r, err
+			}
+		}
+		var out struct {
+			From     float64
+			Attempts [][3]float64 // the number of its job, and from when to when
+		}
+		r, err = around(ctx, book.n, func() error { return script.run(ctx, "work", &out) }, s)
+		at := func(ms float64) time.Time { return time.UnixMicro(int64(ms * 1000)) }
+		for _, one := range out.Attempts {
+			book.attempts = append(book.attempts, attempt{int(one[0]), at(one[1]), at(one[2])})
+		}
+		if book.asked() {
+			book.from = at(out.From)
+		}
+		return r, err
 	}
 }
 
-// printed is what a script prints, each of them a part of it.
-type printed struct {
-	Seconds      float64 // without the start of node
-	Micros       float64 // of CPU, likewise
-	Took, Others float64 // milliseconds
-	Most         int
+type bullmqJob struct {
+	Host  string          `json:"host"`
+	Data  json.RawMessage `json:"data"`
+	After float64         `json:"after"` // milliseconds
+	Takes float64         `json:"takes"` // likewise
 }
 
-// addAndWork runs a script twice: to add n jobs, and then, measured, to do them.
-func addAndWork(ctx context.Context, s *server, dir, name string, n int, how ...string) (out printed, r result, err error) {
-	script := func(verb string) ([]byte, error) {
-		command := exec.CommandContext(ctx, "node", append([]string{name, verb, s.addr, strconv.Itoa(n)}, how...)...)
-		command.Dir, command.Stderr = dir, os.Stderr
-		return command.Output()
+func bullmqPlan(book *ledger) any {
+	var plan struct {
+		Hosts   []string    `json:"hosts"`
+		Workers int         `json:"workers"` // of a host
+		Asked   bool        `json:"asked"`
+		Jobs    []bullmqJob `json:"jobs"`
 	}
-	if _, err := script("add"); err != nil {
-		return out, r, fmt.Errorf("add jobs: %w", err)
+	plan.Hosts, plan.Workers = book.queues()
+	plan.Asked = book.asked()
+	for i := range book.n {
+		host := book.host(i, book.n)
+		plan.Jobs = append(plan.Jobs, bullmqJob{host, json.RawMessage(payload(i, host)), ms(book.after(i)), ms(book.takes(host))})
 	}
-	var output []byte
-	if r, err = around(ctx, n, func() (err error) { output, err = script("work"); return err }, s); err != nil {
-		return out, r, fmt.Errorf("work: %w", err)
+	return plan
+}
+
+// node is a script that runs in a process of its own.
+type node struct {
+	dir, script string
+	args        []string
+	input       []byte
+}
+
+// run lets the script do a verb, and reads what it prints unless that is of no interest.
+func (n node) run(ctx context.Context, verb string, into any) error {
+	command := exec.CommandContext(ctx, "node", append([]string{n.script, verb}, n.args...)...)
+	command.Dir, command.Stdin, command.Stderr = n.dir, bytes.NewReader(n.input), os.Stderr
+	output, err := command.Output()
+	if err == nil && into != nil {
+		err = json.Unmarshal(output, into)
 	}
-	if err = json.Unmarshal(output, &out); err != nil {
-		err = fmt.Errorf("read the output of BullMQ: %w", err)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", n.script, verb, err)
 	}
-	return out, r, err
+	return nil
 }

@@ -104,7 +104,7 @@ func (d *daemons) drain(ctx context.Context, n int) (time.Duration, error) {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if err := errors.Join(d.start("dispatcher", stop), d.start("poller", stop)); err != nil {
+	if err := d.start(stop, "dispatcher", "poller"); err != nil {
 		return 0, err
 	}
 	started := func() (bench.Stop, error) { return func() (time.Duration, error) { return 0, nil }, nil }

@@ -25,8 +25,10 @@ type result struct {
 	redisMicros   float64 // of CPU, a cycle; of two Redis processes together
 	processMicros float64 // likewise, of the processes that serve the contender
 
-	// Of limits only:
-	most  int           // attempts that ran on a host at a time
+	commands float64 // of Redis a cycle, also those that scripts call
+
+	// Of a load only:
+	seen
 	delay time.Duration // by which a slow host made the last attempt of the others end later
 }
 
@@ -83,7 +85,7 @@ func (s *server) stop() {
 }
 
 func (s *server) info(ctx context.Context) (map[string]string, error) {
-	text, err := s.client.Info(ctx).Result()
+	text, err := s.client.Info(ctx, "all").Result()
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
@@ -93,34 +95,49 @@ func (s *server) info(ctx context.Context) (map[string]string, error) {
 	return fields, err
 }
 
-// busy is for how long some servers have kept processors busy.
-func busy(ctx context.Context, servers []*server) (sum time.Duration, err error) {
+// spent is what some servers have done so far.
+type spent struct {
+	busy     time.Duration // for which they kept processors busy
+	commands int
+}
+
+func spentBy(ctx context.Context, servers []*server) (sum spent, err error) {
 	for _, s := range servers {
 		info, err := s.info(ctx)
 		if err != nil {
-			return 0, err
+			return spent{}, err
 		}
 		var sys, user float64
 		_, _ = fmt.Sscan(info["used_cpu_sys"], &sys)
 		_, _ = fmt.Sscan(info["used_cpu_user"], &user)
-		sum += time.Duration((sys + user) * float64(time.Second))
+		sum.busy += time.Duration((sys + user) * float64(time.Second))
+		for name, stats := range info {
+			if strings.HasPrefix(name, "cmdstat_") {
+				var calls int
+				_, _ = fmt.Sscanf(stats, "calls=%d", &calls)
+				sum.commands += calls
+			}
+		}
 	}
 	return sum, nil
 }
 
 // around runs do, which does n cycles on some servers, and returns what it cost. It takes this process for the one that serves the contender.
-func around(ctx context.Context, n int, do func() error, servers ...*server) (result, error) {
-	before, err := busy(ctx, servers)
+func around(ctx context.Context, n int, do func() error, servers ...*server) (r result, err error) {
+	before, err := spentBy(ctx, servers)
 	if err != nil {
-		return result{}, err
+		return r, err
 	}
 	began, own := time.Now(), ownBusy()
 	if err := do(); err != nil {
-		return result{}, err
+		return r, err
 	}
-	took, own := time.Since(began), ownBusy()-own
-	after, err := busy(ctx, servers)
-	return result{perSecond: float64(n) / took.Seconds(), redisMicros: micros(after-before, n), processMicros: micros(own, n)}, err
+	r.perSecond = float64(n) / time.Since(began).Seconds()
+	r.processMicros = micros(ownBusy()-own, n)
+	after, err := spentBy(ctx, servers)
+	r.redisMicros = micros(after.busy-before.busy, n)
+	r.commands = float64(after.commands-before.commands) / float64(n)
+	return r, err
 }
 
 // ownBusy is for how long this process has kept processors busy.

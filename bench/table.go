@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 type table struct {
@@ -17,43 +18,83 @@ type table struct {
 
 type column struct {
 	name string
-	text func(all, peer []result) string
+	text func(all []result, of map[string][]result) string
 }
 
 func perSecond(r result) float64     { return r.perSecond }
 func redisMicros(r result) float64   { return r.redisMicros }
 func processMicros(r result) float64 { return r.processMicros }
+func commands(r result) float64      { return r.commands }
+func most(r result) float64          { return float64(r.most) }
 
-func againstPeer(all, peer []result) string {
-	return fmt.Sprintf("%.1f ×", median(all, perSecond)/median(peer, perSecond))
+func spreadOf(format string, number func(result) float64) func([]result, map[string][]result) string {
+	return func(all []result, _ map[string][]result) string { return spread(all, format, number) }
 }
 
-func spreadOf(format string, number func(result) float64) func(all, _ []result) string {
-	return func(all, _ []result) string { return spread(all, format, number) }
+func mostOf(number func(result) float64) func([]result, map[string][]result) string {
+	return func(all []result, _ map[string][]result) string { return fmt.Sprint(slices.Max(sorted(all, number))) }
+}
+
+// against divides by what another contender has.
+func against(name string, number func(result) float64) func([]result, map[string][]result) string {
+	return func(all []result, of map[string][]result) string {
+		return fmt.Sprintf("%.2f ×", median(all, number)/median(of[name], number))
+	}
 }
 
 func cyclesTable(models int) table {
 	return table{"bench", fmt.Sprintf("%d models", models), []column{
 		{"cycles/s", spreadOf("%.0f", perSecond)},
-		{"against asynq", againstPeer},
+		{"against bare pipelines", against("bare pipelines", perSecond)},
+		{"against asynq", against("asynq", perSecond)},
 		{"µs of Redis a cycle", spreadOf("%.1f", redisMicros)},
 		{"µs of the processes a cycle", spreadOf("%.1f", processMicros)},
 	}}
 }
 
-func (l limits) table(models int) table {
-	work := fmt.Sprintf("%d models of %d hosts, %d of a host at a time, each for %s, so that the limits allow %.0f a second", models, l.hosts, l.atATime, l.work, l.ideal())
-	return table{"bench of limits", work, []column{
+func (l load) table(models int) table {
+	switch {
+	case l.rate > 0 && l.hosts == 0:
+		work := fmt.Sprintf("%d models, one after the other, %d a second", models, l.rate)
+		return table{"bench of single starts", work, slices.Insert(paceColumns, 2, column{"against bare pipelines", against("bare pipelines", redisMicros)})}
+	case l.rate > 0:
+		work := fmt.Sprintf("%s, one after the other, %d a second, so that %.0f %% have to wait", l.limits(models), l.rate, 100*l.waiting(models))
+		return table{"bench of single starts under limits", work, append(paceColumns, column{"most of a host at a time", mostOf(most)})}
+	case l.now:
+		work := l.allowed(models) + ", none due, and all asked for at once"
+		return table{"bench of all asked for", work, append(l.shareColumns(), column{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)})}
+	default:
+		return table{"bench of limits", l.allowed(models), append(l.shareColumns(),
+			column{"against asynq", against("asynq", perSecond)},
+			column{"ms until the last host begins", spreadOf("%.0f", func(r result) float64 { return ms(r.lastHost) })},
+			column{"ms from an end to the next start", spreadOf("%.1f", func(r result) float64 { return r.refill.P50 })},
+			column{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return ms(r.delay) })},
+			column{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
+		)}
+	}
+}
+
+func (l load) limits(models int) string {
+	return fmt.Sprintf("%d models of %d hosts, %d of a host at a time, each for %s", models, l.hosts, l.atATime, l.work)
+}
+
+func (l load) allowed(models int) string {
+	return fmt.Sprintf("%s, so that the limits allow %.0f a second", l.limits(models), l.ideal())
+}
+
+var paceColumns = []column{
+	{"commands of Redis an attempt", spreadOf("%.1f", commands)},
+	{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
+	{"ms late, half of them", spreadOf("%.1f", func(r result) float64 { return r.late.P50 })},
+	{"ms late, 99 %", spreadOf("%.1f", func(r result) float64 { return r.late.P99 })},
+}
+
+func (l load) shareColumns() []column {
+	return []column{
 		{"attempts/s", spreadOf("%.0f", perSecond)},
 		{"of what the limits allow", spreadOf("%.2f", func(r result) float64 { return r.perSecond / l.ideal() })},
-		{"against asynq", againstPeer},
-		{"most of a host at a time", func(all, _ []result) string {
-			most := sorted(all, func(r result) float64 { return float64(r.most) })
-			return fmt.Sprint(most[len(most)-1])
-		}},
-		{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return r.delay.Seconds() * 1000 })},
-		{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
-	}}
+		{"most of a host at a time", mostOf(most)},
+	}
 }
 
 // render writes medians, and in brackets the least and the most.
@@ -68,12 +109,14 @@ func (t table) render(s *server, contenders []contender, results map[string][]re
 	for _, c := range contenders {
 		fmt.Fprintf(&text, "| %s | %s |", c.name, c.version)
 		for _, column := range t.columns {
-			fmt.Fprintf(&text, " %s |", column.text(results[c.name], results["asynq"]))
+			fmt.Fprintf(&text, " %s |", column.text(results[c.name], results))
 		}
 		text.WriteString("\n")
 	}
 	return text.String()
 }
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func sorted(all []result, number func(result) float64) []float64 {
 	numbers := make([]float64, len(all))
