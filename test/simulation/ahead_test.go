@@ -43,7 +43,9 @@ func (s *ahead) Read(ctx context.Context, uids []string, commands []*model.Comma
 }
 
 func (s *ahead) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
-	behind := slices.ContainsFunc(batch.Items, func(i store.Item) bool { return !slices.Contains(s.front, i.Message.Entry) })
+	behind := slices.ContainsFunc(batch.Items, func(i store.Item) bool {
+		return i.Message != (store.Claimed{}) && !slices.Contains(s.front, i.Message.Entry) // others start in places that these give back
+	})
 	switch {
 	case len(batch.Items) == 0, batch.Items[0].Message == (store.Claimed{}): // of a bulk
 	case !behind:

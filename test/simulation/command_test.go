@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -170,12 +171,14 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	switch {
 	case len(values) > 3 && typesOfBatch.MatchString(values[2]):
 		lines := values[4 : 4+count(values[3])]
-		if at := slices.Index(lines, "input"); at > 0 { // and its key
-			d.window = count(lines[at+2])
+		last := func(verb string) string { // of its words, how many there are stands before it
+			at := slices.Index(lines, verb)
+			if at < 1 {
+				return ""
+			}
+			return lines[at-1+64*int(lines[at-1][0]-'0')+int(lines[at-1][1]-'0')]
 		}
-		if at := slices.Index(lines, "claim"); at > 0 { // and its three keys
-			d.commits = lines[at+4]
-		}
+		d.window, d.commits = count(cmp.Or(last("input"), "0")), last("claim")
 	case keys[0] == k.Due && slices.Contains(keys, k.Dispatchers):
 		d.looks = true
 	case keys[0] == k.Front:
