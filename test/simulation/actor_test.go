@@ -155,9 +155,10 @@ func newDispatcher(q queue, config dispatcher.Config) (role, error) {
 // lease is how long the pollers of a simulation may go without a heartbeat.
 const lease = 10 * time.Second
 
-func newPoller(q queue, owner string, batch int) (role, error) {
-	p, err := poller.New(poller.Rooms{Store: noSamples{q}, Flow: q}, poller.Config{Owner: owner, Batch: batch, Lease: lease})
-	return pollerRole{p, q, owner}, err
+func newPoller(q queue, config poller.Config) (role, error) {
+	config.Lease = lease
+	p, err := poller.New(poller.Rooms{Store: noSamples{q}, Flow: q}, config)
+	return pollerRole{p, q, config.Owner}, err
 }
 
 type delayed struct {

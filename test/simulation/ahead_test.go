@@ -92,7 +92,7 @@ func (w *world) newAhead(owner string, batch int) (role, error) {
 	if w.over != nil {
 		top = w.over(queue)
 	}
-	p, err := poller.New(poller.Rooms{Store: noNotes{top}, Flow: queue}, poller.Config{Owner: owner, Batch: batch, Lease: lease})
+	p, err := poller.New(poller.Rooms{Store: noNotes{top}, Flow: queue}, poller.Config{Owner: owner, Batch: batch, Lease: lease, NewUID: w.newUID})
 	return aheadRole{pollerRole{p, w.queue, owner}, queue}, err
 }
 

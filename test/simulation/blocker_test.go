@@ -10,12 +10,16 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// stops are the blockers as the dispatcher has read them.
+// stops are the blockers as the dispatcher has read them, or a poller that starts models.
 func (p *replay) stops() *model.Blockers {
-	if p.saw == nil {
+	switch {
+	case p.saw != nil:
+		return p.saw.stops()
+	case p.settings != nil:
+		return p.settings.stops()
+	default:
 		return p.before.stops()
 	}
-	return p.saw.stops()
 }
 
 // wake asks what a model does that is due, or that its blocker lets through.
@@ -43,6 +47,7 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 	for _, hold := range p.before.stops().Holds { // whatever the dispatcher has read
 		failIf(!hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue), "the hold %s picks the model, and it starts", hold.ID)
 	}
+	p.handOver(m, at)
 	decision.Next.Counted = strings.Join(p.takeKeys(m, at), " ")
 	return decision
 }
@@ -63,8 +68,7 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) mod
 			return l.Name == name && (l.Running > 0 || slots.Closed.After(at) && (slots.By != "" || slices.Contains(strings.Fields(m.Reserved), name)))
 		})
 	case model.BlockerCircuit:
-		ever, _ := p.wasOpen(name)
-		closed = stop == "" && m.CircuitKey() == name && ever
+		closed = stop == "" && m.CircuitKey() == name && p.wasOpen(name)
 	}
 	failIf(!closed, "the blocker %s does not keep the model", blocker)
 	return m.Park(blocker, time.Time{}, at)
@@ -83,14 +87,11 @@ func (p *replay) release(m *model.Model, at time.Time) model.Decision {
 	return m.Release(at, at)
 }
 
-// wasOpen reports whether a circuit was open at any time since the round began, and whether it was all the time.
-func (p *replay) wasOpen(name string) (ever, always bool) {
-	always = true
-	for _, states := range append(slices.Clip(p.circuits), p.before.circuits) {
-		open := states[name]["opened_at"] != ""
-		ever, always = ever || open, always && open
-	}
-	return ever, always
+// wasOpen reports whether a circuit was open at any time since the round began.
+func (p *replay) wasOpen(name string) bool {
+	return slices.ContainsFunc(append(slices.Clip(p.circuits), p.before.circuits), func(states map[string]map[string]string) bool {
+		return states[name]["opened_at"] != ""
+	})
 }
 
 // wait counts the time for which a model is parked, and checks that it is not given up before it could try for as long as its policy says.
@@ -221,8 +222,9 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 	if m == nil || m.Counted == "" || decision.Next.Counted != "" {
 		return
 	}
-	p.frees = true
+	p.frees, p.freedAt = true, at
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
+		p.freed[name]++
 		until, slots := decision.ClosedUntil, p.slots[name]
 		if open := later(slots.Closed, at); until.After(open) {
 			by := m.UID
@@ -281,14 +283,13 @@ func (p *replay) tell(event, name string, at time.Time) {
 // probe notes whether a start tries an open circuit: one at a time, and not too soon.
 func (p *replay) probe(uid, name string, at time.Time) {
 	is := p.states[name]
-	_, stayedOpen := p.wasOpen(name)
 	probes := !is.opened.IsZero() && p.after.circuits[name]["probe"] == uid
 	switch {
 	case probes && is.probe != "":
 		fail("%s tries the circuit of %s already", is.probe, name)
 	case probes && is.probeAt.After(at):
 		fail("the circuit of %s is to be tried at %s", name, is.probeAt)
-	case !probes && !is.opened.IsZero() && stayedOpen:
+	case !probes && !is.opened.IsZero():
 		fail("the circuit of %s is open, and the start does not try it", name)
 	case probes:
 		is.probe = uid

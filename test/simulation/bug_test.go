@@ -28,9 +28,9 @@ type bug struct {
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
 	// Where it shows: only such worlds are searched, and each run has its share of them.
-	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away bool
-	keyed                                                                                                         string // the policy that most models have there; empty: any
-	deeds                                                                                                         deeds  // what operators mostly do there; empty: anything
+	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away, lines bool
+	keyed                                                                                                                string // the policy that most models have there; empty: any
+	deeds                                                                                                                deeds  // what operators mostly do there; empty: anything
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -196,7 +196,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a start that is not due", lie: liar{due: func(d *store.Due) {
 		d.Now, d.Due, d.Expired = d.Now.Add(time.Hour), []string{"m1", "m2", "m3"}, nil
 	}}},
-}, steeredBugs, fleetBugs, timedBugs, aheadBugs, silentBugs, guardBugs, heardBugs)
+}, steeredBugs, fleetBugs, timedBugs, aheadBugs, silentBugs, guardBugs, heardBugs, lineBugs)
 
 // enough is how many seeds may pass before a bug is found.
 const enough = 600

@@ -207,6 +207,9 @@ func (w *world) scenes() (all []func()) {
 	if w.temper.away {
 		all = append(all, w.beAway, w.beBereaved)
 	}
+	if w.temper.lines {
+		all = append(all, w.beInLine)
+	}
 	return all
 }
 

@@ -21,6 +21,7 @@ type liar struct {
 	read     func(*store.Record, []*model.Command)
 	bulk     func(*flow.Bulk)
 	limiters func(*model.Limiters)
+	waiting  func(*flow.Waiting)
 	export   func(*store.Record)
 	commit   func(*store.Item) // with a transition
 }
@@ -91,6 +92,12 @@ func (s liar) Limiters(ctx context.Context, limits, circuits []string, now time.
 	limiters, err := s.Flow.Limiters(ctx, limits, circuits, now)
 	also(s.limiters, &limiters, err)
 	return limiters, err
+}
+
+func (s liar) Waiting(ctx context.Context, places map[string]int, now time.Time) (flow.Waiting, error) {
+	waiting, err := s.Flow.Waiting(ctx, places, now)
+	also(s.waiting, &waiting, err)
+	return waiting, err
 }
 
 func (s liar) Export(ctx context.Context, uids []string) ([]store.Export, error) {

@@ -35,6 +35,7 @@ type temper struct {
 	silent       bool              // workers announce signs of life, and policies count on them
 	doubts       bool              // guards doubt what succeeds
 	away         bool              // there is a grace behind outages, and all dispatchers or all pollers are away for a while
+	lines        bool              // models wait in line for places of keys
 	few          bool              // few fingerprints are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }

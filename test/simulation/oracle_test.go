@@ -27,6 +27,7 @@ type oracle struct {
 	steers       bool                // operators steer: what they name is read
 	wishes       map[string]wish     // bulks, by their ids
 	unheard      map[string][]push   // messages of workers that are not handled yet, oldest first
+	handovers    int                 // starts that pollers have committed, in places that ends gave back
 	known
 	waiting map[string]bool // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
@@ -83,7 +84,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay) {
 		p = &replay{
 			deed: d, oracle: o, consumed: rest, ids: ids, handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
 			first: map[string]int64{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{},
-			input: slices.Clone(d.before.input), known: o.known.clone(), begun: map[string]bool{}, granted: map[string]int{}, failures: map[string]int{}, recovered: map[string]bool{}, arrived: map[string][]string{},
+			input: slices.Clone(d.before.input), known: o.known.clone(), begun: map[string]bool{}, granted: map[string]int{}, failures: map[string]int{}, recovered: map[string]bool{}, freed: map[string]int{}, arrived: map[string][]string{},
 		}
 		if d.orders != nil {
 			p.left = slices.Clone(*d.orders)

@@ -45,6 +45,9 @@ type replay struct {
 	notices      int
 	told         []string            // due entries about circuits
 	frees        bool                // an attempt has given keys back: models may wait for them
+	freed        map[string]int      // places that keys have got back, and no start has taken
+	freedAt      time.Time           // when
+	handed       int                 // starts in such places
 	begun        map[string]bool     // models with an attempt that was started here; false: which were removed
 	granted      map[string]int      // entries by bulk
 	owners       []string            // due notices to owners
@@ -98,7 +101,7 @@ func (p *replay) read() {
 	for _, check := range []func(){
 		p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkHistories, p.checkHeartbeats, p.checkCompared,
 		p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk,
-		p.checkFront, p.checkSteered, p.checkAges, p.checkFingerprints, p.checkLateResults,
+		p.checkFront, p.checkSteered, p.checkPlaces, p.checkAges, p.checkFingerprints, p.checkLateResults,
 	} {
 		check()
 	}
@@ -108,6 +111,7 @@ func (p *replay) read() {
 func (p *replay) commit() {
 	p.oracle.known, p.oracle.ids = p.known, p.ids.known
 	p.oracle.noteWishes(p)
+	p.oracle.handovers += p.handed
 	p.noteRule()
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
@@ -231,6 +235,8 @@ type moment struct {
 	saw           *sight                         // what was due when a dispatcher looked; nil: it has not
 	fronts        [][]string                     // what was noted of the input list since, in order
 	circuits      []map[string]map[string]string // what the circuits of keys have been since, in order
+	line          *snapshot                      // when a poller has read which models wait for places; nil: it has not
+	settings      *snapshot                      // when it has read holds, limits and calendars behind that
 }
 
 // consumed returns the messages that the deed has handled. No message may come from nowhere.
@@ -257,6 +263,9 @@ func (d *deed) consumed() (gone []string) {
 
 // execute lets Redis carry out a call and checks what it did.
 func (w *world) execute(a *actor, c *call) error {
+	if a != nil {
+		a.overhear(c, &w.server.store.Keys, w.before)
+	}
 	err := c.execute()
 	if w.lines != nil {
 		w.note("    %v", c.commands)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -212,7 +213,7 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 				return p.draw(func() string { return uid() + strconv.Itoa(drawn) })
 			}})
 		case 'p':
-			role, err = newPoller(fixture.Whole(s.server.store), at.owners[process], 3)
+			role, err = newPoller(fixture.Whole(s.server.store), poller.Config{Owner: at.owners[process], Batch: 3})
 		default:
 			role = &plainWorker{s.server}
 		}

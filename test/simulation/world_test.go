@@ -82,6 +82,7 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	w.temper.listen(rand.New(rand.NewPCG(seed, 0x511e)), planted)
 	w.temper.doubt(rand.New(rand.NewPCG(seed, 0xd0b7)), planted)
 	w.temper.leave(rand.New(rand.NewPCG(seed, 0xaa1e)), planted)
+	w.temper.line(rand.New(rand.NewPCG(seed, 0x11e5)), planted)
 	if r.store = r.grace[0]; w.temper.away {
 		r.store = r.grace[1]
 	}
@@ -192,7 +193,7 @@ func (w *world) role(kind, name string) (role, error) {
 		if w.births%2 == 0 {
 			return w.newAhead(owner, batch)
 		}
-		return newPoller(w.queue, owner, batch)
+		return newPoller(w.queue, poller.Config{Owner: owner, Batch: batch, NewUID: w.newUID})
 	case "a":
 		return &applicationRole{world: w}, nil
 	default:
