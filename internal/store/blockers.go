@@ -31,7 +31,7 @@ type blockerCache struct {
 func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.EqualFunc(texts[:], c.texts[:], slices.Equal) {
+	if read := c.blockers.Calendars != nil; read && slices.EqualFunc(texts[:], c.texts[:], slices.Equal) {
 		return c.blockers
 	}
 	c.texts = texts

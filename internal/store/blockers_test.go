@@ -118,3 +118,11 @@ func TestBlockersAreReadAnewOnlyIfTheirTextsHaveChanged(t *testing.T) {
 	changed := cache.read(part, [3][]string{holds, limits, calendars})
 	check.FailIf(t, len(changed.Holds) != 2, "a hold that is gone stays: %+v", changed.Holds)
 }
+
+// A queue for which nobody has set anything has limits in its policies: each part has its share of them.
+func TestBlockersKnowTheirPartBeforeAnythingIsSet(t *testing.T) {
+	part := &Store{Place: 1}
+	part.queue = &Queue{Parts: []*Store{{}, part}}
+	read := new(blockerCache).read(part, [3][]string{})
+	check.FailIf(t, read.Part != 1 || read.Parts != 2, "want part 1 of 2, got %d of %d", read.Part, read.Parts)
+}
