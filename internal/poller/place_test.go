@@ -1,0 +1,360 @@
+package poller_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/flow"
+	"github.com/refreshd/refreshd/internal/poller"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// line saves one-shots, each with its tenant behind an @, under limits, and lets a dispatcher start or park each.
+func (b *bundle) line(limits string, uids ...string) {
+	b.t.Helper()
+	for _, uid := range uids {
+		name, tenant, found := strings.Cut(uid, "@")
+		if !found {
+			tenant = "t1"
+		}
+		b.obey(fmt.Sprintf(`{"type":"put","uid":%q,"labels":{"tenant":%q},"payload":{"input_url":"http://feed/x"},"policy":{"timeout":"1m","retries":[]%s}}`, name, tenant, limits))
+		b.dispatch()
+		b.dispatch()
+	}
+	b.Redis.Del(b.t.Context(), b.Store.Keys.Wake)
+}
+
+const (
+	oneAHost = `,"limits":[{"key":"{host(input_url)}","running":1}]`
+	twoAHost = `,"limits":[{"key":"{host(input_url)}","running":2}]`
+)
+
+// holding lists the models that hold a place of the host.
+func (b *bundle) holding() (uids []string) {
+	b.t.Helper()
+	for uid := range b.Scores(b.Store.Keys.Limit("host=feed")) {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+func TestAHeadThatSomethingElseStopsIsParkedThereAndItsPlaceIsLeft(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy  string
+		prepare func(b *bundle)
+		by      string
+	}{
+		"a calendar": {policy: `,"closed":["nights"]`, by: "calendar:nights", prepare: func(b *bundle) {
+			closed := check.Got(schedule.ParseCalendar(map[string]any{"name": "nights", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=30;BYSECOND=0", "dtstart": "2026-01-01", "for": "2h"}))(b.t)
+			must(b.t, flow.Of(b.Store).PutCalendar(b.t.Context(), closed, b.Clock.Now()))
+		}},
+		"a hold": {by: "hold:h1", prepare: func(b *bundle) {
+			must(b.t, flow.Of(b.Store).PutHold(b.t.Context(), &model.Hold{ID: "h1", Since: b.Clock.Now()}))
+		}},
+		"an open circuit": {policy: `,"circuit":{"key":"{host(input_url)}","open_after":"9 of 9","probe":"1m"}`, by: "circuit:host=feed", prepare: func(b *bundle) {
+			must(b.t, check.Only(flow.Of(b.Store).OpenCircuit(b.t.Context(), "host=feed", "ann", "", b.Clock.Now().Add(time.Hour), b.Clock.Now())))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				b.line(oneAHost+test.policy, "a", "b")
+				test.prepare(b)
+				b.Redis.Del(t.Context(), b.Store.Keys.Wake)
+				b.Say(b.result("success", "a"))
+				round := b.round()
+				failIf(t, round.Started != 0 || b.Stats()["success"] != 1, "want an end and no start, got %+v", round)
+				equal(t, test.by, b.Model("b")["parked_by"])
+				b.expectLeft("b")
+			})
+		})
+	}
+}
+
+func TestAHeldHeadLetsTheNextOneGo(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(oneAHost, "a", "b", "c")
+		selector := check.Got(model.ParseSelector("uid=b"))(t)
+		must(t, flow.Of(b.Store).PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: b.Clock.Now()}))
+		b.hear(b.result("success", "a"))
+		b.expectStart("c")
+		equal(t, "hold:h1", b.Model("b")["parked_by"])
+	})
+}
+
+func TestThreeHeadsAreTriedAndThenADispatcherIs(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(oneAHost, "a", "b@t2", "c@t2", "d@t2", "e", "f")
+		selector := check.Got(model.ParseSelector("tenant=t2"))(t)
+		must(t, flow.Of(b.Store).PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: b.Clock.Now()}))
+		b.Redis.Del(t.Context(), b.Store.Keys.Wake)
+		b.hear(b.result("success", "a"))
+		equal(t, []string{"b", "c", "d"}, sortedNames(b.Scores(b.Store.Keys.ParkedBy("hold:h1"))))
+		equal(t, []string{"e", "f"}, sortedNames(b.Scores(b.Store.Keys.ParkedBy(gate))))
+		b.expectLeft("e")
+		b.dispatch()
+		b.expectStart("e")
+	})
+}
+
+func sortedNames(scores map[string]int64) (names []string) {
+	for name := range scores {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestAKeyThatAnAnswerClosesStartsNothing(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(oneAHost+`,"retry_after_scope":"key"`, "a", "b")
+		b.hear(b.result("failure", "a", `"error_type":"http_429"`, `"retry_after":20`))
+		b.expectLeft("b")
+		b.dispatch()
+		failIf(t, b.Attempt("b") != "", "want it to wait until the key opens, got %v", b.Model("b"))
+		b.Clock.Turn(20 * time.Second)
+		b.dispatch()
+		b.dispatch()
+		b.expectStart("b")
+	})
+}
+
+func TestAHeadOfARateReservesTheNextSlot(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(`,"limits":[{"key":"{host(input_url)}","running":1,"rate":"6/m"}]`, "a", "b", "c")
+		b.Clock.Turn(2 * time.Second)
+		b.Say(b.result("success", "a"))
+		round := b.round()
+		failIf(t, round.Started != 0, "want no start before its slot, got %+v", round)
+		want := map[string]int64{"b": fixture.Start.Add(10 * time.Second).UnixMilli(), "c": fixture.Start.Add(20 * time.Second).UnixMilli()}
+		equal(t, want, b.Scores(b.Store.Keys.Due))
+		equal(t, []string(nil), b.holding())
+	})
+}
+
+func TestAHeadOfARateWhoseIntervalIsOverTakesItsSlot(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(`,"limits":[{"key":"{host(input_url)}","running":1,"rate":"30/m"}]`, "a", "b")
+		b.Clock.Turn(3 * time.Second)
+		b.hear(b.result("success", "a"))
+		b.expectStart("b")
+		closed := model.ParseSlots(b.Redis.Get(t.Context(), b.Store.Keys.Rate("host=feed")).Val()).Closed
+		equal(t, b.Clock.Now().Add(2*time.Second), closed)
+	})
+}
+
+func TestAStartInAFreedPlaceTakesAllOfItsKeys(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(`,"limits":[{"key":"{host(input_url)}","running":1},{"key":"{label.tenant}","running":3}]`, "a", "b@t2", "c@t2")
+		b.hear(b.result("success", "a"))
+		b.expectStart("b")
+		_, counted := b.Scores(b.Store.Keys.Limit("tenant=t2"))["b"]
+		failIf(t, !counted || len(b.Scores(b.Store.Keys.Limit("tenant=t1"))) > 0, "want its tenant to count it, and no other")
+		failIf(t, len(b.Scores(b.Store.Keys.ParkedBy("limit:host=feed"))) != 1, "want one left in line")
+	})
+}
+
+func TestSeveralEndsStartSeveralModelsInTheirOrder(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(twoAHost, "a", "b", "c", "d", "e")
+		b.Say(b.result("success", "a"), b.result("failure", "b"))
+		round := b.round()
+		failIf(t, round.Started != 2 || round.Applied != 2, "want two ends and two starts, got %+v", round)
+		equal(t, []string{"c", "d"}, b.holding())
+		failIf(t, len(b.List(b.Store.Keys.Wake)) > 0 || b.Scores(b.Store.Keys.Blockers)[gate] <= b.Clock.Now().UnixMilli(), "want no dispatcher called")
+		b.expectStart("d")
+	})
+}
+
+func TestOfSeveralPlacesThoseThatNobodyTakesAreLeft(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(`,"limits":[{"key":"{host(input_url)}","running":3}]`, "a", "b", "c", "d", "e", "f")
+		selector := check.Got(model.ParseSelector("uid=e"))(t)
+		must(t, flow.Of(b.Store).PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: b.Clock.Now()}))
+		b.Redis.HSet(t.Context(), b.Store.Keys.Model("f"), "policy", "nobody-knows-it") // with a fault: a dispatcher says so
+		b.Redis.Del(t.Context(), b.Store.Keys.Wake)
+		b.hear(b.result("success", "a"), b.result("success", "b"))
+		equal(t, []string{"c", "d"}, b.holding())
+		b.expectLeft("f")
+	})
+}
+
+// once meddles before the first commit alone.
+func once(meddle func()) func() {
+	done := false
+	return func() {
+		if !done {
+			done = true
+			meddle()
+		}
+	}
+}
+
+func TestAStartIsRefusedWithItsOwnEndAloneAndTriedAgainWithIt(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(twoAHost, "a", "b", "c", "d", "e")
+		b.Say(b.result("success", "a"), b.result("success", "b"))
+		conflict := once(func() { b.Redis.HIncrBy(t.Context(), b.Store.Keys.Model("a"), "rev", 1) })
+		var holding []string
+		commits := 0
+		round := b.roundOf(b.poller(meddler{b.Store, flow.Of(b.Store), func() {
+			conflict()
+			if commits++; commits == 2 {
+				holding = b.holding()
+			}
+		}}, poller.Config{}))
+		equal(t, []string{"a", "d"}, holding)
+		equal(t, []string{"c", "d"}, b.holding())
+		failIf(t, round.Applied != 2 || round.Started != 2, "want both applied at last, got %+v", round)
+	})
+}
+
+func TestAHeadThatAMessageOfTheSameBatchChangesIsLeft(t *testing.T) {
+	for _, command := range []string{`{"type":"disable","uid":"b"}`, `{"type":"remove","uid":"b"}`, `{"type":"put","uid":"b","payload":{"input_url":"http://feed/y"}}`, `{"type":"run","uid":"b"}`} {
+		t.Run(command, func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				b.line(oneAHost, "a", "b", "c")
+				b.Say(b.result("success", "a"))
+				b.Command(command)
+				round := b.round()
+				failIf(t, round.Claimed != 2 || round.Applied != 2 || round.Started != 0, "want both messages applied and no start, got %+v", round)
+				b.expectLeft("b")
+				failIf(t, len(b.holding()) > 0, "want the place free, got %v", b.holding())
+			})
+		})
+	}
+}
+
+func TestAWithdrawalFreesAPlaceToo(t *testing.T) {
+	for _, command := range []string{`{"type":"remove","uid":"a"}`, `{"type":"disable","uid":"a"}`, `{"type":"run","uid":"a","force":true}`} {
+		t.Run(command, func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				b.line(oneAHost, "a", "b")
+				b.obey(command)
+				b.expectStart("b")
+				equal(t, []string{"b"}, b.holding())
+				failIf(t, len(b.List(b.Store.Keys.Input)) != 1, "want the entry of the other taken back, got %q", b.List(b.Store.Keys.Input))
+			})
+		})
+	}
+}
+
+func TestAnAttemptThatGoesOnGivesNoPlaceAway(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(oneAHost, "a", "b")
+		b.hear(b.result("started", "a"), b.result("user_friendly_status", "a", `"status":"half"`))
+		equal(t, []string{"a"}, b.holding())
+		failIf(t, b.Attempt("b") != "", "want one at a time")
+	})
+}
+
+// A poller whose user lacks a right that the handover needs leaves places to dispatchers.
+func TestAPollerThatMayNotReadWhoWaitsAppliesResultsAndSaysSo(t *testing.T) {
+	for name, refused := range map[string]func(k *store.Keys, command string) bool{
+		"the window": func(k *store.Keys, command string) bool { return strings.HasPrefix(command, "hget "+k.Heard+" ") },
+		"the first of it": func(k *store.Keys, command string) bool {
+			return strings.HasPrefix(command, "zrange "+k.ParkedBy(gate))
+		},
+		"holds":  func(k *store.Keys, command string) bool { return command == "hgetall "+k.Holds },
+		"places": func(k *store.Keys, command string) bool { return command == "zcard "+k.Limit("host=feed") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				b.line(oneAHost, "a", "b")
+				b.Intercept(testkit.Hook(func(_ context.Context, commands []goredis.Cmder, next func() error) error {
+					for _, c := range commands {
+						if refused(&b.Store.Keys, words(c.Args())) {
+							for _, all := range commands {
+								all.SetErr(noPermission("NOPERM this user has no permissions"))
+							}
+							return commands[0].Err()
+						}
+					}
+					return next()
+				}))
+				var text bytes.Buffer
+				log := zerolog.New(&text)
+				b.Say(b.result("success", "a"))
+				round := b.roundOf(b.poller(b.Store, poller.Config{Log: &log}))
+				failIf(t, round.Applied != 1 || round.Started != 0, "want the result applied and no start, got %+v", round)
+				b.expectLeft("b")
+				failIf(t, !strings.Contains(text.String(), "may start no model"), "want it logged, got %q", text.String())
+			})
+		})
+	}
+}
+
+// noPermission is an answer of Redis.
+type noPermission string
+
+func (n noPermission) Error() string { return string(n) }
+
+func (noPermission) RedisError() {}
+
+func words(args []any) string {
+	var all []string
+	for _, arg := range args {
+		all = append(all, fmt.Sprint(arg))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestAPollerThatIsLostAtAnyCallOfAHandoverLosesNothing(t *testing.T) {
+	t.Parallel()
+	for n, struck := 1, true; struck; n++ {
+		b := setup(t, testkit.Miniredis(t))
+		b.line(twoAHost, "a", "b", "c", "d", "e")
+		b.Say(b.result("success", "a"), b.result("success", "b"))
+		fault := new(testkit.Fault)
+		b.Intercept(fault)
+		fault.Arm(n)
+		p := b.poller(b.Store, poller.Config{})
+		_, err := p.RunOnce(t.Context())
+		struck = fault.Struck()
+		fault.Arm(0)
+		failIf(t, struck != (err != nil), "call %d (%s): told: %v", n, fault.Call(), err)
+		b.roundOf(b.poller(b.Store, poller.Config{}))
+		equal(t, []string{"c", "d"}, b.holding())
+		b.ExpectStats(fmt.Sprint("call ", n, " failed"), map[string]int{"success": 2, "start": 4, "duplicate": 0})
+		failIf(t, !struck && n < 6, "want more calls than %d", n)
+	}
+}
+
+// Each part has its share of a limit, and its own line.
+func TestAPartHandsOverItsOwnPlaces(t *testing.T) {
+	onPair(t, func(t *testing.T, p *pair) {
+		part := p.parts[1]
+		uids := p.in(1, 3)
+		d, err := dispatcher.New(dispatcher.RoomsOf(part), dispatcher.Config{Owner: "d"})
+		must(t, err)
+		for _, uid := range uids {
+			p.push(part.Keys.Control, fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"input_url":"http://feed/x"},"policy":{"timeout":"1h","retries":[]%s}}`, uid, twoAHost))
+			p.round(1)
+			for range 3 {
+				must(t, check.Only(d.RunOnce(t.Context())))
+			}
+		}
+		holding := func() []string { return p.redis.ZRange(t.Context(), part.Keys.Limit("host=feed"), 0, -1).Val() }
+		equal(t, uids[:1], holding())
+		p.redis.HSet(t.Context(), part.Keys.Heard, store.HeardWindow, fmt.Sprint("100 ", fixture.Start.Add(time.Hour).UnixMilli()))
+		attempt := p.redis.HGet(t.Context(), part.Keys.Model(uids[0]), "attempt_uid").Val()
+		p.push(part.Keys.Output, fixture.Result("success", uids[0], attempt))
+		round := p.round(1)
+		failIf(t, round.Started != 1, "want one of its share started, got %+v", round)
+		equal(t, uids[1:2], holding())
+	})
+}
