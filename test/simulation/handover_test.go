@@ -100,6 +100,9 @@ func (w *world) meanwhile() errand {
 	switch w.rng.IntN(6) {
 	case 0:
 		hold := &model.Hold{ID: holdNames[w.rng.IntN(len(holdNames))], Selector: o.selector(), Since: w.now}
+		if w.rng.IntN(2) == 0 {
+			hold.Until = w.now.Add(time.Second)
+		}
 		return func(ctx context.Context) error { return flow.Of(store).PutHold(ctx, hold) }
 	case 1:
 		id, now := holdNames[w.rng.IntN(len(holdNames))], w.now
