@@ -85,20 +85,27 @@ pause = pause * before
 -- include: judged
 local judged = notes and judged_to() or now
 
--- read_page returns the owner's page of a set of which few members were read, when the owner reads again, and how many
--- members there are up to an instant. Dispatchers before the owner read sooner. A page that does not exist yet may fill
--- at any time; members after that instant are read once a second.
-local function read_page(set, members, to)
-  local by, found, next, count, from = math.min(to, now - pause), {}, nil, 0, 0
-  for i = 1, members and #members or 0, 2 do
+-- split returns which of some members count up to an instant, and when the next one does.
+local function split(members, to)
+  local found, next = {}, nil
+  for i = 1, #members, 2 do
     local score = score_of(members[i + 1])
-    count = score <= to and count + 1 or count
-    if score <= by then
+    if score <= to then
       found[#found + 1] = members[i]
     else
       next = next or score
     end
   end
+  return found, next
+end
+
+-- read_page returns the owner's page of a set of which few members were read, when the owner reads again, and how many
+-- members there are up to an instant. Dispatchers before the owner read sooner. A page that does not exist yet may fill
+-- at any time; members after that instant are read once a second.
+local function read_page(set, members, to)
+  local by, from = math.min(to, now - pause), 0
+  local found, next = split(members or {}, by)
+  local count = #split(members or {}, to)
   if count == few or count > limit then -- there may be more
     count = living > 1 and redis.call('ZCOUNT', set, '-inf', to) or 0
     if count > limit then
@@ -120,19 +127,21 @@ local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and few_ur
 local changed, next_change = read_page(stale_at, few_changes, now)
 
 -- One dispatcher at a time rechecks a blocker. If it dies, another takes over after a lease.
-local to_recheck, recheck_at, alone = {}, starts and few_blockers and few_blockers[2], ''
-if recheck_at and score_of(recheck_at) <= now then
+local to_recheck, recheck_at = split(starts and few_blockers or {}, now)
+if #to_recheck == few or #to_recheck > limit then -- there may be more
   to_recheck = redis.call('ZRANGEBYSCORE', blockers, '-inf', now, 'LIMIT', 0, limit)
-  alone = string.format('%.0f', now + lease)
-  for _, blocker in ipairs(to_recheck) do
-    redis.call('ZADD', blockers, alone, blocker) --@ alone
-  end
-  recheck_at = redis.call('ZRANGEBYSCORE', blockers, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  recheck_at = redis.call('ZRANGEBYSCORE', blockers, '-inf', '+inf', 'WITHSCORES', 'LIMIT', #to_recheck, 1)[2]
 end
-for _, next in ipairs({recheck_at or '', next_change}) do
-  if next ~= '' and (next_due == '' or tonumber(next) < tonumber(next_due)) then
-    next_due = next
-  end
+local alone = #to_recheck > 0 and string.format('%.0f', now + lease) or ''
+for _, blocker in ipairs(to_recheck) do
+  redis.call('ZADD', blockers, alone, blocker) --@ alone
+end
+recheck_at = math.min(recheck_at and score_of(recheck_at) or math.huge, tonumber(alone) or math.huge)
+if recheck_at < (tonumber(next_change) or math.huge) then
+  next_change = string.format('%.0f', recheck_at)
+end
+if next_change ~= '' and (next_due == '' or tonumber(next_change) < tonumber(next_due)) then
+  next_due = next_change
 end
 
 local sharers = math.max(due_count, urgent_count) > limit and living or 1 --@ room
