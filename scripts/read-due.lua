@@ -7,7 +7,7 @@
 -- while output or claimed may hold a message from before its deadline. When all dispatchers had a gap in their
 -- heartbeats, Redis may have been away: until the grace is over, deadlines since shortly before the gap do not count.
 --
--- KEYS[1] <queue>:due zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms
+-- KEYS[1] <queue>:due zset ZCOUNT ZRANGE ZRANGEBYSCORE, uid -> refresh_at in Unix ms
 -- KEYS[2] <queue>:running zset ZCOUNT ZRANGEBYSCORE, uid -> when its attempt expires in Unix ms
 -- KEYS[3] <queue>-input list LLEN
 -- KEYS[4] <queue>:dispatchers zset ZADD ZRANGEBYSCORE ZREMRANGEBYSCORE, owner -> last heartbeat in Unix ms
@@ -30,6 +30,7 @@
 -- ARGV[5] how long a dispatcher leaves the models to each one before it, in ms
 -- ARGV[6] for how long after a gap nothing expires, in ms; 0 = a gap is none
 -- ARGV[7] how many entries the owner lets wait in input
+-- ARGV[8] 1 = half of a full page of models to start is spread over all of them, "" = it has the oldest
 -- Returns {now in Unix ms, entries in input, how many dispatchers share due models, next due, next deadline and next
 --   urgent start in Unix ms or "", {due uids}, {expired uids}, {urgent uids}, the last sample of the head or "",
 --   {fields and values of holds}, {blockers to recheck}, until when the owner alone rechecks them in Unix ms or "",
@@ -42,6 +43,7 @@ local front, holds, blockers, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEY
 local stale_at, heard, output, pollers = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause, grace = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local spreads = ARGV[8] == '1'
 
 -- score_of reads a score. Not every Lua knows an infinite one.
 local function score_of(text)
@@ -85,42 +87,7 @@ pause = pause * before
 -- include: judged
 local judged = notes and judged_to() or now
 
--- split returns which of some members count up to an instant, and when the next one does.
-local function split(members, to)
-  local found, next = {}, nil
-  for i = 1, #members, 2 do
-    local score = score_of(members[i + 1])
-    if score <= to then
-      found[#found + 1] = members[i]
-    else
-      next = next or score
-    end
-  end
-  return found, next
-end
-
--- read_page returns the owner's page of a set of which few members were read, when the owner reads again, and how many
--- members there are up to an instant. Dispatchers before the owner read sooner. A page that does not exist yet may fill
--- at any time; members after that instant are read once a second.
-local function read_page(set, members, to)
-  local by, from = math.min(to, now - pause), 0
-  local found, next = split(members or {}, by)
-  local count = #split(members or {}, to)
-  if count == few or count > limit then -- there may be more
-    count = living > 1 and redis.call('ZCOUNT', set, '-inf', to) or 0
-    if count > limit then
-      from, by = before * limit, to --@ share
-    end
-    found = redis.call('ZRANGEBYSCORE', set, '-inf', by, 'LIMIT', from, limit)
-    next = redis.call('ZRANGEBYSCORE', set, '(' .. by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  end
-  if from > 0 and #found == 0 then
-    next = now
-  elseif next and to < now then
-    next = math.max(next, now + 1000) --@ later
-  end
-  return found, next and string.format('%.0f', next + pause) or '', count
-end
+-- include: page
 local is_due, next_due, due_count = read_page(due, few_due, now) --@ due
 local expired, next_deadline = read_page(running, few_running, judged) --@ expired
 local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and few_urgent, now) --@ urgent

@@ -24,7 +24,7 @@ const leaseTicks = 4
 
 // RunOnce does one round: it reads the due and expired models, decides, and commits part by part.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
-	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause, Window: d.window.size}
+	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause, Window: d.window.size, Spread: d.counted}
 	if d.notified {
 		asked.Pause = 0
 	}
