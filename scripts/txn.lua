@@ -49,13 +49,11 @@ while at <= end_at do
   if t.again then
     write_groups() -- the last score counts
   end
-  for i = 1, #values do
-    local fill = values[i]
-    fill.args[fill.place] = ARGV[from + fill.number]
+  for i = 1, #values, 3 do
+    values[i][values[i + 1]] = ARGV[from + values[i + 2]]
   end
-  for i = 1, #own do
-    local fill = own[i]
-    fill.args[fill.place] = KEYS[first + fill.number]
+  for i = 1, #own, 3 do
+    own[i][own[i + 1]] = KEYS[first + own[i + 2]]
   end
   local set, entry, value, further = t.set, t.entry, from + t.value, t.further -- two steps at most have the fields
   for place = t.place, t.last_place, 2 do

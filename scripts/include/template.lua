@@ -51,15 +51,22 @@ local function new_template()
   }
 end
 
-local template = new_template()
-for word, head, words in string.gmatch(ARGV[4], '(%l+) ?(%C*)(.-)\n') do
-  read_line(template, word, head, words)
+local template, begin = new_template(), 1
+local stop = string.find(ARGV[4], '\n', begin, true)
+while stop do
+  local line = string.sub(ARGV[4], begin, stop - 1)
+  local word, head = string.match(line, '^(%l+) ?(%C*)')
+  if word then
+    read_line(template, word, head, line)
+  end
   if word == 'item' then
     template.checks = template.blocked and {} or template.checks -- one may ask the key of the wrong type
     template.place, template.last_place = template.place or 1, template.last_place or 0
     templates[#templates + 1] = template
     template = new_template()
   end
+  begin = stop + 1
+  stop = string.find(ARGV[4], '\n', begin, true)
 end
 
 -- write_groups writes what the items of the batch have added.
