@@ -7,7 +7,7 @@
 -- while output or claimed may hold a message from before its deadline. When all dispatchers had a gap in their
 -- heartbeats, Redis may have been away: until the grace is over, deadlines since shortly before the gap do not count.
 --
--- KEYS[1] <queue>:due zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms
+-- KEYS[1] <queue>:due zset ZCOUNT ZRANGE ZRANGEBYSCORE, uid -> refresh_at in Unix ms
 -- KEYS[2] <queue>:running zset ZCOUNT ZRANGEBYSCORE, uid -> when its attempt expires in Unix ms
 -- KEYS[3] <queue>-input list LLEN
 -- KEYS[4] <queue>:dispatchers zset ZADD ZRANGEBYSCORE ZREMRANGEBYSCORE, owner -> last heartbeat in Unix ms
@@ -30,6 +30,7 @@
 -- ARGV[5] how long a dispatcher leaves the models to each one before it, in ms
 -- ARGV[6] for how long after a gap nothing expires, in ms; 0 = a gap is none
 -- ARGV[7] how many entries the owner lets wait in input
+-- ARGV[8] 1 = half of a full page of models to start is spread over all of them, "" = it has the oldest
 -- Returns {now in Unix ms, entries in input, how many dispatchers share due models, next due, next deadline and next
 --   urgent start in Unix ms or "", {due uids}, {expired uids}, {urgent uids}, the last sample of the head or "",
 --   {fields and values of holds}, {blockers to recheck}, until when the owner alone rechecks them in Unix ms or "",
@@ -42,6 +43,7 @@ local front, holds, blockers, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEY
 local stale_at, heard, output, pollers = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause, grace = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local spreads = ARGV[8] == '1'
 
 -- score_of reads a score. Not every Lua knows an infinite one.
 local function score_of(text)
@@ -85,54 +87,28 @@ pause = pause * before
 -- include: judged
 local judged = notes and judged_to() or now
 
--- read_page returns the owner's page of a set of which few members were read, when the owner reads again, and how many
--- members there are up to an instant. Dispatchers before the owner read sooner. A page that does not exist yet may fill
--- at any time; members after that instant are read once a second.
-local function read_page(set, members, to)
-  local by, found, next, count, from = math.min(to, now - pause), {}, nil, 0, 0
-  for i = 1, members and #members or 0, 2 do
-    local score = score_of(members[i + 1])
-    count = score <= to and count + 1 or count
-    if score <= by then
-      found[#found + 1] = members[i]
-    else
-      next = next or score
-    end
-  end
-  if count == few or count > limit then -- there may be more
-    count = living > 1 and redis.call('ZCOUNT', set, '-inf', to) or 0
-    if count > limit then
-      from, by = before * limit, to --@ share
-    end
-    found = redis.call('ZRANGEBYSCORE', set, '-inf', by, 'LIMIT', from, limit)
-    next = redis.call('ZRANGEBYSCORE', set, '(' .. by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  end
-  if from > 0 and #found == 0 then
-    next = now
-  elseif next and to < now then
-    next = math.max(next, now + 1000) --@ later
-  end
-  return found, next and string.format('%.0f', next + pause) or '', count
-end
+-- include: page
 local is_due, next_due, due_count = read_page(due, few_due, now) --@ due
 local expired, next_deadline = read_page(running, few_running, judged) --@ expired
 local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and few_urgent, now) --@ urgent
 local changed, next_change = read_page(stale_at, few_changes, now)
 
 -- One dispatcher at a time rechecks a blocker. If it dies, another takes over after a lease.
-local to_recheck, recheck_at, alone = {}, starts and few_blockers and few_blockers[2], ''
-if recheck_at and score_of(recheck_at) <= now then
+local to_recheck, recheck_at = split(starts and few_blockers or {}, now)
+if #to_recheck == few or #to_recheck > limit then -- there may be more
   to_recheck = redis.call('ZRANGEBYSCORE', blockers, '-inf', now, 'LIMIT', 0, limit)
-  alone = string.format('%.0f', now + lease)
-  for _, blocker in ipairs(to_recheck) do
-    redis.call('ZADD', blockers, alone, blocker) --@ alone
-  end
-  recheck_at = redis.call('ZRANGEBYSCORE', blockers, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  recheck_at = redis.call('ZRANGEBYSCORE', blockers, '-inf', '+inf', 'WITHSCORES', 'LIMIT', #to_recheck, 1)[2]
 end
-for _, next in ipairs({recheck_at or '', next_change}) do
-  if next ~= '' and (next_due == '' or tonumber(next) < tonumber(next_due)) then
-    next_due = next
-  end
+local alone = #to_recheck > 0 and string.format('%.0f', now + lease) or ''
+for _, blocker in ipairs(to_recheck) do
+  redis.call('ZADD', blockers, alone, blocker) --@ alone
+end
+recheck_at = math.min(recheck_at and score_of(recheck_at) or math.huge, tonumber(alone) or math.huge)
+if recheck_at < (tonumber(next_change) or math.huge) then
+  next_change = string.format('%.0f', recheck_at)
+end
+if next_change ~= '' and (next_due == '' or tonumber(next_change) < tonumber(next_due)) then
+  next_due = next_change
 end
 
 local sharers = math.max(due_count, urgent_count) > limit and living or 1 --@ room

@@ -20,7 +20,8 @@
 --   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
--- ARGV[3] the types of the keys of the batch, in their order; "!" before a type: if it is wrong, nothing is done
+-- ARGV[3] the types of the keys of the batch, in their order; "!" before a type: if it is wrong, nothing is done;
+--   "?": a verb of the batch finds out
 -- ARGV[4] how many arguments the lines are that follow it, see step.lua: what is done once, and templates
 -- ARGV[5..] these lines, and then the items, of each the number of its template, its subject and its other values
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
@@ -32,6 +33,9 @@
 local refused = {} -- subjects of refused items
 -- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
 -- include: template, item
+if failure then
+  return failure
+end
 
 -- Each item is checked, and then its steps run. The key of the wrong type follows its code. All is in this loop, as a
 -- call costs as much as ten statements, and a variable from outside a function costs twice.

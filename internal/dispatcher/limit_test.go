@@ -40,6 +40,28 @@ func TestAFreedKeyTakesItsNextParkedModelAtOnceUntilNoneIsLeft(t *testing.T) {
 	})
 }
 
+func TestModelsThatAHandWantsAtOnceWaitForTheirKeysByThePage(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, _ *dispatcher.Dispatcher) {
+		const hosts, each, page = 10, 30, 100
+		var uids []string
+		for host := range hosts {
+			uids = append(uids, uidsOf(fmt.Sprintf("t%d", host), each)...)
+		}
+		b.fleet(fourAHost, uids...)
+		b.decide(func(r *store.Record, now time.Time) model.Decision { decision, _ := r.Run(false, now); return decision }, uids...)
+		failIf(t, len(b.Scores(b.Store.Keys.Urgent)) != len(uids), "want all urgent, got %d", len(b.Scores(b.Store.Keys.Urgent)))
+		d, rounds := b.dispatcher(b.Store, dispatcher.Config{Batch: page, MaxQueued: 50}), 0
+		for len(b.Scores(b.Store.Keys.Urgent)) > 0 {
+			b.round(d)
+			rounds++
+			stopIf(t, rounds > len(uids)/page+2, "want %d models decided by the page of %d, got %d left after %d rounds", len(uids), page, len(b.Scores(b.Store.Keys.Urgent)), rounds)
+		}
+		for host, running := range b.runs() {
+			failIf(t, len(running) != 4, "%s: want four running, got %v", host, running)
+		}
+	})
+}
+
 func TestAnAttemptTakesAllOfItsKeysOrNone(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.fleet(`{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":2},{"key":"{label.tenant}","running":1}]}`, uidsOf("t1", 3)...)

@@ -24,7 +24,7 @@ const leaseTicks = 4
 
 // RunOnce does one round: it reads the due and expired models, decides, and commits part by part.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
-	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause, Window: d.window.size}
+	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause, Window: d.window.size, Spread: d.counted}
 	if d.notified {
 		asked.Pause = 0
 	}
@@ -51,7 +51,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	}
 	free := max(0, d.window.size-due.Queued)
 	free = (free + due.Sharers - 1) / max(1, due.Sharers) // its share: more would be read and decided for nothing
-	work := work{due: due, left: free}
+	work := work{due: due, next: due.Now.Add(d.config.Tick), left: free}
 	if err := d.checkBlockers(ctx, &work); err != nil {
 		return Round{}, err
 	}
@@ -69,9 +69,6 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err := d.work(ctx, &work, &round); err != nil {
 		return round, err
 	}
-	if round.Started > 0 {
-		round.Sleep = min(round.Sleep, d.config.Tick/sampleEvery)
-	}
 	if !full || round.Parked+round.Limited+round.Released > 0 {
 		round.Sleep = min(round.Sleep, d.again(&work, full, round))
 	}
@@ -87,15 +84,15 @@ func (d *Dispatcher) again(w *work, full bool, round Round) time.Duration {
 	for _, blocker := range w.blockers {
 		w.soon(w.checks[w.places[blocker]].Again)
 	}
-	if w.next.IsZero() {
-		return d.config.Tick
+	if round.Started > 0 {
+		w.soon(w.due.Now.Add(d.config.Tick / sampleEvery))
 	}
 	return max(0, w.next.Sub(w.due.Now))
 }
 
 type work struct {
 	due      store.Due
-	next     time.Time                // when something is due that the round has changed; zero: never
+	next     time.Time                // when something is due that the round has changed, within a tick
 	left     int                      // how many attempts may still be started
 	urgent   int                      // how many of these urgent models may start
 	waiting  []string                 // models whose blocker may have ended
@@ -127,7 +124,7 @@ func interleave(lists ...[]string) (uids []string) {
 // soon notes when something is due; zero: never.
 func (w *work) soon(times ...time.Time) {
 	for _, at := range times {
-		if !at.IsZero() && (w.next.IsZero() || at.Before(w.next)) {
+		if !at.IsZero() && at.Before(w.next) {
 			w.next = at
 		}
 	}
@@ -147,7 +144,7 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	expired, list := work{due: store.Due{Now: w.due.Now}}, inputList{missing: map[string]string{}}
+	expired, list := work{due: store.Due{Now: w.due.Now}, next: w.next}, inputList{missing: map[string]string{}}
 	for _, withdrawal := range missing {
 		expired.due.Expired = append(expired.due.Expired, withdrawal.UID())
 		list.missing[withdrawal.UID()] = withdrawal.AttemptUID()
@@ -159,7 +156,7 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 		return err
 	}
 	_, err = d.pass(ctx, &expired, &list, round)
-	w.soon(expired.next)
+	w.next = expired.next
 	return err
 }
 

@@ -27,7 +27,7 @@ func (in Inspection) Admission(ctx context.Context, m *model.Model, now time.Tim
 	}
 	w.Limits = w.Blockers.LimitsOf(m, now)
 	names := redis.Map(w.Limits, func(limit model.Limit) string { return limit.Name })
-	if w.Rooms, err = in.flow.limiters(ctx, names, nil, now); err != nil {
+	if w.Rooms, err = in.flow.ReadLimiters(ctx, names, nil, now); err != nil {
 		return w, err
 	}
 	kind, key := m.ParkedBy.Split()

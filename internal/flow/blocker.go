@@ -64,10 +64,9 @@ func (f Flow) NoteBlockerChecks(ctx context.Context, checks []BlockerCheck, alon
 	return redis.Wrap(redis.RunScript(ctx, f.store.Clients.Write, noteChecks, keys, args...).Err(), "note when blockers are looked at again")
 }
 
-// Limiters reads what keys of limits have left at now, where it frees lost slots first, and the circuits of keys, without a probe whose model
-// does not run.
+// Limiters is ReadLimiters, and frees lost slots first.
 func (f Flow) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	limiters, err := f.limiters(ctx, limits, circuits, now)
+	limiters, err := f.ReadLimiters(ctx, limits, circuits, now)
 	for _, name := range limits {
 		if state := limiters.Keys[name]; err == nil && len(state.Lapsed) > 0 {
 			err = f.freeLost(ctx, name, state, now)
@@ -76,7 +75,8 @@ func (f Flow) Limiters(ctx context.Context, limits, circuits []string, now time.
 	return limiters, err
 }
 
-func (f Flow) limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
+// ReadLimiters reads what keys of limits have left at now, and the circuits of keys, without a probe whose model does not run.
+func (f Flow) ReadLimiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
 	rooms := model.Limiters{Keys: map[string]*model.LimiterState{}, Circuits: map[string]*model.CircuitState{}}
 	pipe := f.store.Clients.Read.Pipeline()
 	running := redis.Map(limits, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, f.store.Keys.Limit(name)) })

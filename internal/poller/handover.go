@@ -112,7 +112,7 @@ func (p *Poller) readLimiters(ctx context.Context, h *handover, records map[stri
 		}
 		circuits[circuit] = circuit != "" && h.limiters.Circuits[circuit] == nil
 	}
-	known, err := p.flow.Limiters(ctx, chosen(limits), chosen(circuits), h.batch.Now)
+	known, err := p.flow.ReadLimiters(ctx, chosen(limits), chosen(circuits), h.batch.Now)
 	if err != nil {
 		return err
 	}

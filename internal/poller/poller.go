@@ -44,7 +44,7 @@ type Flow interface {
 	Bulks(ctx context.Context) ([]flow.Bulk, error)
 	MoveBulk(ctx context.Context, bulk *flow.Bulk, now time.Time) (bool, error)
 	Waiting(ctx context.Context, places map[string]int, now time.Time) (flow.Waiting, error)
-	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
+	ReadLimiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
 }
 
 // Rooms are the parts of Redis that a poller works on.

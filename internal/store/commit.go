@@ -178,7 +178,7 @@ func (e *encoder) probe() {
 
 // opensInput lets verbs use the input list.
 func (e *encoder) opensInput() txn.Key {
-	input := e.txn.Key(e.keys.Input, txn.List)
+	input := e.txn.Asked(e.keys.Input, txn.List)
 	e.txn.First("input", []txn.Key{input}, e.maxQueued)
 	return input
 }
@@ -229,10 +229,11 @@ type messageValues struct{ entry, id int }
 func (e *encoder) checkMessage(i *txn.Item, item *Item) (m messageValues) {
 	if item.Message.Entry != "" {
 		m.entry = i.Put(item.Message.Entry)
-		claimed := e.txn.Key(e.claimed, txn.List)
-		e.txn.First("claim", []txn.Key{
-			claimed, e.txn.Key(e.keys.ClaimedCommands, txn.List), e.txn.Key(e.keys.Leader, txn.String), e.txn.Key(e.keys.Heard, txn.Hash),
-		}, e.batch.Owner)
+		claimed := e.txn.Asked(e.claimed, txn.List)
+		e.txn.First("claim", []txn.Key{claimed, e.txn.Asked(e.keys.Heard, txn.Hash)}, e.batch.Owner)
+		if item.Message.FromControl() {
+			e.txn.First("commands", []txn.Key{e.txn.Asked(e.keys.ClaimedCommands, txn.List), e.txn.Asked(e.keys.Leader, txn.String)}, e.batch.Owner)
+		}
 		i.Unless(int(CodeGone), int(CodeBlocked), "gone").Value(m.entry).Key(claimed)
 	}
 	if item.CommandID != "" {

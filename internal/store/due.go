@@ -46,6 +46,9 @@ type DueRequest struct {
 	Pause time.Duration
 	// Window is how many entries the dispatcher lets wait in the input list.
 	Window int
+	// Spread says that more models wait for keys of limits than a page has: half of a full one is spread over all that are due, so that each key has its
+	// turn.
+	Spread bool
 }
 
 // ReadDue reads the clock, and this dispatcher's share of the due and expired models. It is also a heartbeat.
@@ -53,7 +56,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Blockers, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt,
 		s.Keys.Heard, s.Keys.Output, s.Keys.Pollers}
 	now, reply, err := redis.RunTimed(ctx, s.Clients.Write, readDue, 17, keys,
-		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.Config.Grace).Milliseconds(), asked.Window)
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), max(0, s.Config.Grace).Milliseconds(), asked.Window, redis.Flag(asked.Spread))
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}

@@ -86,13 +86,15 @@ func (s *steps) compare() {
 		w.Text(FieldError)
 	}
 	if event := s.t.decision.Event; event == model.EventStart || event == model.EventParked {
-		holds := s.txn.Key(s.keys.Holds, txn.Hash)
-		moved := s.Unless(int(CodeConflict), int(CodeBlocked), "moved").Key(holds).Text(HoldChanges)
+		holds := s.txn.Asked(s.keys.Holds, txn.Hash)
+		s.txn.First("holds", []txn.Key{holds}, HoldChanges)
+		moved := s.Unless(int(CodeConflict), int(CodeBlocked), "moved")
 		if count := s.batch.HoldChanges; strings.Trim(count, "0123456789") == "" {
 			moved.Text(count)
 		} else { // somebody has set another text
 			moved.Value(s.Put(count))
 		}
+		moved.Key(holds)
 	}
 }
 
@@ -127,7 +129,7 @@ func (s *steps) writeInput() {
 // draw draws the ticket of a start, or the fingerprint of a failure, which it counts.
 func (s *steps) draw() {
 	if s.t.decision.Event == model.EventStart {
-		s.txn.First("tickets", []txn.Key{s.txn.Key(s.keys.Stats, txn.Hash)})
+		s.txn.First("tickets", []txn.Key{s.txn.Asked(s.keys.Stats, txn.Hash)})
 		s.Do("ticket")
 		s.drawn.Text(fieldTicket).Drawn()
 		return

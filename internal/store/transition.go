@@ -87,8 +87,6 @@ func (t *Transition) Awaited(now time.Time) []time.Time {
 	switch {
 	case t.decision.Event == model.EventMend:
 		return []time.Time{now} // it may be anywhere
-	case t.removes():
-		return nil
 	case !scores.Parked.IsZero():
 		return []time.Time{cmp.Or(t.decision.Recheck, now), scores.StaleAt}
 	}

@@ -119,6 +119,9 @@ func (b *Batch) Key(name, kind string) Key { return b.key(name, kind, "") }
 // Must is Key. Where it is of another type nothing is done.
 func (b *Batch) Must(name, kind string) Key { return b.key(name, kind, "!") }
 
+// Asked is Key of one that a verb of First reads: that says whether it is of another type.
+func (b *Batch) Asked(name, kind string) Key { return b.key(name, kind, "?") }
+
 func (b *Batch) key(name, kind, must string) Key {
 	key, known := b.places[name]
 	if !known {

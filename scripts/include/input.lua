@@ -2,7 +2,7 @@
 local input, max_queued, queued, pushed = nil, 0, 0, {}
 function verbs.input(key, most)
   input, max_queued = key, tonumber(most)
-  queued = is_wrong[key] and 0 or redis.call('LLEN', key)
+  queued = known(key, redis.pcall('LLEN', key)) or 0
 end
 
 function verbs.full()

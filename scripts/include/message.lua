@@ -12,11 +12,15 @@ local function count_each(messages, behind)
   return times
 end
 
-function verbs.claim(claimed_key, commands_key, leader, heard_key, owner)
-  claimed, commands, heard, poller = claimed_key, commands_key, heard_key, owner
-  local leads = not (is_wrong[commands] or is_wrong[leader]) and redis.call('GET', leader) == owner --@ holder
-  results = not is_wrong[claimed] and redis.call('LRANGE', claimed, 0, -1) or {}
-  in_commands = count_each(leads and redis.call('LRANGE', commands, 0, -1) or {}, 0)
+function verbs.claim(claimed_key, heard_key, owner)
+  claimed, heard, poller = claimed_key, heard_key, owner
+  results = known(claimed, redis.pcall('LRANGE', claimed, 0, -1)) or {}
+end
+
+function verbs.commands(commands_key, leader, owner)
+  commands = commands_key
+  local leads = known(leader, redis.pcall('GET', leader)) == owner --@ holder
+  in_commands = count_each(leads and known(commands, redis.pcall('LRANGE', commands, 0, -1)) or {}, 0)
 end
 
 function verbs.gone(message)
@@ -47,7 +51,7 @@ finishes[#finishes + 1] = function()
     redis.call('LREM', claimed, 1, result)
   end
   if #results > 0 and done + #done_results == #results then
-    redis.pcall('HDEL', heard, 'poller ' .. poller) --@ holds none
+    known(heard, redis.pcall('HDEL', heard, 'poller ' .. poller)) --@ holds none
   end
   for _, command in ipairs(done_commands) do
     redis.call('LREM', commands, 1, command)

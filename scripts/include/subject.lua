@@ -2,7 +2,8 @@
 -- dispatcher.
 local tickets, wake, noted = 0, nil, nil
 function verbs.tickets(key)
-  tickets = not is_wrong[key] and (tonumber(redis.call('HGET', key, 'start') or '') or 0)
+  local start = known(key, redis.pcall('HGET', key, 'start'))
+  tickets = not is_wrong[key] and (tonumber(start or '') or 0)
 end
 
 -- ticket draws the number of a start in the order of all that there ever were. Without a count it is 0.
@@ -11,9 +12,12 @@ function verbs.ticket()
   drawn = string.format('%d', tickets or 0)
 end
 
--- moved reports whether a field has changed since the batch was decided. It is read once.
-function verbs.moved(key, field, value)
-  noted = noted or redis.call('HGET', key, field) or ''
+-- moved reports whether the holds have changed since the batch was decided.
+function verbs.holds(key, field)
+  noted = known(key, redis.pcall('HGET', key, field)) or ''
+end
+
+function verbs.moved(value)
   return noted ~= value --@ hold
 end
 

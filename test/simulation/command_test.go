@@ -157,7 +157,7 @@ func (q commandQueue) pop(handled []string) (ordered []string) {
 }
 
 // typesOfBatch matches how a batch of items names the types of its keys.
-var typesOfBatch = regexp.MustCompile(`^(!?[a-z]+ )+$`)
+var typesOfBatch = regexp.MustCompile(`^([!?]?[a-z]+ )+$`)
 
 // read notes a script's work on the circuit of the queue, and on the heartbeats of pollers and worker pools.
 func (d *deed) read(k store.Keys, command redis.Cmder) {

@@ -45,10 +45,10 @@ var matrix = map[acl.Role]map[string]string{
 	},
 	acl.Poller: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
-		"q-input": "cr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "ac", "q:running": "acs",
+		"q-input": "acr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "ac", "q:running": "acs",
 		"q:policies": "cf", "q:policy_uses": "a", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "ar", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "ac", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:stats": "r", "q:wake": "a",
-		"q:commands": "ac", "q:reply:r": "a", "q:holds": "a", "q:forwarded": "a", "q:zones": "acr",
-		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
+		"q:commands": "ac", "q:reply:r": "a", "q:holds": "ar", "q:limits": "r", "q:calendars": "r", "q:forwarded": "a", "q:zones": "acr",
+		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "acr", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
 	acl.Worker: {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "ac", "q:reply:r": "t"},
 	acl.Notifier: { // and XACK

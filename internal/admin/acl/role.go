@@ -90,7 +90,7 @@ func poller(k scope) part {
 	p := part{
 		runs: []run{{"claim-messages.lua", all}, {"txn.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
 		never: []grant{
-			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
+			{[]string{"lmove"}, []string{k.Input}}, // it has no worker pool
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
 			{[]string{"llen", "lmove", "lrem"}, []string{k.Taken(all)}},
 			// Of the operators' settings, commands change only holds, and they begin no bulk.
@@ -117,6 +117,12 @@ func poller(k scope) part {
 			allow("hget", reading(k.Holds)),
 			allow("zscore", reading(k.Commands)),
 			allow("watch get", reading(k.Rate(all))),
+			// It starts models in places of keys that are given back.
+			allow("hget", reading(k.Heard)),
+			allow("hgetall", reading(k.Holds, k.Limits, k.Calendars)),
+			allow("zcard zrangebyscore", reading(k.Limit(all))),
+			allow("hmget", reading(k.Circuit(all))),
+			allow("zscore", reading(k.Running)),
 		),
 	}
 	if k.several {

@@ -35,7 +35,7 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 			{"q:claimed:p", "return redis.call('TYPE', KEYS[1])"},
 		},
 		acl.Poller: {
-			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+			{"q-input", "return redis.call('LMOVE', KEYS[1], 'q:taken:me', 'LEFT', 'RIGHT')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
 			{"q:due", "return redis.call('HSET', 'q:circuit:queue', 'on', '1')"}, {"q:due", "return redis.call('HSET', 'q:policies', 'x', '{}')"},
 			{"q-output", "return redis.call('LRANGE', KEYS[1], 0, -1)"}, {"q:outbox", "return redis.call('DEL', KEYS[1])"},
 		},
