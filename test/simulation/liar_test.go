@@ -94,6 +94,12 @@ func (s liar) Limiters(ctx context.Context, limits, circuits []string, now time.
 	return limiters, err
 }
 
+func (s liar) ReadLimiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
+	limiters, err := s.Flow.ReadLimiters(ctx, limits, circuits, now)
+	also(s.limiters, &limiters, err)
+	return limiters, err
+}
+
 func (s liar) Waiting(ctx context.Context, places map[string]int, now time.Time) (flow.Waiting, error) {
 	waiting, err := s.Flow.Waiting(ctx, places, now)
 	also(s.waiting, &waiting, err)
