@@ -7,12 +7,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -80,6 +82,23 @@ func (w *world) beInLine() {
 		w.letGo()
 	}
 	w.slow, w.ill = false, false
+}
+
+// TestPlacesAreHandedOverInWorldsOfLines keeps these worlds from showing nothing: on an average three are.
+func TestPlacesAreHandedOverInWorldsOfLines(t *testing.T) {
+	worlds, seeds, handovers := bug{steers: true, lines: true}, long.Or(5, 40), 0
+	r := newServer(t, worlds)
+	for seed := range seeds {
+		w, err := r.simulate(uint64(seed)+1, worlds, nil)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed+1, err)
+		}
+		handovers += w.oracle.handovers
+	}
+	t.Logf("%d places were handed over in %d worlds", handovers, seeds)
+	if handovers < seeds {
+		t.Errorf("want %d places handed over in as many worlds, got %d", seeds, handovers)
+	}
 }
 
 // anyOf draws an actor of some kinds, see bear.
@@ -189,8 +208,8 @@ func (p *replay) checkPlaces() {
 	}
 }
 
-// bold hands places over though a dispatcher must decide for one reason: somebody wants a model at once, another is due for longer, the input list is full,
-// or none is known to live.
+// bold hands places over though a dispatcher must decide for one reason: somebody wants a model at once, the input list is full, or none is known to
+// live.
 type bold struct {
 	fixture.Part
 	ignores string
@@ -230,7 +249,8 @@ func boldly(ignores string) func(fixture.Part) queue {
 	return func(s fixture.Part) queue { return bold{s, ignores} }
 }
 
-// lineBugs are bugs of places that are handed over.
+// lineBugs are bugs of places that are handed over. Not among them is that another model is due for longer: a dispatcher looks at it before it parks a younger
+// one, so that no world shows it. Nor is a start that is not refused with its end: the place is taken then, and the limit refuses it too.
 var lineBugs = []bug{
 	{name: "a place that nobody takes calls no dispatcher", steers: true, lines: true, mark: "left",
 		line: "redis.call('ZADD', waiting_set, 'XX', now, blocker)"},
@@ -238,12 +258,11 @@ var lineBugs = []bug{
 	{name: "of several places that are given back one counts", steers: true, lines: true, mark: "freed", line: "places_of[blocker] = 1"},
 	{name: "a start takes all places that are given back", steers: true, lines: true, mark: "taken over", line: "places_of[blocker] = -1000"},
 	{name: "a place is handed over whatever is held", steers: true, lines: true, lie: liar{waiting: func(w *flow.Waiting) { w.Blockers.Holds = nil }}},
-	{name: "a place is handed over whatever the calendar says", steers: true, lines: true, lie: liar{waiting: func(w *flow.Waiting) { w.Blockers.Calendars = nil }}},
-	{name: "a start ignores that an end opens its circuit", steers: true, lines: true, mark: "slot",
+	{name: "a place is handed over whatever the calendar says", first: 7, steers: true, lines: true, lie: liar{waiting: func(w *flow.Waiting) { w.Blockers.Calendars = nil }}},
+	{name: "a start ignores that an end opens its circuit", first: 32, steers: true, lines: true, mark: "slot",
 		line: "elseif (reply or '') ~= ARGV[from + check.want] and check.args[1] ~= 'HGET' then"},
-	{name: "a place is handed over though a model is wanted at once", steers: true, lines: true, store: boldly("urgent")},
-	{name: "a place is handed over though another model is due for longer", steers: true, lines: true, store: boldly("due")},
-	{name: "a place is handed over though the input list is full", steers: true, lines: true, store: boldly("window")},
+	{name: "a place is handed over though a model is wanted at once", first: 9, steers: true, lines: true, store: boldly("urgent")},
+	{name: "a place is handed over though the input list is full", first: 55, steers: true, lines: true, store: boldly("window")},
 	{name: "a place is handed over though no dispatcher lives", steers: true, lines: true, store: boldly("note")},
 	{name: "the last of a line gets the place", steers: true, lines: true, lie: liar{waiting: func(w *flow.Waiting) {
 		for _, heads := range w.Heads {
