@@ -180,6 +180,19 @@ func TestSeveralEndsStartSeveralModelsInTheirOrder(t *testing.T) {
 	})
 }
 
+func TestAsManyModelsStartAsPlacesAreGivenBack(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}
+		b.line(`,"limits":[{"key":"{host(input_url)}","running":5}]`, uids...)
+		for _, uid := range uids[:5] {
+			b.Say(b.result("success", uid))
+		}
+		round := b.round()
+		failIf(t, round.Started != 5, "want five starts, got %+v", round)
+		equal(t, uids[5:10], b.holding())
+	})
+}
+
 func TestOfSeveralPlacesThoseThatNobodyTakesAreLeft(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.line(`,"limits":[{"key":"{host(input_url)}","running":3}]`, "a", "b", "c", "d", "e", "f")
