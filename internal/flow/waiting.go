@@ -56,7 +56,7 @@ func (f Flow) Waiting(ctx context.Context, places map[string]int, now time.Time)
 		}
 	}
 	if len(w.Heads) > 0 {
-		w.Blockers, err = f.store.Fleet().Blockers(ctx)
+		w.Blockers, err = f.store.Fleet().StartBlockers(ctx)
 	}
 	return w, err
 }

@@ -74,7 +74,12 @@ func TestAFreedPlaceIsLeftToADispatcherWhile(t *testing.T) {
 		"another was due before": func(b *bundle) {
 			b.Redis.ZAdd(b.t.Context(), b.Store.Keys.Due, fixture.At(1, "x"))
 		},
-		"who waits was removed": func(b *bundle) { b.Redis.Del(b.t.Context(), b.Store.Keys.Model("b")) },
+		"who waits was removed":             func(b *bundle) { b.Redis.Del(b.t.Context(), b.Store.Keys.Model("b")) },
+		"who waits first has a fault":       func(b *bundle) { b.Redis.HSet(b.t.Context(), b.Store.Keys.Model("b"), "policy", "nobody-knows-it") },
+		"holds are of another type":         func(b *bundle) { b.Redis.Set(b.t.Context(), b.Store.Keys.Holds, "x", 0) },
+		"calendars are of another type":     func(b *bundle) { b.Redis.Set(b.t.Context(), b.Store.Keys.Calendars, "x", 0) },
+		"limits are of another type":        func(b *bundle) { b.Redis.Set(b.t.Context(), b.Store.Keys.Limits, "x", 0) },
+		"who waits first is parked no more": func(b *bundle) { b.Redis.HDel(b.t.Context(), b.Store.Keys.Model("b"), "parked_by", "parked_since") },
 		"the key of the gates is of another type": func(b *bundle) {
 			b.Redis.Del(b.t.Context(), b.Store.Keys.ParkedBy(gate))
 			b.Redis.Set(b.t.Context(), b.Store.Keys.ParkedBy(gate), "x", 0)
@@ -82,12 +87,12 @@ func TestAFreedPlaceIsLeftToADispatcherWhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, b *bundle) {
-				b.crowd("", "a", "b")
+				b.crowd("", "a", "b", "c")
 				prepare(b)
 				b.Redis.Del(t.Context(), b.Store.Keys.Wake)
 				b.Say(b.result("success", "a"))
 				round := b.round()
-				failIf(t, round.Applied != 1 || round.Started != 0 || b.Attempt("a") != "", "want an end alone, got %+v", round)
+				failIf(t, round.Applied != 1 || round.Started != 0 || b.Attempt("a")+b.Attempt("c") != "", "want an end alone, got %+v", round)
 				b.expectLeft("b")
 			})
 		})
