@@ -17,7 +17,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/schedule"
 )
 
 func (b *bench) readDue(limit int) Due {
@@ -103,8 +102,7 @@ func TestReadDueTellsWhatIsPastAndWhatIsNext(t *testing.T) {
 				b := b.fresh(t)
 				b.seed(test.seed)
 				want := test.want
-				want.Now, want.Judged, want.Sharers = b.now, b.now, 1
-				want.Blockers = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Parts: 1} // nothing is set
+				want.Now, want.Judged, want.Sharers, want.Blockers = b.now, b.now, 1, new(blockerCache).read(b.Store, [3][]string{})
 				for _, uids := range []*list{&want.Urgent, &want.Due, &want.Expired, &want.Ages} {
 					*uids = append(list{}, *uids...) // none is an empty list
 				}
