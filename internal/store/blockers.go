@@ -63,20 +63,31 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 
 // Blockers reads the blockers that may keep models of the queue from starting.
 func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
-	keys := []string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}
-	hashes, err := redis.ReadEach(ctx, s.store.Clients.Read, "read holds, limits and calendars", keys, func(pipe goredis.Pipeliner, key string) *goredis.MapStringStringCmd {
+	pipe := s.store.Clients.Read.Pipeline()
+	read := s.AskBlockers(ctx, pipe)
+	if err := redis.ExecReads(ctx, pipe); err != nil {
+		return model.Blockers{}, redis.Wrap(err, "read holds, limits and calendars")
+	}
+	return read()
+}
+
+// AskBlockers is Blockers by a pipeline of the caller, who executes it before read.
+func (s Fleet) AskBlockers(ctx context.Context, pipe goredis.Pipeliner) (read func() (model.Blockers, error)) {
+	hashes := redis.Map([]string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}, func(key string) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
-	if err != nil {
-		return model.Blockers{}, err
-	}
-	var texts [3][]string
-	for i, hash := range hashes {
-		for _, name := range slices.Sorted(maps.Keys(hash)) {
-			texts[i] = append(texts[i], name, hash[name])
+	return func() (model.Blockers, error) {
+		var texts [3][]string
+		for i, hash := range hashes {
+			if err := hash.Err(); err != nil {
+				return model.Blockers{}, redis.Wrap(err, "read holds, limits and calendars")
+			}
+			for _, name := range slices.Sorted(maps.Keys(hash.Val())) {
+				texts[i] = append(texts[i], name, hash.Val()[name])
+			}
 		}
+		return new(blockerCache).read(s.store, texts), nil
 	}
-	return new(blockerCache).read(s.store, texts), nil
 }
 
 // MaxBlockers bounds how many blockers are read.
