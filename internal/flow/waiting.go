@@ -21,6 +21,7 @@ type Waiting struct {
 	Heads    map[string][]string // by key, longest due first
 	Window   int                 // the most entries of the input list, as a dispatcher has noted
 	Blockers model.Blockers
+	Limiters model.Limiters // of these keys
 }
 
 // spareHeads is how many models of a key are read beyond its places: another blocker may stop some.
@@ -33,9 +34,11 @@ func (f Flow) Waiting(ctx context.Context, places map[string]int, now time.Time)
 	waiting := redis.Map(names, func(name string) *goredis.ZSliceCmd {
 		return pipe.ZRangeWithScores(ctx, k.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))), 0, int64(places[name]+spareHeads)-1)
 	})
+	running := redis.Map(names, func(name string) *goredis.IntCmd { return pipe.ZCard(ctx, k.Limit(name)) })
+	slots := redis.Map(names, func(name string) *goredis.StringCmd { return pipe.Get(ctx, k.Rate(name)) })
 	noted, queued := pipe.HGet(ctx, k.Heard, store.HeardWindow), pipe.LLen(ctx, k.Input)
 	urgent := pipe.ZCount(ctx, k.Urgent, "-inf", redis.Millis(now))
-	due := pipe.ZRangeWithScores(ctx, k.Due, 0, 0)
+	due, blockers := pipe.ZRangeWithScores(ctx, k.Due, 0, 0), f.store.Fleet().AskBlockers(ctx, pipe)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return w, fmt.Errorf("read which models wait for places: %w", err)
 	}
@@ -47,17 +50,18 @@ func (f Flow) Waiting(ctx context.Context, places map[string]int, now time.Time)
 	if int64(w.Window) <= queued.Val() || urgent.Val() > 0 || urgent.Err() != nil || due.Err() != nil {
 		return w, nil
 	}
-	w.Heads = map[string][]string{}
+	w.Heads, w.Limiters.Keys = map[string][]string{}, map[string]*model.LimiterState{}
 	for i, name := range names {
+		if running[i].Err() == nil {
+			w.Limiters.Keys[name] = &model.LimiterState{Running: int(running[i].Val()), Slots: model.ParseSlots(slots[i].Val())}
+		}
 		for _, model := range waiting[i].Val() {
 			if uid, is := model.Member.(string); is && model.Score <= first {
 				w.Heads[name] = append(w.Heads[name], uid)
 			}
 		}
 	}
-	if len(w.Heads) > 0 {
-		w.Blockers, err = f.store.Fleet().StartBlockers(ctx)
-	}
+	w.Blockers, err = blockers()
 	return w, err
 }
 

@@ -20,10 +20,10 @@ const maxHeads = 3
 // handover starts models in the places of keys that the ends of a batch give back.
 type handover struct {
 	flow.Waiting
-	batch    *store.Batch
-	ends     map[string][]string // models whose attempts end, by key, whose places nobody has taken yet
-	limiters model.Limiters
-	newUID   func() string
+	batch  *store.Batch
+	ends   map[string][]string // models whose attempts end, by key, whose places nobody has taken yet
+	known  model.Limiters      // with the places that the batch gives back
+	newUID func() string
 }
 
 // handOver adds to a batch, behind its ends, the starts of the models that wait for their places. It leaves to a dispatcher what it cannot decide.
@@ -43,17 +43,19 @@ func (p *Poller) handOver(ctx context.Context, batch *store.Batch) error {
 	return p.logbook.IgnoreWrongType(err, batch.Now)
 }
 
-// endsOf lists, by key of a limit, the models that give a place back. A key that an answer closes gets none.
+// endsOf lists, by key of a limit, the models that give a place back. A key that an answer closes is none.
 func endsOf(batch *store.Batch) map[string][]string {
-	ends := map[string][]string{}
+	ends, closed := map[string][]string{}, map[string]bool{}
 	for _, item := range batch.Items {
-		if item.Transition == nil || item.Transition.Decision().ClosedUntil.After(batch.Now) {
+		if item.Transition == nil {
 			continue
 		}
 		for _, name := range item.Transition.Frees() {
 			ends[name] = append(ends[name], item.Transition.UID())
+			closed[name] = closed[name] || item.Transition.Decision().ClosedUntil.After(batch.Now)
 		}
 	}
+	maps.DeleteFunc(ends, func(name string, _ []string) bool { return closed[name] })
 	return ends
 }
 
@@ -63,6 +65,7 @@ func (p *Poller) readWaiting(ctx context.Context, h *handover) (err error) {
 		places[name] = len(ends)
 	}
 	h.Waiting, err = p.flow.Waiting(ctx, places, h.batch.Now)
+	h.learn(h.Limiters)
 	h.batch.MaxQueued, h.batch.HoldChanges = h.Window, h.Blockers.HoldChanges
 	return err
 }
@@ -102,25 +105,30 @@ func (h *handover) take() map[string][]string {
 	return taken
 }
 
-// readLimiters reads what the keys of models have left that are not known yet, and adds what the batch gives back.
+// readLimiters reads what the keys of models have left that are not known yet.
 func (p *Poller) readLimiters(ctx context.Context, h *handover, records map[string]*store.Record) error {
 	limits, circuits := map[string]bool{}, map[string]bool{}
 	for _, record := range records {
 		needed, circuit := h.Blockers.Needs(&record.Model, h.batch.Now)
 		for _, limit := range needed {
-			limits[limit.Name] = h.limiters.Keys[limit.Name] == nil
+			limits[limit.Name] = h.known.Keys[limit.Name] == nil
 		}
-		circuits[circuit] = circuit != "" && h.limiters.Circuits[circuit] == nil
+		circuits[circuit] = circuit != "" && h.known.Circuits[circuit] == nil
 	}
-	known, err := p.flow.ReadLimiters(ctx, chosen(limits), chosen(circuits), h.batch.Now)
-	if err != nil {
-		return err
+	names, keys := chosen(limits), chosen(circuits)
+	if len(names)+len(keys) == 0 {
+		return nil
 	}
-	h.limiters.Learn(known)
-	for name := range known.Keys {
-		h.limiters.Free(name, len(h.ends[name]))
+	more, err := p.flow.ReadLimiters(ctx, names, keys, h.batch.Now)
+	h.learn(more)
+	return err
+}
+
+func (h *handover) learn(more model.Limiters) {
+	h.known.Learn(more)
+	for name := range more.Keys {
+		h.known.Free(name, len(h.ends[name]))
 	}
-	return nil
 }
 
 func chosen(names map[string]bool) []string {
@@ -134,7 +142,7 @@ func (h *handover) decide(name string, record *store.Record) bool {
 	if !record.Exists || record.Fault != "" || record.ParkedBy != blocker {
 		return false
 	}
-	decision, goes := h.Blockers.Pass(&record.Model, &h.limiters, h.newUID(), now)
+	decision, goes := h.Blockers.Pass(&record.Model, &h.known, h.newUID(), now)
 	if !goes {
 		return false
 	}

@@ -63,30 +63,31 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 
 // Blockers reads the blockers that may keep models of the queue from starting.
 func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
-	blockers, _, err := s.readBlockers(ctx)
-	return blockers, err
-}
-
-// StartBlockers is Blockers for who starts models: a key of the wrong type is an error, as nothing may start then.
-func (s Fleet) StartBlockers(ctx context.Context) (model.Blockers, error) {
-	blockers, wrong, err := s.readBlockers(ctx)
-	return blockers, cmp.Or(err, wrong)
-}
-
-func (s Fleet) readBlockers(ctx context.Context) (b model.Blockers, wrong, err error) {
 	pipe := s.store.Clients.Read.Pipeline()
-	keys := []string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}
-	hashes := redis.Map(keys, func(key string) *goredis.MapStringStringCmd { return pipe.HGetAll(ctx, key) })
-	if wrong, err = redis.ExecTyped(ctx, pipe); err != nil {
-		return b, nil, fmt.Errorf("read holds, limits and calendars: %w", err)
+	read := s.AskBlockers(ctx, pipe)
+	if err := redis.ExecReads(ctx, pipe); err != nil {
+		return model.Blockers{}, redis.Wrap(err, "read holds, limits and calendars")
 	}
-	var texts [3][]string
-	for i, hash := range hashes {
-		for _, name := range slices.Sorted(maps.Keys(hash.Val())) {
-			texts[i] = append(texts[i], name, hash.Val()[name])
+	return read()
+}
+
+// AskBlockers is Blockers by a pipeline of the caller, who executes it before read.
+func (s Fleet) AskBlockers(ctx context.Context, pipe goredis.Pipeliner) (read func() (model.Blockers, error)) {
+	hashes := redis.Map([]string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}, func(key string) *goredis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, key)
+	})
+	return func() (model.Blockers, error) {
+		var texts [3][]string
+		for i, hash := range hashes {
+			if err := hash.Err(); err != nil {
+				return model.Blockers{}, redis.Wrap(err, "read holds, limits and calendars")
+			}
+			for _, name := range slices.Sorted(maps.Keys(hash.Val())) {
+				texts[i] = append(texts[i], name, hash.Val()[name])
+			}
 		}
+		return new(blockerCache).read(s.store, texts), nil
 	}
-	return new(blockerCache).read(s.store, texts), redis.Wrap(wrong, "read holds, limits and calendars"), nil
 }
 
 // MaxBlockers bounds how many blockers are read.

@@ -241,7 +241,7 @@ func (s bold) Waiting(ctx context.Context, places map[string]int, now time.Time)
 		}
 		w.Heads[name] = heads[0]
 	}
-	w.Blockers, err = s.Store.Fleet().StartBlockers(ctx)
+	w.Blockers, err = s.Store.Fleet().Blockers(ctx)
 	return w, err
 }
 
