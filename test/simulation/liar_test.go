@@ -103,6 +103,7 @@ func (s liar) ReadLimiters(ctx context.Context, limits, circuits []string, now t
 func (s liar) Waiting(ctx context.Context, places map[string]int, now time.Time) (flow.Waiting, error) {
 	waiting, err := s.Flow.Waiting(ctx, places, now)
 	also(s.waiting, &waiting, err)
+	also(s.limiters, &waiting.Limiters, err)
 	return waiting, err
 }
 
