@@ -133,6 +133,16 @@ func TestAKeyThatAnAnswerClosesStartsNothing(t *testing.T) {
 	})
 }
 
+func TestAKeyThatAnAnswerClosesStartsNothingBehindOtherEndsEither(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(twoAHost+`,"retry_after_scope":"key"`, "a", "b", "c", "d")
+		b.Say(b.result("failure", "a", `"error_type":"http_429"`, `"retry_after":20`), b.result("success", "b"))
+		round := b.round()
+		failIf(t, round.Applied != 2 || round.Started != 0, "want two ends and no start, got %+v", round)
+		b.expectLeft("c")
+	})
+}
+
 func TestAHeadOfARateReservesTheNextSlot(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.line(`,"limits":[{"key":"{host(input_url)}","running":1,"rate":"6/m"}]`, "a", "b", "c")
