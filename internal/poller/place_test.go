@@ -78,6 +78,15 @@ func TestAHeadThatSomethingElseStopsIsParkedThereAndItsPlaceIsLeft(t *testing.T)
 	}
 }
 
+func TestADispatcherCountsAsAliveUntilTheInstantThatItHasNoted(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(oneAHost, "a", "b")
+		b.Redis.HSet(t.Context(), b.Store.Keys.Heard, store.HeardWindow, fmt.Sprint("1000 ", b.Clock.Now().UnixMilli()))
+		b.hear(b.result("success", "a"))
+		b.expectStart("b")
+	})
+}
+
 func TestAHeldHeadLetsTheNextOneGo(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.line(oneAHost, "a", "b", "c")
