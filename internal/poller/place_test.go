@@ -87,6 +87,15 @@ func TestADispatcherCountsAsAliveUntilTheInstantThatItHasNoted(t *testing.T) {
 	})
 }
 
+func TestWhatIsWantedLaterKeepsNoPlaceFree(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.line(oneAHost, "a", "b")
+		b.Redis.ZAdd(t.Context(), b.Store.Keys.Urgent, fixture.At(float64(b.Clock.Now().UnixMilli()+1), "x"))
+		b.hear(b.result("success", "a"))
+		b.expectStart("b")
+	})
+}
+
 func TestAHeldHeadLetsTheNextOneGo(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.line(oneAHost, "a", "b", "c")
