@@ -139,7 +139,7 @@ func chosen(names map[string]bool) []string {
 // decide decides about a model that waits for a place of a key. false: no other model may have one now.
 func (h *handover) decide(name string, record *store.Record) bool {
 	blocker, now := model.NewBlocker(model.BlockerLimit, name), h.batch.Now
-	if !record.Exists || record.Fault != "" || record.ParkedBy != blocker {
+	if record.Fault != "" || record.ParkedBy != blocker {
 		return false
 	}
 	decision, goes := h.Blockers.Pass(&record.Model, &h.known, h.newUID(), now)

@@ -61,32 +61,31 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 	return c.blockers
 }
 
-// Blockers reads the blockers that may keep models of the queue from starting.
+// Blockers reads the blockers that may keep models of the queue from starting, for people: a key of another type counts as empty.
 func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 	pipe := s.store.Clients.Read.Pipeline()
 	read := s.AskBlockers(ctx, pipe)
 	if err := redis.ExecReads(ctx, pipe); err != nil {
 		return model.Blockers{}, redis.Wrap(err, "read holds, limits and calendars")
 	}
-	return read()
+	blockers, err := read()
+	return blockers, redis.IgnoreWrongType(err)
 }
 
-// AskBlockers is Blockers by a pipeline of the caller, who executes it before read.
+// AskBlockers is Blockers by a pipeline of the caller, who executes it before read: a key of another type is an error, as nothing may start then.
 func (s Fleet) AskBlockers(ctx context.Context, pipe goredis.Pipeliner) (read func() (model.Blockers, error)) {
 	hashes := redis.Map([]string{s.store.Keys.Holds, s.store.Keys.Limits, s.store.Keys.Calendars}, func(key string) *goredis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
-	return func() (model.Blockers, error) {
+	return func() (_ model.Blockers, err error) {
 		var texts [3][]string
 		for i, hash := range hashes {
-			if err := hash.Err(); err != nil {
-				return model.Blockers{}, redis.Wrap(err, "read holds, limits and calendars")
-			}
+			err = cmp.Or(err, hash.Err())
 			for _, name := range slices.Sorted(maps.Keys(hash.Val())) {
 				texts[i] = append(texts[i], name, hash.Val()[name])
 			}
 		}
-		return new(blockerCache).read(s.store, texts), nil
+		return new(blockerCache).read(s.store, texts), redis.Wrap(err, "read holds, limits and calendars")
 	}
 }
 
