@@ -41,7 +41,7 @@ func TestHalfOfASpreadPageIsFromAllThatIsDue(t *testing.T) {
 				hosts[uid[:3]]++
 				seen[uid] = true
 			}
-			failIf(t, due.Due[0] != "h00/m00" || len(due.Due) > limit || len(due.Due) < limit/2 || len(seen) != len(due.Due) || seen["later"],
+			failIf(t, due.Due[0] != "h00/m00" || len(due.Due) != limit || len(seen) != len(due.Due) || seen["later"],
 				"limit %d: want the oldest first, each once, got %d: %.200q", limit, len(due.Due), due.Due)
 			failIf(t, limit >= 99 && len(hosts) != 20, "limit %d: want each host to have its turn, got %v", limit, hosts)
 			early := map[string]bool{}

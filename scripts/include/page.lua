@@ -13,14 +13,14 @@ local function split(members, to)
   return found, next
 end
 
--- spread returns the first half of a full page, and in turns with it members from everywhere, in the order of multiples
+-- spread returns a full page whose first half has members from everywhere in turns with it, in the order of multiples
 -- of the golden ratio: any few of these are spread evenly. So each key of a limit has its turn, however many precede.
 local function spread(set, page, from, by)
   local all = redis.call('ZCOUNT', set, '-inf', by) - from
   local mixed, seen = {}, {}
-  for i = 1, math.ceil(#page / 2) do
+  for i = 1, #page do
     local place = from + math.floor(i * 0.6180339887 % 1 * all) --@ spread
-    for _, member in ipairs({page[i], redis.call('ZRANGE', set, place, place)[1]}) do
+    for _, member in ipairs({page[i], 2 * i <= #page and redis.call('ZRANGE', set, place, place)[1] or nil}) do
       mixed[#mixed + 1] = #mixed < #page and not seen[member] and member or nil
       seen[member] = true
     end
