@@ -15,7 +15,7 @@
 --   <queue>:model:<uid> hash DEL HDEL HMGET HSET ZSCORE, <queue>:history:<uid> list DEL LPUSH LSET LTRIM ZSCORE,
 --   <queue>:payload:<uid> string DEL SET ZSCORE, <queue>:reply:<name> list EXPIRE LTRIM RPUSH,
 --   <queue>:limit:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:rate:<name> string GET SET,
---   <queue>:circuit:<key> hash EXPIRE HDEL HINCRBY HMGET HSET, <queue>:label:<name> set SADD SREM,
+--   <queue>:circuit:<key> hash EXPIRE HDEL HGET HINCRBY HMGET HSET, <queue>:label:<name> set SADD SREM,
 --   <queue>:parked:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:logs list LTRIM RPUSH,
 --   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
 -- ARGV[1] the instant of the batch in RFC 3339

@@ -41,11 +41,9 @@ func newKitchen(t *testing.T) *kitchen {
 	testkit.RequireProgram(t, "bash", "bash")
 	k := &kitchen{Queue: fixture.New(t, testkit.Redis(t)), t: t, path: t.TempDir()}
 	attempts := 0
-	k.dispatcher = check.Got(dispatcher.New(dispatcher.RoomsOf(k.Store), dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
-		attempts++
-		return fmt.Sprintf("attempt%019d", attempts)
-	}}))(t)
-	k.poller = check.Got(poller.New(poller.RoomsOf(k.Store), poller.Config{Owner: "p1"}))(t)
+	uid := func() string { attempts++; return fmt.Sprintf("attempt%019d", attempts) }
+	k.dispatcher = check.Got(dispatcher.New(dispatcher.RoomsOf(k.Store), dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: uid}))(t)
+	k.poller = check.Got(poller.New(poller.RoomsOf(k.Store), poller.Config{Owner: "p1", NewUID: uid}))(t)
 	cli := check.Got(exec.LookPath("redis-cli"))(t)
 	_, port, _ := net.SplitHostPort(k.Server.Addr)
 	k.tty = k.path + "/out"

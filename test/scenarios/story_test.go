@@ -88,10 +88,11 @@ func open(t *testing.T, server *testkit.Server, definition string) *story {
 		s.queue = "{" + store.DefaultQueue + "}"
 	}
 	var err error
-	if s.dispatcher, err = dispatcher.New(dispatcher.RoomsOf(s.store(acl.Dispatcher)), dispatcher.Config{NewUID: func() string { s.starts++; return fmt.Sprintf("a%d", s.starts) }}); err != nil {
+	uid := func() string { s.starts++; return fmt.Sprintf("a%d", s.starts) }
+	if s.dispatcher, err = dispatcher.New(dispatcher.RoomsOf(s.store(acl.Dispatcher)), dispatcher.Config{NewUID: uid}); err != nil {
 		t.Fatal(err)
 	}
-	s.poller = check.Got(poller.New(poller.RoomsOf(s.store(acl.Poller)), poller.Config{Owner: "p1"}))(t)
+	s.poller = check.Got(poller.New(poller.RoomsOf(s.store(acl.Poller)), poller.Config{Owner: "p1", NewUID: uid}))(t)
 	return s
 }
 

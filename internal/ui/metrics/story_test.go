@@ -74,7 +74,7 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	rooms := dispatcher.RoomsOf(queue.Store)
 	rooms.Store = measured{queue.Store, s.rounds[0]}
 	s.dispatcher = check.Got(dispatcher.New(rooms, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
-	s.poller = check.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p"}))(t)
+	s.poller = check.Got(poller.New(poller.Rooms{Store: measured{queue.Store, s.rounds[1]}, Flow: flow.Of(queue.Store)}, poller.Config{Owner: "p", NewUID: uid}))(t)
 	return s
 }
 
