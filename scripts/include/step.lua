@@ -1,7 +1,8 @@
 -- Steps. A line is a word, its numbers, and mostly a command or verb with its arguments: how many words these are and
--- the places of those to fill in, as pairs of characters, and the words. "$2" is filled with a value of the item, "@3"
--- with a key of the batch, "%1" with a key of the item, "#" with the last drawn text, "+" with how many items have
--- applied it. If the batch has named a key to another verb, a verb that uses the key has it after its arguments too.
+-- the places of those to fill in, as pairs of characters ("00" is 0, of 64 each), and the words. "$2" is filled with a
+-- value of the item, "@3" with a key of the batch, "%1" with a key of the item, "#" with the last drawn text, "+" with
+-- how many items have applied it. If the batch has named a key to another verb, a verb that uses the key has it after
+-- its arguments too.
 -- Of the batch:
 --   first: runs before all items
 --   group: is run with what items collect for it; final: runs behind all items, if any that names it is applied
