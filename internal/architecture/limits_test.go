@@ -62,7 +62,7 @@ func sizesOf(files []file) map[string]map[string]int {
 	}
 	all := typesOf(files)
 	for name := range all {
-		switch folder := path.Dir(name); {
+		switch folder := name[:strings.LastIndex(name, ".")]; {
 		case strings.HasPrefix(folder, "internal/testkit"): // a test replaces what it likes of a whole part
 		case isRoom(folder):
 			sizes["exported methods of %s, of a room"][name] = len(all.methods(name))

@@ -123,7 +123,7 @@ func (q Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, erro
 func (q Queue) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
 	names := []string{model.QueueCircuitKey}
 	err := q.queue.Each(func(part *store.Store) error {
-		blockers, err := Of(part).WaitedFor(ctx, store.MaxBlockers)
+		blockers, err := Inspect(part).WaitedFor(ctx, store.MaxBlockers)
 		for _, blocker := range blockers {
 			if kind, name := blocker.Split(); kind == model.BlockerCircuit {
 				names = append(names, name)

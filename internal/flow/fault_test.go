@@ -106,7 +106,7 @@ func TestEachCallReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"remove a limit": func(q *store.Queue) error { return only(every(q).RemoveLimit(ctx, "host=h")) },
 		"open a limit":   func(q *store.Queue) error { return only(every(q).OpenLimit(ctx, "host=h")) },
 		"limit uses":     func(q *store.Queue) error { return only(every(q).LimitUses(ctx)) },
-		"waited for":     func(q *store.Queue) error { return only(f(q).WaitedFor(ctx, 9)) },
+		"waited for":     func(q *store.Queue) error { return only(in(q).WaitedFor(ctx, 9)) },
 		"texts":          func(q *store.Queue) error { return only(in(q).Texts(ctx, now)) },
 		"copy a text": func(q *store.Queue) error {
 			text := flow.Text{Key: q.Parts[1].Keys.Limits, Name: "host=i", Text: `{"most":2}`}

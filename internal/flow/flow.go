@@ -9,7 +9,7 @@ type Flow struct{ store *store.Store }
 // Of returns the flow control of a part of a queue.
 func Of(part *store.Store) Flow { return Flow{part} }
 
-// Inspection has reads for the doctor and the explanation of a model.
+// Inspection has reads for the doctor, the explanation of a model, and lists.
 type Inspection struct{ flow Flow }
 
 // Inspect inspects a part of a queue.

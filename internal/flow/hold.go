@@ -108,7 +108,7 @@ func (q Queue) Holds(ctx context.Context) ([]HoldStatus, error) {
 			return nil, err
 		}
 		for _, hold := range holds {
-			parked, err := Of(part).CountParked(ctx, hold.Blocker())
+			parked, err := Inspect(part).CountParked(ctx, hold.Blocker())
 			if err != nil {
 				return nil, err
 			}

@@ -131,14 +131,14 @@ func (f Flow) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error
 }
 
 // WaitedFor lists at most so many blockers that models wait for, the next recheck first.
-func (f Flow) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
-	names, err := f.store.Clients.Read.ZRange(ctx, f.store.Keys.Blockers, 0, int64(most)-1).Result()
+func (in Inspection) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
+	names, err := in.flow.store.Clients.Read.ZRange(ctx, in.flow.store.Keys.Blockers, 0, int64(most)-1).Result()
 	return redis.Map(names, func(name string) model.Blocker { return model.Blocker(name) }), redis.Wrap(err, "list the blockers for which models wait")
 }
 
 // CountParked counts the models that wait for a blocker.
-func (f Flow) CountParked(ctx context.Context, blocker model.Blocker) (int64, error) {
-	n, err := f.store.Clients.Read.ZCard(ctx, f.store.Keys.ParkedBy(string(blocker))).Result()
+func (in Inspection) CountParked(ctx context.Context, blocker model.Blocker) (int64, error) {
+	n, err := in.flow.store.Clients.Read.ZCard(ctx, in.flow.store.Keys.ParkedBy(string(blocker))).Result()
 	return n, redis.Wrap(err, "count what waits for a gate")
 }
 

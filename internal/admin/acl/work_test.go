@@ -105,7 +105,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, calendars := flow.Of(s).StoredCalendars(ctx)
 		_, rooms := flow.Of(s).Limiters(ctx, []string{"host=h"}, []string{"host=h"}, now)
 		_, parked := flow.Of(s).ParkedBy(ctx, []model.Blocker{gate}, func(model.Blocker) int { return 1 })
-		_, counted := flow.Of(s).CountParked(ctx, gate)
+		_, counted := flow.Inspect(s).CountParked(ctx, gate)
 		_, texts := flow.Inspect(s).Texts(ctx, now)
 		_, state := inspect.Of(s).BlockerState(ctx, gate, now)
 		return map[string]error{

@@ -66,7 +66,7 @@ func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 		keys[model.BlockerCircuit], keys[model.BlockerLimit] = append(keys[model.BlockerCircuit], key), []string{key}
 	}
 	for _, part := range req.queue.Parts {
-		blockers, err := flow.Of(part).WaitedFor(ctx, 200) // a walk over all keys would take long
+		blockers, err := flow.Inspect(part).WaitedFor(ctx, 200) // a walk over all keys would take long
 		if err != nil {
 			return nil, req.queue.PartError(part, err)
 		}
