@@ -88,7 +88,7 @@ func (req *request) newJournalRow(e *model.JournalEntry) journalRow {
 
 // add merges another row, which happened before; false: they do not belong together.
 func (r *journalRow) add(other *journalRow) bool {
-	if other.Models == 0 || r.event != other.event || r.Who != other.Who || r.Reason != other.Reason || r.first.Sub(other.At) > maxPause ||
+	if other.Models == 0 || r.event != other.event || r.Who != other.Who || r.Reason != other.Reason || r.first.Sub(other.At).Abs() > maxPause ||
 		slices.Contains(r.Named, other.Named[0]) {
 		return false
 	}

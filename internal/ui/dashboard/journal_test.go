@@ -76,8 +76,12 @@ func TestTheJournalOfSeveralPartsIsPagedThroughNewestFirstEachOnce(t *testing.T)
 			fmt.Fprintf(&models, "{uid: m%03d, rrule: every day at 6 AM}\n---\n", n)
 		}
 		put(t, d.dashboard.sites.list[0].queue, models.String())
+		tick := func() int64 { return q.Redis.Time(t.Context()).Val().UnixMilli() }
 		for n := range many {
 			d.Clock.Turn(2 * time.Minute) // so that none is told with another
+			for at := tick(); server.Mini == nil && tick() == at; {
+				continue // entries of two parts in one millisecond of Redis have no order
+			}
 			d.press(base+"model/disable", "uid", fmt.Sprintf("m%03d", n), "reason", "gone")
 		}
 		var got, want []string
