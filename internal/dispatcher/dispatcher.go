@@ -84,7 +84,7 @@ type Dispatcher struct {
 	window   window          // run goroutine only
 	oddTurn  bool            // urgent models got the last odd place; run goroutine only
 	logbook  *logbook.Logbook
-	counted  bool           // models of the last round are counted by limits or circuits; run goroutine only
+	counted  bool           // models of the last round with any are counted by limits or circuits, or nobody knows; run goroutine only
 	limits   map[string]int // how many may run of keys, as the last models had it that were started; run goroutine only
 	notified bool           // this one was notified, and the others were not; run goroutine only
 }
@@ -96,7 +96,7 @@ func New(rooms Rooms, config Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	return &Dispatcher{
-		store: rooms.Store, flow: rooms.Flow, report: rooms.Report, outbox: rooms.Outbox, config: config, window: newWindow(config.MaxQueued), limits: map[string]int{}, logbook: logbook.New("dispatcher", config.Log),
+		store: rooms.Store, flow: rooms.Flow, report: rooms.Report, outbox: rooms.Outbox, config: config, window: newWindow(config.MaxQueued), limits: map[string]int{}, counted: true, logbook: logbook.New("dispatcher", config.Log),
 	}, nil
 }
 

@@ -65,7 +65,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		d.window = d.window.fill(due.Now)
 	}
 	round := Round{Queued: due.Queued, Sleep: d.sleep(due, full)}
-	d.counted = false
+	d.counted = d.counted && work.count() == 0 // it is kept through rounds without work
 	if err := d.work(ctx, &work, &round); err != nil {
 		return round, err
 	}

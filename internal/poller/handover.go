@@ -29,7 +29,7 @@ type handover struct {
 // handOver adds to a batch, behind its ends, the starts of the models that wait for their places. It leaves to a dispatcher what it cannot decide.
 func (p *Poller) handOver(ctx context.Context, batch *store.Batch) error {
 	h := handover{batch: batch, ends: endsOf(batch), newUID: p.config.NewUID}
-	if len(h.ends) == 0 {
+	if p.handsOver = len(h.ends) > 0; !p.handsOver {
 		return nil
 	}
 	err := p.readWaiting(ctx, &h)

@@ -66,8 +66,9 @@ type Poller struct {
 	seen    time.Time       // when Redis was asked for messages last, on its clock; run goroutine only
 	adopted time.Time       // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
-	left    bool // the last batch left something; run goroutine only
-	waiting int  // results of it that are decided, and wait for a key of another type; run goroutine only
+	left      bool // the last batch left something; run goroutine only
+	handsOver bool // ends of the last batch gave places of keys back; run goroutine only
+	waiting   int  // results of it that are decided, and wait for a key of another type; run goroutine only
 
 	unreachable time.Time // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 

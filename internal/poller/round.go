@@ -274,6 +274,9 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 // claimAhead claims the batch behind one that is full. nil: there is none. Nor is one claimed behind messages that were left before, as more and more
 // would be claimed, or behind commands, which may wait.
 func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool) (*batch, error) {
+	if p.handsOver && len(b.messages) > fewEnds && !slices.ContainsFunc(b.Messages[:fewEnds], store.Claimed.FromControl) {
+		return b.split(fewEnds), nil
+	}
 	if p.left || len(b.messages) < p.config.Batch || b.commands() || !keepGoing() {
 		return nil, nil
 	}
@@ -282,6 +285,17 @@ func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool
 		return nil, err
 	}
 	return next, nil
+}
+
+// fewEnds is how many results are applied together while places of keys are handed over: who waits for one waits for no more than these.
+const fewEnds = 16
+
+// split leaves the first messages to the batch, and returns one with the others.
+func (b *batch) split(n int) *batch {
+	rest := &batch{Claim: b.Claim, messages: b.messages[n:]}
+	rest.Messages = b.Messages[n:]
+	b.messages, b.Messages, b.Bulks = b.messages[:n], b.Messages[:n], false
+	return rest
 }
 
 // disjoint reports whether the next batch can be read before this one is committed: no model is in both, and there is no command in it.

@@ -41,7 +41,7 @@ local function read_page(set, members, to)
       from, by = before * limit, to --@ share
     end
     found = redis.call('ZRANGEBYSCORE', set, '-inf', by, 'LIMIT', from, limit)
-    found = set == due and spreads and #found == limit and spread(set, found, from, by) or found
+    found = spreads and (set == due or set == urgent) and #found == limit and spread(set, found, from, by) or found
     next = redis.call('ZRANGEBYSCORE', set, '(' .. by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   end
   if from > 0 and #found == 0 then
