@@ -32,63 +32,62 @@
 -- include: misfit, wrong_types, chunks, batch, step
 local refused = {} -- subjects of refused items
 -- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
--- include: template, item
+-- include: template, item, alone
 if failure then
   return failure
 end
+if #templates == 0 and at <= end_at and next(wrong_types) then
+  return {} -- only a template knows what may be left out
+end
 
--- Each item is checked, and then its steps run. The key of the wrong type follows its code. All is in this loop, as a
--- call costs as much as ten statements, and a variable from outside a function costs twice.
-local codes, items = {}, 0
+-- Each item is checked, and then its steps run. All is in this loop, as a call costs as much as ten statements, and a
+-- variable from outside a function costs twice.
 while at <= end_at do
   local t = templates[tonumber(ARGV[at])]
-  local values, own, checks, steps, adds, code = t.values, t.keys, t.checks, t.steps, t.adds, t.blocked and 9
-  items = items + 1
-  from, first, subject, kinds, fault = at, next_key, ARGV[at + 1], t.kinds, t.blocked
-  at, next_key = at + t.size, next_key + t.count
-  if t.again then
-    write_groups() -- the last score counts
-  end
-  for i = 1, #values, 3 do
-    values[i][values[i + 1]] = ARGV[from + values[i + 2]]
-  end
-  for i = 1, #own, 3 do
-    own[i][own[i + 1]] = KEYS[first + own[i + 2]]
-  end
-  for i = 1, #checks do
-    local refusal = refuses(checks[i]) --@ check
-    if refusal then
-      code = checks[i].wrong == refusal and refusal or code or refusal -- a key of the wrong type comes first
-    end
-  end
-  if code then
-    -- A message that is gone and changes nothing does not refuse later items of its subject.
-    refused[subject] = t.changes or code ~= 3 and subject ~= '' or refused[subject] --@ refuse
-    codes[items] = fault and code .. ' ' .. fault or code
+  if not t then
+    at = run_alone()
   else
-    for i = 1, #steps do
-      local step = steps[i]
-      local args = step.args
-      if step.drawn then
-        args[step.drawn] = drawn
-      end
-      local reply = step.run(unpack(args, 1, step.n)) --@ step
-      if reply and step.soft and type(reply) == 'table' and reply.err then
-        note_wrong(step, reply)
-      end
+    local values, own, checks, steps, adds, code = t.values, t.keys, t.checks, t.steps, t.adds, t.blocked and 9
+    local from = at
+    first, subject, kinds, fault = next_key, ARGV[at + 1], t.kinds, t.blocked
+    at, next_key = at + t.size, next_key + t.count
+    if t.again then
+      write_groups() -- the last score counts
     end
-    for i = 1, #adds, 3 do
-      local list, other = adds[i], adds[i + 2]
-      list[#list + 1] = ARGV[from + adds[i + 1]] --@ collect
-      if other > 0 then
-        list[#list + 1] = ARGV[from + other] --@ member
+    for i = 1, #values, 3 do
+      values[i][values[i + 1]] = ARGV[from + values[i + 2]]
+    end
+    for i = 1, #own, 3 do
+      own[i][own[i + 1]] = KEYS[first + own[i + 2]]
+    end
+    for i = 1, #checks do
+      local check = checks[i]
+      local args, n = check.args, check.n
+      local refusal = refuses(check.how, check.code, check.wrong, run(check), args[n + 1], args[n + 2]) --@ check
+      code = refusal == check.wrong and refusal or code or refusal -- a key of the wrong type comes first
+    end
+    if not code then
+      for i = 1, #steps do
+        local step = steps[i]
+        local args = step.args
+        if step.drawn then
+          args[step.drawn] = drawn
+        end
+        local reply = step.run(unpack(args, 1, step.n)) --@ step
+        if reply and step.soft and type(reply) == 'table' and reply.err then
+          note_wrong(args, reply)
+        end
       end
+      for i = 1, #adds, 3 do
+        local list, other = adds[i], adds[i + 2]
+        list[#list + 1] = ARGV[from + adds[i + 1]] --@ collect
+        if other > 0 then
+          list[#list + 1] = ARGV[from + other] --@ member
+        end
+      end
+      t.applied = t.applied + 1 --@ applied
     end
-    t.applied = t.applied + 1 --@ applied
-    codes[items] = 1
-    if fault then
-      wrong_types[fault] = fault -- listed after the codes
-    end
+    note_code(code, t.changes)
   end
 end
 
@@ -110,5 +109,5 @@ for _, step in ipairs(finals) do
   end
 end
 call_dispatcher()
-codes[items + 1] = list_of(wrong_types)
+codes[#codes + 1] = list_of(wrong_types)
 return codes

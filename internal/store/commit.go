@@ -114,8 +114,20 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	return codes, nil
 }
 
+// few is how many items are sent without templates: a template costs the script as much as some items.
+const few = 12
+
 func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
-	e := newEncoder(s, &batch)
+	if n := len(batch.Items); n > 0 && n <= few {
+		if reply, err := s.apply(ctx, &batch, true); err != nil || len(reply) > 0 {
+			return reply, err
+		}
+	}
+	return s.apply(ctx, &batch, false)
+}
+
+func (s *Store) apply(ctx context.Context, batch *Batch, alone bool) ([]any, error) {
+	e := newEncoder(s, batch, alone)
 	for i := range batch.Items {
 		e.add(&batch.Items[i])
 	}
@@ -149,7 +161,7 @@ type encoder struct {
 	joins, leaves [len(ScoreIndexes)]int // likewise
 }
 
-func newEncoder(s *Store, batch *Batch) *encoder {
+func newEncoder(s *Store, batch *Batch, alone bool) *encoder {
 	creates := 0
 	for i := range batch.Items {
 		if t := batch.Items[i].Transition; t != nil && t.creates() {
@@ -157,7 +169,7 @@ func newEncoder(s *Store, batch *Batch) *encoder {
 		}
 	}
 	e := &encoder{
-		txn: txn.NewBatch(len(batch.Items)), batch: batch, config: &s.Config, keys: &s.Keys,
+		txn: txn.NewBatch(len(batch.Items), alone), batch: batch, config: &s.Config, keys: &s.Keys,
 		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap), maxQueued: strconv.Itoa(batch.MaxQueued),
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), journalsCreate: creates <= maxToldCreates,
 	}

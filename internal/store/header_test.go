@@ -223,11 +223,13 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	}{
 		"a list that is taken from itself":            {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
 		"a list that is requeued into itself":         {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
-		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", 2, "item", "0 0 0", 1, "m"}},
-		"a template whose items are behind others":    {applyItems, []string{k.Due}, []any{1, 1, "zset", 2, "item", "-5 -1 0", 1, "m"}},
-		"a template of many values":                   {applyItems, []string{k.Due}, []any{1, 1, "zset", 2, "item", endless + " 0 0", 1, "m"}},
-		"a step of less than no word":                 {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "do", "  ", "call", 1, "m"}},
-		"lines without end":                           {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "again", "", 1, "m"}},
+		"a template that says how long its items are": {applyItems, []string{k.Due}, []any{1, 1, "zset", 1, "i0 0 0", 1, "m"}},
+		"a template whose items are behind others":    {applyItems, []string{k.Due}, []any{1, 1, "zset", 1, "i-5 -1 0", 1, "m"}},
+		"a template of many values":                   {applyItems, []string{k.Due}, []any{1, 1, "zset", 1, "i" + endless + " 0 0", 1, "m"}},
+		"a step of less than no word":                 {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "d  ", "call", 1, "m"}},
+		"an item that says how long it is":            {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, "i0 0 0", "m", "i" + endless + " 0 0", "m"}},
+		"an item with a step of less than no word":    {applyItems, []string{k.Due}, []any{1, 1, "zset", 0, "i9 0 0", "m", "d  ", "call"}},
+		"lines without end":                           {applyItems, []string{k.Due}, []any{1, 1, "zset", endless, "s", "s", 1, "m"}},
 	} {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -264,7 +266,7 @@ func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 		{"txn.lua", "step.n = math.min(#args, 1000)", "step.n = #args", "unpack(step.args, 1, step.n)"},
 		{"txn.lua", "step.n = math.min(#args, 1000)", "step.n = math.min(#args, 10000)", "unpack(step.args, 1, step.n)"},
 		{"txn.lua", "step.n = math.min(#args, 1000)", "step.n = math.min(#args, 1000)\n  step.n = #args", "unpack(step.args, 1, step.n)"},
-		{"txn.lua", "- 3120, 0), 1000)", "- 3120, 0), 10000)", "unpack(ARGV, at + 1 + before, at + words)"},
+		{"txn.lua", "- 3120) % 1001", "- 3120) % 10001", "unpack(ARGV, at + 1 + before, at + words)"},
 		{"txn.lua", "local args = {unpack", "words = 9 local args = {unpack", "unpack(ARGV, at + 1 + before, at + words)"},
 		{"txn.lua", "local args = step.args", "local args = check.args", "unpack(args, 1, step.n)"},
 		{"txn.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
@@ -301,6 +303,7 @@ var (
 //   - a chunk: the line before is "for first, last in chunks(list) do";
 //   - cut: unpack(list, 1, math.min(#list, 1000)), or unpack(list, 1, 7);
 //   - cut when it was made: unpack(step.args, 1, step.n), where the only step.n = math.min(#args, 1000);
+//   - read: unpack(ARGV, at + 1 + before, at + words), where words are what is left of a number divided by 1001;
 //   - a table that is written down in one line, of values which are no calls, and to which nothing is added.
 func unbound(body string) (places []string) {
 	if size := chunkSize.FindStringSubmatch(body); size != nil {
@@ -334,10 +337,14 @@ func cut(args []string) bool {
 	return err == nil && n <= mostUnpacked
 }
 
-var wordsRead = regexp.MustCompile(fmt.Sprintf(`\blocal words = math\.min\([^\n]*, %d\)\n`, mostUnpacked))
+var (
+	wordsRead = regexp.MustCompile(fmt.Sprintf(`\blocal words, \w+ = \([^\n()]*\) %% %d\b`, mostUnpacked+1))
+	wordsSet  = regexp.MustCompile(`\bwords\b[^=~<>\n(]*= `)
+)
 
 func read(args []string, body string) bool {
-	return slices.Equal(args, []string{"ARGV", "at + 1 + before", "at + words"}) && wordsRead.MatchString(body) && strings.Count(body, "words = ") == 1
+	return slices.Equal(args, []string{"ARGV", "at + 1 + before", "at + words"}) &&
+		len(wordsRead.FindAllString(body, -1)) == len(wordsSet.FindAllString(body, -1))
 }
 
 func cutBefore(args []string, body string) bool {

@@ -32,7 +32,7 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 		}
 		before[places[FieldError]], after[places[FieldError]] = "", "" // the script decides it
 		e := encoder{instant: "2"}
-		fields := steps{encoder: &e, Item: txn.NewBatch(1).Item("m", true), t: &Transition{before: before, after: after}}
+		fields := steps{encoder: &e, Item: txn.NewBatch(1, false).Item("m", true), t: &Transition{before: before, after: after}}
 		fields.compareFields()
 		words := func(w txn.Words) []string { return strings.Split(string(w), "\t")[1:] }
 		got, told := asHash(before), 0

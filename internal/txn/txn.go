@@ -1,8 +1,10 @@
 // Package txn builds batches for scripts/txn.lua: items of compares, conditions and Redis commands that are decided already. It has no word of the
-// domain. Items that differ in their values only share a template, and what a batch does once is named by all of them.
+// domain. Items that differ in their values only share a template, and what a batch does once is named by all of them. In a batch of few items each
+// is alone.
 package txn
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,10 +95,12 @@ type Batch struct {
 	types  []byte
 	seen   map[string]bool // subjects
 
-	once      Words    // lines of the batch, each behind a line break
-	firsts    []string // verbs of such lines
-	groups    int
-	finals    []final
+	alone  bool     // items share nothing
+	once   Words    // lines of the batch, each behind a line break
+	firsts []string // verbs of such lines
+	groups []group
+	finals []final
+
 	templates map[string]int // their numbers, from 1 on
 	lines     []any          // of them all, as arguments
 	items     []any
@@ -105,9 +109,11 @@ type Batch struct {
 	item      Item
 }
 
-// NewBatch returns an empty batch with room for so many items.
-func NewBatch(items int) *Batch {
+// NewBatch returns an empty batch with room for so many items. alone says that they share nothing. The script refuses that, with an empty reply and before
+// it writes, where a key of the batch is of another type.
+func NewBatch(items int, alone bool) *Batch {
 	return &Batch{
+		alone: alone,
 		places: map[string]Key{}, seen: make(map[string]bool, items), templates: map[string]int{},
 		items: make([]any, 0, 14*items), values: make([]string, 0, 14*items), itemKeys: make([]string, 0, 2*items),
 	}
@@ -141,11 +147,18 @@ func (b *Batch) First(verb string, keys []Key, texts ...string) {
 	}
 }
 
+type group struct {
+	command string
+	key     Key
+}
+
 // Group returns the number of a command and its key, for which items collect values. It is run once, with all of them.
 func (b *Batch) Group(command string, key Key) int {
-	b.line("group", command).Key(key)
-	b.groups++
-	return b.groups
+	if !b.alone {
+		b.line("group", command).Key(key)
+	}
+	b.groups = append(b.groups, group{command, key})
+	return len(b.groups)
 }
 
 // line begins a line of the batch.
@@ -158,11 +171,11 @@ func (b *Batch) line(what, name string) *Words {
 // message is gone.
 func (b *Batch) Item(subject string, changes bool) *Item {
 	i := &b.item
-	*i = Item{batch: b, changes: changes, again: b.seen[subject], words: i.words[:0], kinds: i.kinds[:0], at: len(b.items)}
+	*i = Item{batch: b, changes: changes, again: b.seen[subject], words: i.words[:0], checks: i.checks[:0], kinds: i.kinds[:0], at: len(b.items), first: len(b.itemKeys)}
 	b.seen[subject] = subject != ""
 	b.items = append(b.items, nil)
 	i.Put(subject)
-	if i.again {
+	if i.again && !b.alone {
 		i.line("again")
 	}
 	return i
@@ -173,9 +186,11 @@ type Item struct {
 	batch    *Batch
 	changes  bool
 	again    bool // an earlier item is about the subject
+	checks   Words  // lines that come first
 	words    Words
 	kinds    []byte // of its keys
-	at, keys int
+	at       int    // place of its values
+	first    int    // place of its keys
 }
 
 // Subject is the number of the value that the subject is.
@@ -195,21 +210,21 @@ var ownKeys = [8]Key{"%0", "%1", "%2", "%3", "%4", "%5", "%6", "%7"}
 func (i *Item) Own(name, kind string) Key {
 	i.batch.itemKeys = append(i.batch.itemKeys, name)
 	i.kinds = append(append(i.kinds, ' '), kind...)
-	i.keys++
-	if n := i.keys - 1; n < len(ownKeys) {
-		return ownKeys[n]
+	if n := i.keys() - 1; n >= len(ownKeys) {
+		return Key("%" + strconv.Itoa(n))
 	}
-	return Key("%" + strconv.Itoa(i.keys-1))
+	return ownKeys[i.keys()-1]
 }
 
+func (i *Item) keys() int { return len(i.batch.itemKeys) - i.first }
+
 // line begins a line with a word and numbers.
-func (i *Item) line(what string, numbers ...int) *Words {
-	if len(i.words) > 0 {
-		i.words = append(i.words, '\n')
-	}
-	i.words = append(i.words, what...)
-	i.words.numbers(numbers)
-	return &i.words
+func (i *Item) line(what string, numbers ...int) *Words { return i.words.line(what, numbers) }
+
+func (w *Words) line(what string, numbers []int) *Words {
+	*w = append(append(*w, '\n'), what...)
+	w.numbers(numbers)
+	return w
 }
 
 // Fields are names, in Words of their own, whose values are those from a number on. Two lines behind it may have them.
@@ -222,10 +237,26 @@ func (i *Item) Do(name string) *Words { return i.line("do").Text(name) }
 func (i *Item) Help(name string) *Words { return i.line("help").Text(name) }
 
 // Add collects values for a group.
-func (i *Item) Add(group int, values ...int) { i.line("add", group).numbers(values) }
+func (i *Item) Add(group int, values ...int) {
+	if i.batch.alone {
+		i.Do(i.batch.groups[group-1].command).Key(i.batch.groups[group-1].key).Value(values...)
+		return
+	}
+	i.line("add", group).numbers(values)
+}
 
 // Try is Add for values that only help.
-func (i *Item) Try(group int, values ...int) { i.line("try", group).numbers(values) }
+func (i *Item) Try(group int, values ...int) {
+	if i.batch.alone {
+		command, key := i.batch.groups[group-1].command, i.batch.groups[group-1].key
+		if command == "ZREM" && !i.again {
+			command = "leave" // which knows the sets that were empty
+		}
+		i.Help(command).Key(key).Value(values...)
+		return
+	}
+	i.line("try", group).numbers(values)
+}
 
 // Last runs a command or a verb with a key, if it has one, and texts behind all items, once, if any of those with it is applied.
 func (i *Item) Last(name string, key Key, texts ...string) { i.last(false, name, key, texts...) }
@@ -242,6 +273,16 @@ type final struct {
 
 func (i *Item) last(counts bool, name string, key Key, texts ...string) {
 	b, line := i.batch, final{name: name, key: key}
+	if b.alone {
+		w := i.Help(name)
+		if key != "" {
+			w.Key(key)
+		}
+		if w.Text(texts...); counts {
+			w.Text("1")
+		}
+		return
+	}
 	if len(texts) > 0 {
 		line.text = texts[0]
 	}
@@ -270,7 +311,11 @@ func (i *Item) Unrefused(code int) {
 // Equal refuses unless the first replies of a command are some values, by their numbers; of 0 none or an empty text. wrong is the code where a key is of
 // another type.
 func (i *Item) Equal(code, wrong int, command string, wants ...int) *Words {
-	return i.check(code, wrong, '=', wants).Text(command)
+	how := byte('=')
+	if len(wants) > 1 {
+		how = '&'
+	}
+	return i.check(code, wrong, how, wants).Text(command)
 }
 
 // Below refuses unless the reply of a command is below a value.
@@ -284,7 +329,7 @@ func (i *Item) Unless(code, wrong int, verb string) *Words {
 }
 
 func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
-	w := i.line("check", code, wrong)
+	w := i.checks.line("check", []int{code, wrong})
 	*w = append(*w, ' ', how)
 	w.numbers(numbers)
 	return w
@@ -292,19 +337,46 @@ func (i *Item) check(code, wrong int, how byte, numbers []int) *Words {
 
 // End ends the item.
 func (i *Item) End() {
-	b, changes := i.batch, 0
+	b, changes, size := i.batch, 0, len(i.batch.items)-i.at
 	if i.changes {
 		changes = 1
 	}
-	w := i.line("item", len(b.items)-i.at, i.keys, changes)
-	*w = append(*w, i.kinds...)
-	number, known := b.templates[string(i.words)]
+	var lines []any
+	i.checks.Add(i.words)
+	if b.alone {
+		lines = b.appendLines(nil, string(i.checks), i.fill)
+		size = len(lines) + 2
+	}
+	end := append(appendNumber(nil, size), ' ')
+	end = append(appendNumber(end, i.keys()), ' ')
+	end = append(appendNumber(end, changes), i.kinds...)
+	if b.alone {
+		b.items = append(append(b.items[:i.at], "i"+string(end), b.items[i.at+Subject]), lines...)
+		return
+	}
+	i.checks.line("item "+string(end), nil)
+	number, known := b.templates[string(i.checks)]
 	if !known {
 		number = len(b.templates) + 1
-		b.templates[string(i.words)] = number
-		b.lines = appendLines(b.lines, string(i.words))
+		b.templates[string(i.checks)] = number
+		b.lines = b.appendLines(b.lines, string(i.checks), nil)
 	}
 	b.items[i.at] = number
+}
+
+// fill fills a word of the item in.
+func (i *Item) fill(word string) (text string, filled bool) {
+	b, mark := i.batch, word[0]
+	switch number, _ := strconv.Atoi(word[1:]); mark {
+	case '$':
+		return *b.items[i.at+number].(*string), true
+	case '%':
+		return b.itemKeys[i.first+number], true
+	case '@':
+		return b.keys[number-1], true
+	default:
+		return word, false
+	}
 }
 
 // Keys are KEYS of the script.
@@ -312,36 +384,43 @@ func (b *Batch) Keys() []string { return append(b.keys, b.itemKeys...) }
 
 // Args are ARGV of the script, for the instant of the batch in RFC 3339 and Unix ms.
 func (b *Batch) Args(instant string, ms int64) []any {
-	lines := append(appendLines(nil, strings.TrimPrefix(string(b.once), "\n")), b.lines...)
+	lines := append(b.appendLines(nil, string(b.once), nil), b.lines...)
 	return slices.Concat([]any{instant, ms, string(b.types), len(lines)}, lines, b.items)
 }
 
-// appendLines appends the arguments that lines are: of each its word, its numbers, and its step. The line "fields" is none: it names the fields of steps
-// behind it.
-func appendLines(to []any, lines string) []any {
-	var fields fields
+// letters begin the lines of the script, see scripts/include/step.lua.
+var letters = map[string]string{
+	"first": "f", "group": "g", "final": "l", "do": "d", "help": "h", "again": "s", "add": "a", "try": "t", "last": "b", "item": "i",
+}
+
+// appendLines appends the arguments that lines are. The line "fields" is none: it names the fields of steps behind it. fill fills words in; nil: a
+// template leaves that to the script.
+func (b *Batch) appendLines(to []any, lines string, fill func(word string) (string, bool)) []any {
+	s := step{fill: fill}
 	for line := range strings.SplitSeq(lines, "\n") {
 		head, words, _ := strings.Cut(line, "\t")
 		word, numbers, _ := strings.Cut(head, " ")
 		switch word {
 		case "":
 		case "fields":
-			fields = newFields(numbers, words)
+			s.fields = newFields(numbers, words)
 		case "check":
-			to = fields.appendStep(append(to, word, numbers), words)
-		case "do", "help", "first", "group", "final":
-			to = fields.appendStep(append(to, word), words)
+			numbers := strings.Split(numbers, " ")
+			to = s.append(to, numbers[2], words, numbers[0]+numbers[1], numbers[3:]...)
+		case "first":
+			once := step{fill: (&Item{batch: b}).fill}
+			to = once.append(to, letters[word], words, "")
+		case "do", "help", "group", "final":
+			to = s.append(to, letters[word], words, "")
 		default:
-			to = append(to, word, numbers)
+			to = append(to, cmp.Or(letters[word], word)+numbers)
 		}
 	}
 	return to
 }
 
-// fields are names, each before the word for its value.
-type fields []string
-
-func newFields(first, names string) (all fields) {
+// newFields returns names, each before the word for its value.
+func newFields(first, names string) (all []string) {
 	number, _ := strconv.Atoi(first)
 	for name := range strings.SplitSeq(names, "\t") {
 		all = append(all, name, "$"+strconv.Itoa(number))
@@ -350,14 +429,24 @@ func newFields(first, names string) (all fields) {
 	return all
 }
 
-// appendStep appends the arguments that a step is: how many words it has and the places of those to fill in, and the words.
-func (f fields) appendStep(to []any, words string) []any {
-	place, head := len(to), make([]byte, 2, 32)
+// step makes arguments of steps.
+type step struct {
+	fields []string
+	fill   func(word string) (text string, filled bool)
+}
+
+// append appends the arguments that a step is: its head, its words, and the values that a check wants, by their numbers. The head has the letter, the
+// number of words, the codes, and the places of those to fill in.
+func (s *step) append(to []any, letter, words, codes string, wants ...string) []any {
+	place, marks := len(to), make([]byte, 0, 32)
 	to = append(to, nil)
 	add := func(word string) {
-		text, constant := strings.CutPrefix(word, "=")
-		if to = append(to, text); !constant {
-			head = append(head, pair(len(to)-place-1)...)
+		text, filled := strings.CutPrefix(word, "=")
+		if !filled && s.fill != nil {
+			text, filled = s.fill(word)
+		}
+		if to = append(to, text); !filled {
+			marks = append(marks, pair(len(to)-place-1)...)
 		}
 	}
 	for word := range strings.SplitSeq(words, "\t") {
@@ -365,12 +454,15 @@ func (f fields) appendStep(to []any, words string) []any {
 			add(word)
 			continue
 		}
-		for _, word := range f {
+		for _, word := range s.fields {
 			add(word)
 		}
 	}
-	copy(head, pair(len(to)-place-1))
-	to[place] = string(head)
+	to[place] = letter + string(pair(len(to)-place-1)) + codes
+	for _, number := range wants {
+		add(cmp.Or(strings.TrimPrefix("$"+number, "$0"), "="))
+	}
+	to[place] = to[place].(string) + string(marks)
 	return to
 }
 

@@ -24,7 +24,7 @@ func start(b *Batch, joins int, uid, rev, status string) {
 }
 
 func TestItemsThatDifferInTheirValuesShareATemplate(t *testing.T) {
-	b := NewBatch(2)
+	b := NewBatch(2, false)
 	joins := b.Group("ZADD", b.Must("q:due", ZSet))
 	start(b, joins, "a", "1", "on")
 	start(b, joins, "b", "2", "off")
@@ -55,7 +55,7 @@ func TestItemsThatDifferInTheirValuesShareATemplate(t *testing.T) {
 }
 
 func TestAnItemMayBringAnyNumberOfKeys(t *testing.T) {
-	b := NewBatch(1)
+	b := NewBatch(1, false)
 	i := b.Item("a", false)
 	var last Key
 	for range len(ownKeys) + 2 {

@@ -1,20 +1,26 @@
--- Checks: refuses returns the code of a check that refuses the item in hand, or nothing.
-local function refuses(check)
-  local reply, second = check.run(unpack(check.args, 1, check.n)), check.second
-  if second and not reply.err then
+-- Items: refuses returns the code of a check that refuses the item in hand, or nothing.
+local function refuses(how, code, wrong, reply, want, second)
+  if type(reply) == 'table' and reply.err then
+    return wrong
+  elseif how == '&' then
     replies = reply -- fingerprints read on
-    local differs = (reply[1] or '') ~= ARGV[from + check.want]
-    if differs or (reply[2] or '') ~= (second > 0 and ARGV[from + second] or '') then --@ compare
-      return check.code
-    end
-  elseif type(reply) == 'table' then
-    note_wrong(check, reply)
-    return check.wrong
-  elseif check.how == '?' then
-    return reply and check.code
-  elseif check.how == '<' then
-    return tonumber(reply or 0) >= tonumber(ARGV[from + check.want]) and check.code --@ below
-  elseif (reply or '') ~= ARGV[from + check.want] then --@ slot
-    return check.code
+    return ((reply[1] or '') ~= want or (reply[2] or '') ~= second) and code --@ compare
+  elseif how == '?' then
+    return reply and code
+  elseif how == '<' then
+    return tonumber(reply or 0) >= tonumber(want) and code --@ below
   end
+  return (reply or '') ~= want and code --@ slot
+end
+
+-- note_code notes what became of the item in hand: the code that refuses it, if there is one, before the key of the
+-- wrong type. A message that is gone and changes nothing does not refuse later items of its subject.
+local codes = {}
+local function note_code(code, changes)
+  if code and (changes or code ~= 3 and subject ~= '') then
+    refused[subject] = true --@ refuse
+  elseif fault and not code then
+    wrong_types[fault] = fault -- listed after the codes
+  end
+  codes[#codes + 1] = code and fault and code .. ' ' .. fault or code or 1
 end

@@ -1,26 +1,41 @@
--- Steps. A line is a word, its numbers, and mostly a command or verb with its arguments: how many words these are and
--- the places of those to fill in, as pairs of characters ("00" is 0, of 64 each), and the words. "$2" is filled with a
+-- Steps. A line begins with a letter. Most are steps: two characters follow, how many words it has ("00" is none, of 64
+-- each), then the words of a command or verb. Pairs of such characters name the places of words to fill in: "$2" with a
 -- value of the item, "@3" with a key of the batch, "%1" with a key of the item, "#" with the last drawn text, "+" with
 -- how many items have applied it. If the batch has named a key to another verb, a verb that uses the key has it after
 -- its arguments too.
 -- Of the batch:
---   first: runs before all items
---   group: is run with what items collect for it; final: runs behind all items, if any that names it is applied
--- Of a template, which the line "item" ends:
---   again: an earlier item is about the subject of this one
---   check "2 6 = 3 0": refuses with 2, or 6 if a key is of the wrong type, unless the first replies are the values 3
---     and "" (0); with "<" unless the reply is below the value; with "?" if the reply is true
---   do: the item needs it; help: it is left out if a key is of the wrong type
---   add "1 2 3": the values 2 and 3 are collected for group 1; try: likewise, where that only helps
---   last "1": final 1 is run
---   item "5 2 1 hash list": an item has 5 values and 2 keys of these types, and changes its subject (1)
+--   f: runs before all items
+--   g: a group, which is run with what items collect for it; l: runs last, if any item that names it is applied
+-- Of an item:
+--   a check: "=", number of words, "26" refuses with 2, or 6 if a key is of the wrong type, unless the reply is the
+--     word behind the others; "&": unless the first two replies are the two words behind; "<": unless it is below the
+--     word behind; "?": if the reply is true
+--   d: the item needs it; h: it helps, and is left out if a key is of the wrong type
+-- Of a template, beside these:
+--   s: an earlier item is about the same subject
+--   a "1 2 3": the values 2 and 3 are collected for group 1; t: likewise, where that only helps
+--   b "1": the step 1 behind all items is run
+--   i "5 2 1 hash list": the template ends, its items have 5 values and 2 keys of these types, and change their subject
 local ARGV, KEYS, type, unpack = ARGV, KEYS, type, unpack -- a local is read faster, and these are read most
 local byte, gmatch, match, sub, tonumber = string.byte, string.gmatch, string.match, string.sub, tonumber
 local at, next_key, end_at = 5, places + 1, #ARGV
-local from, first, subject = 0, 1, '' -- of the item in hand: its values, its keys
+local first, subject = 1, '' -- of the item in hand: its keys
 local kinds, fault = '', nil -- the types that these keys should be of, and which is not
-local drawn, replies = '', {} -- the last drawn text, the replies to the last =
+local drawn, replies = '', {} -- the last drawn text, the replies to the last &
 local verbs, finishes = {}, {} -- by name; what verbs have to write at the end
+local wants = {['='] = 1, ['&'] = 2, ['<'] = 1, ['?'] = 0} -- how many words come behind those of a check
+
+-- note_wrong notes the key of the wrong type that a step of the item has met.
+local function note_wrong(args, reply)
+  fault = fault or reply.err
+  local key = first
+  for expected in gmatch(kinds, '%a+') do
+    for i = 1, #args do
+      fault = args[i] == KEYS[key] and misfit(key, expected) or fault
+    end
+    key = key + 1
+  end
+end
 
 -- note notes where an item of the template fills a word in: the words, the place, and the number of its value or key.
 local function note(fills, args, place, number)
@@ -33,13 +48,21 @@ end
 -- read_step reads the step at an argument, and moves on behind it. The template notes what an item fills in.
 local function read_step(command, t)
   local head, verb = ARGV[at], verbs[ARGV[at + 1]]
-  local before = verb and 1 or 0 -- its name is no argument
-  local high, low = byte(head, 1, 2)
-  local words = math.min(math.max(high * 64 + low - 3120, 0), 1000)
+  local how, before = sub(head, 1, 1), verb and 1 or 0 -- its name is no argument
+  local high, low, code, wrong = byte(head, 2, 5)
+  local words, behind = (high * 64 + low - 3120) % 1001, wants[how]
   local args = {unpack(ARGV, at + 1 + before, at + words)}
-  local step = {run = verb or command, args = args}
+  local step = {run = verb or command, args = args, how = how, soft = verb or how ~= 'd'}
   step.n = math.min(#args, 1000)
-  for i = 3, #head, 2 do
+  at = at + words + 1
+  for _ = 1, behind or 0 do
+    args[#args + 1] = ARGV[at]
+    at = at + 1
+  end
+  if behind then
+    step.code, step.wrong = code - 48, wrong - 48
+  end
+  for i = behind and 6 or 4, #head, 2 do
     high, low = byte(head, i, i + 1)
     local place = high * 64 + low - 3120 - before
     local word = args[place]
@@ -58,22 +81,13 @@ local function read_step(command, t)
       step.count = place
     end
   end
-  at = at + words + 1
   return step
 end
 
 local function run(step)
-  return step.run(unpack(step.args, 1, step.n))
-end
-
--- note_wrong notes the key of the wrong type that a step of the item has met.
-local function note_wrong(step, reply)
-  fault = fault or reply.err
-  local key = first
-  for expected in gmatch(kinds, '%a+') do
-    for i = 1, step.n do
-      fault = step.args[i] == KEYS[key] and misfit(key, expected) or fault
-    end
-    key = key + 1
+  local reply = step.run(unpack(step.args, 1, step.n))
+  if type(reply) == 'table' and reply.err then
+    note_wrong(step.args, reply)
   end
+  return reply
 end

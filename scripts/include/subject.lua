@@ -44,6 +44,11 @@ function verbs.nothing(...)
   return true
 end
 
+-- leave removes a member from a set of the batch that was not empty before.
+function verbs.leave(key, member)
+  return not absent[key] and redis.pcall('ZREM', key, member) --@ leave
+end
+
 function verbs.wake(key)
   wake = key
 end

@@ -1,0 +1,37 @@
+-- Alone: an item without a template begins with the line i, where 5 is how many arguments it has, and its subject. Its
+-- lines follow, whose words are in place but for a drawn one. They run as they are read: to keep them would cost more.
+local function run_alone()
+  local size, count, changes, types_of = match(ARGV[at], '^i(%d+) (%d+) (%d)(.*)$')
+  local stop, code = at + math.max(2, tonumber(size)), nil
+  first, subject, kinds, fault = next_key, ARGV[at + 1], types_of, nil
+  next_key = next_key + tonumber(count)
+  local at = at + 2 -- luacheck: ignore 431 (it is read faster)
+  while at < stop do
+    local head, verb = ARGV[at], verbs[ARGV[at + 1]]
+    local how, before = sub(head, 1, 1), verb and 1 or 0
+    local high, low, one, two = byte(head, 2, 5)
+    local words, behind = (high * 64 + low - 3120) % 1001, wants[how]
+    if code and not behind then
+      break -- the other checks may have found a key of the wrong type
+    end
+    local command, args, reply = verb or how == 'd' and redis.call or redis.pcall, nil
+    if one and not behind then
+      args = {unpack(ARGV, at + 1 + before, at + words)}
+      args[one * 64 + two - 3120 - before] = drawn
+      reply = command(unpack(args, 1, math.min(#args, 1000)))
+    else
+      reply = command(unpack(ARGV, at + 1 + before, at + words)) --@ alone
+    end
+    if type(reply) == 'table' and reply.err then
+      note_wrong(args or {unpack(ARGV, at + 1 + before, at + words)}, reply)
+    end
+    at = at + words + 1
+    if behind then
+      local refusal = refuses(how, one - 48, two - 48, reply, ARGV[at], ARGV[at + 1]) --@ check alone
+      code = refusal == two - 48 and refusal or code or refusal
+      at = at + behind
+    end
+  end
+  note_code(code, changes == '1')
+  return stop
+end
