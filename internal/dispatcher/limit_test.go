@@ -73,8 +73,12 @@ func TestAnAttemptTakesAllOfItsKeysOrNone(t *testing.T) {
 
 func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		b.fleet(fourAHost, uidsOf("t1", 10)...)
 		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 4, NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
+		b.put("t0/plain")
+		b.round(other) // as no key counts this model, it reads the oldest from now on
+		b.finish("t0/plain")
+		b.Clock.Turn(time.Minute) // nobody knows it any more
+		b.fleet(fourAHost, uidsOf("t1", 10)...)
 		once := true
 		first := &interrupted{Store: b.Store, before: func() {
 			if once {

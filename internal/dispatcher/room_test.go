@@ -108,3 +108,31 @@ func TestKeysTakeTurnsWhereTheInputListHasRoomForFew(t *testing.T) {
 		equal(t, map[string]int{"t1": 1, "t2": 1}, counts(b.runs()))
 	})
 }
+
+// TestTheFirstRoundStartsModelsOfEachKey lets more be due than a round reads, those of a key one behind the other.
+func TestTheFirstRoundStartsModelsOfEachKey(t *testing.T) {
+	for name, test := range map[string]struct{ wanted, rested bool }{
+		"due": {}, "wanted at once": {wanted: true}, "due after a round without work": {rested: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				d := b.dispatcher(b.Store, dispatcher.Config{Batch: 80})
+				if test.rested {
+					b.round(d)
+				}
+				var uids []string
+				for tenant := range 8 {
+					uids = append(uids, uidsOf(fmt.Sprint("t", tenant), 40)...)
+				}
+				b.fleet(fourAHost, uids...)
+				if test.wanted {
+					b.decide(func(r *store.Record, now time.Time) model.Decision { decision, _ := r.Run(false, now); return decision }, uids...)
+				}
+				b.round(d)
+				if got := b.runs(); len(got) != 8 {
+					t.Errorf("got models of %d keys running, want 8: %v", len(got), got)
+				}
+			})
+		})
+	}
+}

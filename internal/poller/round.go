@@ -35,7 +35,7 @@ const maxPasses = 8
 
 // RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts the messages of expired pollers.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
-	return p.RunPipelined(ctx, func() bool { return false }, nil)
+	return p.RunPipelined(ctx, func() bool { return false }, func(func()) func() { return func() {} })
 }
 
 // RunPipelined does a round of several batches, as long as they are full and keepGoing says so. While one batch is decided and committed, prefetch starts

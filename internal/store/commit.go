@@ -114,11 +114,9 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	return codes, nil
 }
 
-// few is how many items are sent without templates: a template costs the script as much as some items.
-const few = 12
-
 func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
-	if n := len(batch.Items); n > 0 && n <= few {
+	if n := len(batch.Items); n > 0 && n <= s.Config.FewItems {
+		// An empty reply: a key is of another type, and only templates know what may be left out.
 		if reply, err := s.apply(ctx, &batch, true); err != nil || len(reply) > 0 {
 			return reply, err
 		}

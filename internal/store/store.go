@@ -43,6 +43,9 @@ type Config struct {
 	// Grace is for how long nothing expires after Redis or all dispatchers were away, as workers could not speak meanwhile; negative: not at all.
 	// Defaults to 15 s; with a Clock, which jumps where nothing happens, to none.
 	Grace time.Duration
+	// FewItems is up to how many items of a batch are sent without templates; None: a template for each shape, however few there are. Defaults to 12: a
+	// template costs the script as much as some seven pairs of an end and a start.
+	FewItems int
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time
 }
@@ -62,6 +65,7 @@ func (c Config) WithDefaults() Config {
 	c.LogCap = cmp.Or(c.LogCap, 200)
 	c.MessageCap = cmp.Or(c.MessageCap, 1<<20)
 	c.NewErrorAbove = cmp.Or(c.NewErrorAbove, 50)
+	c.FewItems = cmp.Or(c.FewItems, 12)
 	if c.Clock == nil {
 		c.Grace = cmp.Or(c.Grace, 15*time.Second)
 	}

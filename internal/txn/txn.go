@@ -113,7 +113,7 @@ type Batch struct {
 // it writes, where a key of the batch is of another type.
 func NewBatch(items int, alone bool) *Batch {
 	return &Batch{
-		alone: alone,
+		alone:  alone,
 		places: map[string]Key{}, seen: make(map[string]bool, items), templates: map[string]int{},
 		items: make([]any, 0, 14*items), values: make([]string, 0, 14*items), itemKeys: make([]string, 0, 2*items),
 	}
@@ -183,14 +183,14 @@ func (b *Batch) Item(subject string, changes bool) *Item {
 
 // Item is an item under construction.
 type Item struct {
-	batch    *Batch
-	changes  bool
-	again    bool // an earlier item is about the subject
-	checks   Words  // lines that come first
-	words    Words
-	kinds    []byte // of its keys
-	at       int    // place of its values
-	first    int    // place of its keys
+	batch   *Batch
+	changes bool
+	again   bool  // an earlier item is about the subject
+	checks  Words // lines that come first
+	words   Words
+	kinds   []byte // of its keys
+	at      int    // place of its values
+	first   int    // place of its keys
 }
 
 // Subject is the number of the value that the subject is.

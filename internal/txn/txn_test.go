@@ -29,20 +29,20 @@ func TestItemsThatDifferInTheirValuesShareATemplate(t *testing.T) {
 	start(b, joins, "a", "1", "on")
 	start(b, joins, "b", "2", "off")
 	want := []any{
-		"now", int64(5), "!zset list stream hash ", 56,
-		"group", "0202", "ZADD", "@1",
-		"first", "0302", "open", "@2", "9",
-		"final", "040204", "HINCRBY", "@4", "starts", "+",
-		"final", "0302", "XTRIM", "@3", "MAXLEN",
-		"final", "01", "call",
-		"check", "2 6 = 2 0", "0402", "HMGET", "%0", "rev", "attempt",
-		"do", "0702040607", "HSET", "%0", "rev", "$2", "status", "$3", "#",
-		"help", "050205", "XADD", "@3", "*", "status", "$3",
-		"add", "1 4 1",
-		"last", "1",
-		"last", "2",
-		"last", "3",
-		"item", "5 1 1 hash",
+		"now", int64(5), "!zset list stream hash ", 44,
+		"g0202", "ZADD", "@1",
+		"f03", "open", "q:list", "9",
+		"l040204", "HINCRBY", "@4", "starts", "+",
+		"l0302", "XTRIM", "@3", "MAXLEN",
+		"l01", "call",
+		"&04260205", "HMGET", "%0", "rev", "attempt", "$2", "",
+		"d0702040607", "HSET", "%0", "rev", "$2", "status", "$3", "#",
+		"h050205", "XADD", "@3", "*", "status", "$3",
+		"a1 4 1",
+		"b1",
+		"b2",
+		"b3",
+		"i5 1 1 hash",
 		1, new("a"), new("1"), new("on"), new("7"), 1, new("b"), new("2"), new("off"), new("7"),
 	}
 	if diff := cmp.Diff(want, b.Args("now", 5)); diff != "" {
@@ -51,6 +51,31 @@ func TestItemsThatDifferInTheirValuesShareATemplate(t *testing.T) {
 	keys := []string{"q:due", "q:list", "q:journal", "q:stats", "q:model:a", "q:model:b"}
 	if got := b.Keys(); !slices.Equal(got, keys) {
 		t.Errorf("keys: got %q, want %q", got, keys)
+	}
+}
+
+func TestAnItemThatIsAloneBringsItsStepsInPlaceOfValues(t *testing.T) {
+	b := NewBatch(1, true)
+	leaves := b.Group("ZREM", b.Must("q:due", ZSet))
+	start(b, b.Group("ZADD", b.Key("q:running", ZSet)), "a", "1", "on")
+	i := b.Item("a", false)
+	i.Try(leaves, Subject)
+	i.End()
+	want := []any{
+		"now", int64(5), "!zset zset list stream hash ", 4,
+		"f03", "open", "q:list", "9",
+		"i39 1 1 hash", new("a"),
+		"&0426", "HMGET", "q:model:a", "rev", "attempt", "1", "",
+		"d0707", "HSET", "q:model:a", "rev", "1", "status", "on", "#",
+		"h05", "XADD", "q:journal", "*", "status", "on",
+		"d04", "ZADD", "q:running", "7", "a",
+		"h04", "HINCRBY", "q:stats", "starts", "1",
+		"h03", "XTRIM", "q:journal", "MAXLEN",
+		"h01", "call",
+		"i6 0 0", new("a"), "h03", "ZREM", "q:due", "a",
+	}
+	if diff := cmp.Diff(want, b.Args("now", 5)); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
 }
 

@@ -28,19 +28,19 @@ type bug struct {
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
 	// Where it shows: only such worlds are searched, and each run has its share of them.
-	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away, lines bool
-	keyed                                                                                                                string // the policy that most models have there; empty: any
-	deeds                                                                                                                deeds  // what operators mostly do there; empty: anything
+	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed, silent, doubts, away, lines, alone bool
+	keyed                                                                                                                       string // the policy that most models have there; empty: any
+	deeds                                                                                                                       deeds  // what operators mostly do there; empty: anything
 }
 
 // bugs are the planted bugs that the simulation must find.
 var bugs = slices.Concat([]bug{
 	{name: "rev is not compared", mark: "compare",
-		line: "if (reply[2] or '') ~= (second > 0 and ARGV[from + second] or '') then"},
-	{name: "rev and uid are not compared", mark: "compare", line: "if not reply then"},
+		line: "return (reply[2] or '') ~= second and code"},
+	{name: "rev and uid are not compared", mark: "compare", line: "return false"},
 	{name: "the claimed entry is not looked for", first: 4, mark: "check", line: unchecked("gone", "t.changes")},
 	{name: "the claimed entry is removed before the checks", mark: "check",
-		line: checks + " if checks[i].run == verbs.gone and not refusal then verbs.settle(checks[i].args[1]) end"},
+		line: checks + " if check.run == verbs.gone and not refusal then verbs.settle(args[1]) end"},
 	{name: "the claimed entry stays", first: 223, mark: "claimed is removed"},
 	{name: "what is done in front stays", mark: "front is removed", line: "done = done"},
 	{name: "the entry to take back is not looked for", mark: "taken", line: "return false"},
@@ -53,7 +53,7 @@ var bugs = slices.Concat([]bug{
 	{name: "mend is missing", mark: "collect",
 		line: "local told = not t.changes" +
 			" for _, step in ipairs(steps) do told = told or step.args[1] == 'HSET' or step.args[1] == 'HDEL' end" +
-			" list[#list + 1] = told and ARGV[from + add.number] or nil"},
+			" list[#list + 1] = told and ARGV[from + adds[i + 1]] or nil"},
 	{name: "a start is pushed twice", mark: "push", line: "pushed[#pushed + 1] = entry pushed[#pushed + 1] = entry"},
 	{name: "changed fields stay as they were", mark: "step", line: without(does("HSET", ":model:"))},
 	{name: "deleted fields stay", mark: "step", line: without(does("HDEL", ":model:"))},
@@ -64,13 +64,15 @@ var bugs = slices.Concat([]bug{
 	{name: "removed models stay without their payload", mark: "step", line: removed("args[3], args[4]")},
 	{name: "removed models leave their payload alone behind", mark: "step", line: removed("args[2], args[3]")},
 	{name: "what is shared is written for the first of a batch only", mark: "collect",
-		line: "list[#list + 1] = t.applied == 0 and ARGV[from + add.number] or nil"},
+		line: "list[#list + 1] = t.applied == 0 and ARGV[from + adds[i + 1]] or nil"},
+	{name: "few items are not checked", alone: true, mark: "check alone", line: "local refusal = nil"},
+	{name: "few items lose their last step", alone: true, mark: "alone", line: "reply = at + words + 1 < stop and command(unpack(ARGV, at + 1 + before, at + words))"},
+	{name: "few items leave no set", alone: true, mark: "leave"},
 	{name: "policies are not stored with their models", mark: "step", line: without(does("HSETNX", ":policies$"))},
 
-	{name: "a command id is not looked for", mark: "below", line: "return check.args[1] ~= 'ZSCORE' and " + below},
-	{name: "a command id is noted although it was refused by a conflict", first: 9, mark: "refuse",
-		line: "refused[subject] = t.changes or code ~= 3 and subject ~= '' or refused[subject]" +
-			" for _, step in ipairs(steps) do local args = step.args if " + does("ZADD", ":commands$") + " then run(step) end end"},
+	{name: "a command id is not looked for", mark: "check", line: unless("args[1] == 'ZSCORE'")},
+	{name: "a command id is noted although it was refused by a conflict", first: 9, mark: "check",
+		line: checks + " if refusal then for _, step in ipairs(steps) do local args = step.args if " + does("ZADD", ":commands$") + " then run(step) end end end"},
 	{name: "a reply is pushed twice", mark: "keep",
 		line: "if seconds then redis.pcall(command, key, entry) end local length = redis.pcall(command, key, entry)"},
 	{name: "a reply is not pushed", mark: "keep", line: "local length = seconds and 0 or redis.pcall(command, key, entry)"},
@@ -143,7 +145,7 @@ var bugs = slices.Concat([]bug{
 		line: having("replaces", "other.run == verbs.replace") + unchecked("taken", "replaces")},
 	{name: "no entry is ever found in line", first: 4, mark: "check",
 		line: having("replaces", "other.run == verbs.replace") + unchecked("taken", "true") +
-			" if checks[i].run == verbs.taken then refusal = replaces and checks[i].code end"},
+			" if check.run == verbs.taken then refusal = replaces and check.code end"},
 	{name: "an update leaves the entry as it was", first: 4, mark: "in its place"},
 	{name: "an update sends the entry to the end of the line", first: 11, mark: "in its place",
 		line: "redis.call('LREM', input, 1, entry) redis.call('RPUSH', input, by)"},
@@ -223,12 +225,10 @@ var steeredBugs = []bug{
 	{name: "an end does not free its key", steers: true, mark: "step", line: without(does("ZREM", ":limit:"))},
 	{name: "a slot is leaked by a kill", steers: true, mark: "step", line: "if " + takes + " then args[3] = '+inf' end " + runs},
 	{name: "a start takes one of two keys", steers: true, mark: "step", line: earlier("ZADD", ":limit:") + without(takes, "earlier")},
-	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, mark: "below",
-		line: "return check.args[1] ~= 'ZCARD' and " + below, lie: knowsNothingRunning},
-	{name: "what is past its deadline holds no slot", first: 4, steers: true, keyed: singlePolicy, mark: "below",
-		line: "if check.args[1] == 'ZCARD' then reply = redis.call('ZCOUNT', check.args[2], now, '+inf') end return " + below, lie: knowsNothingRunning},
-	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "slot",
-		line: "if not reply and check.args[1] ~= 'GET' then"},
+	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, mark: "check", line: unless(counted), lie: knowsNothingRunning},
+	{name: "what is past its deadline holds no slot", first: 4, steers: true, keyed: singlePolicy, mark: "check",
+		line: recounted("redis.call('ZCOUNT', args[2], now, '+inf')"), lie: knowsNothingRunning},
+	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "check", line: unless("args[1] == 'GET'")},
 	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, store: bursting},
 	{name: "who is told to wait loses his place", first: 345, steers: true, keyed: ratedPolicy, mark: "close the key",
 		line: "redis.call('SET', key, string.format('%.0f %.0f', till, till) .. paced .. by, 'PX', lasts)"},
@@ -251,8 +251,7 @@ var steeredBugs = []bug{
 			limiter.Running++
 		}
 	}}},
-	{name: "a place of a key is counted twice", steers: true, keyed: singlePolicy, mark: "below",
-		line: "if check.args[1] == 'ZCARD' then reply = reply - 1 end return " + below, lie: knowsNothingRunning},
+	{name: "a place of a key is counted twice", steers: true, keyed: singlePolicy, mark: "check", line: recounted("reply - 1"), lie: knowsNothingRunning},
 	{name: "a blocker is forgotten with its models", steers: true, mark: "models wait", line: "if true then"},
 	{name: "a blocker that was opened meanwhile is closed", first: 58, steers: true, deeds: holding, mark: "opened meanwhile", line: "if true then"},
 	{name: "what has left a blocker stands there still", steers: true, mark: "step", line: without(does("ZREM", ":parked:"))},
@@ -345,7 +344,7 @@ var fleetBugs = []bug{
 	{name: "an import keeps what was told before", moves: true, mark: "step", line: without(does("DEL", ":history:"))},
 	{name: "an import is written over what has changed", first: 59, moves: true, mark: "check",
 		line: having("imports", "other.args[1] == 'DEL' and other.n == 2") + checks +
-			" if imports and checks[i].second and not refused[subject] then refusal = nil end"},
+			" if imports and check.how == '&' and not refused[subject] then refusal = nil end"},
 
 	{name: "what is urgent waits behind blockers", steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 }

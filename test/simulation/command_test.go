@@ -171,12 +171,12 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	switch {
 	case len(values) > 3 && typesOfBatch.MatchString(values[2]):
 		lines := values[4 : 4+count(values[3])]
-		last := func(verb string) string { // of its words, how many there are stands before it
+		last := func(verb string) string { // of its words, how many there are stands before it, behind a letter
 			at := slices.Index(lines, verb)
 			if at < 1 {
 				return ""
 			}
-			return lines[at-1+64*int(lines[at-1][0]-'0')+int(lines[at-1][1]-'0')]
+			return lines[at-1+64*int(lines[at-1][1]-'0')+int(lines[at-1][2]-'0')]
 		}
 		d.window, d.commits = count(cmp.Or(last("input"), "0")), last("claim")
 	case keys[0] == k.Due && slices.Contains(keys, k.Dispatchers):

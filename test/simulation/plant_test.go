@@ -10,12 +10,12 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// These lines of txn.lua do what Go has decided, whatever it is: they run a step of an item, check an item, refuse by a number that is not below another,
-// and write what was collected. A planted line looks at the command and its key.
+// These lines of txn.lua do what Go has decided, whatever it is: they run a step of an item, check an item, and write what was
+// collected. A planted line looks at the command and its key.
 const (
 	runs   = "local reply = step.run(unpack(args, 1, step.n))"
-	checks = "local refusal = refuses(checks[i])"
-	below  = "tonumber(reply or 0) >= tonumber(ARGV[from + check.want]) and check.code"
+	checks = "local refusal = " + judges
+	judges = "refuses(check.how, check.code, check.wrong, run(check), args[n + 1], args[n + 2])"
 	writes = "redis.call(group.args[1], group.args[2], unpack(list, first_of, last_of))"
 )
 
@@ -48,8 +48,19 @@ func having(name, other string) string {
 }
 
 // unchecked leaves out what a verb checks, on a condition.
-func unchecked(verb, condition string) string {
-	return fmt.Sprintf("local refusal = not (checks[i].run == verbs.%s and %s) and refuses(checks[i])", verb, condition)
+func unchecked(verb, condition string) string { return unless("check.run == verbs."+verb, condition) }
+
+// unless leaves out the checks for which all conditions hold.
+func unless(conditions ...string) string {
+	return "local refusal = not (" + strings.Join(conditions, " and ") + ") and " + judges
+}
+
+// counted is the check that a key has room for a start.
+const counted = "args[1] == 'ZCARD' and check.how == '<'"
+
+// recounted lets that check see another number than Redis answers.
+func recounted(reply string) string {
+	return "local reply = run(check) if " + counted + " then reply = " + reply + " end local refusal = " + strings.Replace(judges, "run(check)", "reply", 1)
 }
 
 // grouped is of a group that adds to a set, or removes from it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/dispatcher"
 	"github.com/refreshd/refreshd/internal/poller"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -85,6 +86,9 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	w.temper.line(rand.New(rand.NewPCG(seed, 0x11e5)), planted)
 	if r.store = r.grace[0]; w.temper.away {
 		r.store = r.grace[1]
+	}
+	if r.store.Config.FewItems = r.fewItems; planted.name == "" && seed%2 == 1 {
+		r.store.Config.FewItems = store.None
 	}
 	w.queue = planted.wrap(fixture.Whole(r.store))
 	w.oracle.steers, r.steers, r.few = w.temper.steers, w.temper.steers, w.temper.few
