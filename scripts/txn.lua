@@ -62,8 +62,16 @@ while at <= end_at do
     end
     for i = 1, #checks do
       local check = checks[i]
-      local args, n = check.args, check.n
-      local refusal = refuses(check.how, check.code, check.wrong, run(check), args[n + 1], args[n + 2]) --@ check
+      local args = check.args
+      local one, two, refusal = check.one, check.two
+      local reply = check.run(unpack(args, 1, check.n))
+      if type(reply) == 'table' and reply.err then
+        refusal = check.wrong
+        note_wrong(args, reply)
+      else
+        one, two = one and ARGV[from + one], two and ARGV[from + two] or ''
+        refusal = refuses(check.how, check.code, reply, one, two) --@ check
+      end
       code = refusal == check.wrong and refusal or code or refusal -- a key of the wrong type comes first
     end
     if not code then
@@ -87,7 +95,12 @@ while at <= end_at do
       end
       t.applied = t.applied + 1 --@ applied
     end
-    note_code(code, t.changes)
+    if code or fault then
+      note_code(code, t.changes)
+    else
+      items = items + 1
+      codes[items] = 1
+    end
   end
 end
 
@@ -109,5 +122,5 @@ for _, step in ipairs(finals) do
   end
 end
 call_dispatcher()
-codes[#codes + 1] = list_of(wrong_types)
+codes[items + 1] = list_of(wrong_types)
 return codes

@@ -435,7 +435,7 @@ type step struct {
 	fill   func(word string) (text string, filled bool)
 }
 
-// append appends the arguments that a step is: its head, its words, and the values that a check wants, by their numbers. The head has the letter, the
+// append appends the arguments that a step is: its head, its words, and the values that a check wants, or their numbers. The head has the letter, the
 // number of words, the codes, and the places of those to fill in.
 func (s *step) append(to []any, letter, words, codes string, wants ...string) []any {
 	place, marks := len(to), make([]byte, 0, 32)
@@ -458,11 +458,13 @@ func (s *step) append(to []any, letter, words, codes string, wants ...string) []
 			add(word)
 		}
 	}
-	to[place] = letter + string(pair(len(to)-place-1)) + codes
+	to[place] = letter + string(pair(len(to)-place-1)) + codes + string(marks)
 	for _, number := range wants {
-		add(cmp.Or(strings.TrimPrefix("$"+number, "$0"), "="))
+		if number = strings.TrimPrefix(number, "0"); number != "" && s.fill != nil {
+			number, _ = s.fill("$" + number)
+		}
+		to = append(to, number)
 	}
-	to[place] = to[place].(string) + string(marks)
 	return to
 }
 

@@ -35,7 +35,7 @@ func TestItemsThatDifferInTheirValuesShareATemplate(t *testing.T) {
 		"l040204", "HINCRBY", "@4", "starts", "+",
 		"l0302", "XTRIM", "@3", "MAXLEN",
 		"l01", "call",
-		"&04260205", "HMGET", "%0", "rev", "attempt", "$2", "",
+		"&042602", "HMGET", "%0", "rev", "attempt", "2", "",
 		"d0702040607", "HSET", "%0", "rev", "$2", "status", "$3", "#",
 		"h050205", "XADD", "@3", "*", "status", "$3",
 		"a1 4 1",

@@ -22,15 +22,14 @@ local function run_alone()
     else
       reply = command(unpack(ARGV, at + 1 + before, at + words)) --@ alone
     end
+    local want = at + words + 1
     if type(reply) == 'table' and reply.err then
       note_wrong(args or {unpack(ARGV, at + 1 + before, at + words)}, reply)
+      code = behind and two - 48 or code
+    elseif behind then
+      code = code or refuses(how, one - 48, reply, ARGV[want], ARGV[want + 1]) --@ check alone
     end
-    at = at + words + 1
-    if behind then
-      local refusal = refuses(how, one - 48, two - 48, reply, ARGV[at], ARGV[at + 1]) --@ check alone
-      code = refusal == two - 48 and refusal or code or refusal
-      at = at + behind
-    end
+    at = want + (behind or 0)
   end
   note_code(code, changes == '1')
   return stop

@@ -9,7 +9,7 @@
 -- Of an item:
 --   a check: "=", number of words, "26" refuses with 2, or 6 if a key is of the wrong type, unless the reply is the
 --     word behind the others; "&": unless the first two replies are the two words behind; "<": unless it is below the
---     word behind; "?": if the reply is true
+--     word behind; "?": if the reply is true. In a template the words behind are numbers of values, or empty
 --   d: the item needs it; h: it helps, and is left out if a key is of the wrong type
 -- Of a template, beside these:
 --   s: an earlier item is about the same subject
@@ -55,12 +55,9 @@ local function read_step(command, t)
   local step = {run = verb or command, args = args, how = how, soft = verb or how ~= 'd'}
   step.n = math.min(#args, 1000)
   at = at + words + 1
-  for _ = 1, behind or 0 do
-    args[#args + 1] = ARGV[at]
-    at = at + 1
-  end
   if behind then
-    step.code, step.wrong = code - 48, wrong - 48
+    step.code, step.wrong, step.one, step.two = code - 48, wrong - 48, tonumber(ARGV[at]), tonumber(ARGV[at + 1])
+    at = at + behind
   end
   for i = behind and 6 or 4, #head, 2 do
     high, low = byte(head, i, i + 1)

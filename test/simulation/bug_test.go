@@ -65,7 +65,7 @@ var bugs = slices.Concat([]bug{
 	{name: "removed models leave their payload alone behind", mark: "step", line: removed("args[2], args[3]")},
 	{name: "what is shared is written for the first of a batch only", mark: "collect",
 		line: "list[#list + 1] = t.applied == 0 and ARGV[from + adds[i + 1]] or nil"},
-	{name: "few items are not checked", alone: true, mark: "check alone", line: "local refusal = nil"},
+	{name: "few items are not checked", alone: true, mark: "check alone", line: "code = nil"},
 	{name: "few items lose their last step", alone: true, mark: "alone", line: "reply = at + words + 1 < stop and command(unpack(ARGV, at + 1 + before, at + words))"},
 	{name: "few items leave no set", alone: true, mark: "leave"},
 	{name: "policies are not stored with their models", mark: "step", line: without(does("HSETNX", ":policies$"))},

@@ -14,8 +14,8 @@ import (
 // collected. A planted line looks at the command and its key.
 const (
 	runs   = "local reply = step.run(unpack(args, 1, step.n))"
-	checks = "local refusal = " + judges
-	judges = "refuses(check.how, check.code, check.wrong, run(check), args[n + 1], args[n + 2])"
+	checks = "refusal = " + judges
+	judges = "refuses(check.how, check.code, reply, one, two)"
 	writes = "redis.call(group.args[1], group.args[2], unpack(list, first_of, last_of))"
 )
 
@@ -52,7 +52,7 @@ func unchecked(verb, condition string) string { return unless("check.run == verb
 
 // unless leaves out the checks for which all conditions hold.
 func unless(conditions ...string) string {
-	return "local refusal = not (" + strings.Join(conditions, " and ") + ") and " + judges
+	return "refusal = not (" + strings.Join(conditions, " and ") + ") and " + judges
 }
 
 // counted is the check that a key has room for a start.
@@ -60,7 +60,7 @@ const counted = "args[1] == 'ZCARD' and check.how == '<'"
 
 // recounted lets that check see another number than Redis answers.
 func recounted(reply string) string {
-	return "local reply = run(check) if " + counted + " then reply = " + reply + " end local refusal = " + strings.Replace(judges, "run(check)", "reply", 1)
+	return "if " + counted + " then reply = " + reply + " end " + checks
 }
 
 // grouped is of a group that adds to a set, or removes from it.
