@@ -4,7 +4,6 @@
 package txn
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,7 +142,7 @@ func (b *Batch) key(name, kind, must string) Key {
 func (b *Batch) First(verb string, keys []Key, texts ...string) {
 	if !slices.Contains(b.firsts, verb) {
 		b.firsts = append(b.firsts, verb)
-		b.line("first", verb).Key(keys...).Text(texts...)
+		b.line("f", verb).Key(keys...).Text(texts...)
 	}
 }
 
@@ -155,7 +154,7 @@ type group struct {
 // Group returns the number of a command and its key, for which items collect values. It is run once, with all of them.
 func (b *Batch) Group(command string, key Key) int {
 	if !b.alone {
-		b.line("group", command).Key(key)
+		b.line("g", command).Key(key)
 	}
 	b.groups = append(b.groups, group{command, key})
 	return len(b.groups)
@@ -176,7 +175,7 @@ func (b *Batch) Item(subject string, changes bool) *Item {
 	b.items = append(b.items, nil)
 	i.Put(subject)
 	if i.again && !b.alone {
-		i.line("again")
+		i.line("s")
 	}
 	return i
 }
@@ -218,7 +217,7 @@ func (i *Item) Own(name, kind string) Key {
 
 func (i *Item) keys() int { return len(i.batch.itemKeys) - i.first }
 
-// line begins a line with a word and numbers.
+// line begins a line with a letter, see scripts/include/step.lua, and numbers.
 func (i *Item) line(what string, numbers ...int) *Words { return i.words.line(what, numbers) }
 
 func (w *Words) line(what string, numbers []int) *Words {
@@ -231,10 +230,10 @@ func (w *Words) line(what string, numbers []int) *Words {
 func (i *Item) Fields(first int, names Words) { i.line("fields", first).Add(names) }
 
 // Do runs a command or a verb.
-func (i *Item) Do(name string) *Words { return i.line("do").Text(name) }
+func (i *Item) Do(name string) *Words { return i.line("d").Text(name) }
 
 // Help runs a command or a verb that is left out where a key is of another type.
-func (i *Item) Help(name string) *Words { return i.line("help").Text(name) }
+func (i *Item) Help(name string) *Words { return i.line("h").Text(name) }
 
 // Add collects values for a group.
 func (i *Item) Add(group int, values ...int) {
@@ -242,7 +241,7 @@ func (i *Item) Add(group int, values ...int) {
 		i.Do(i.batch.groups[group-1].command).Key(i.batch.groups[group-1].key).Value(values...)
 		return
 	}
-	i.line("add", group).numbers(values)
+	i.line("a", group).numbers(values)
 }
 
 // Try is Add for values that only help.
@@ -255,7 +254,7 @@ func (i *Item) Try(group int, values ...int) {
 		i.Help(command).Key(key).Value(values...)
 		return
 	}
-	i.line("try", group).numbers(values)
+	i.line("t", group).numbers(values)
 }
 
 // Last runs a command or a verb with a key, if it has one, and texts behind all items, once, if any of those with it is applied.
@@ -290,7 +289,7 @@ func (i *Item) last(counts bool, name string, key Key, texts ...string) {
 	if number < 0 {
 		number = len(b.finals)
 		b.finals = append(b.finals, line)
-		w := b.line("final", name)
+		w := b.line("l", name)
 		if key != "" {
 			w.Key(key)
 		}
@@ -298,7 +297,7 @@ func (i *Item) last(counts bool, name string, key Key, texts ...string) {
 			w.raw("+")
 		}
 	}
-	i.line("last", number+1)
+	i.line("b", number+1)
 }
 
 // Unrefused refuses if an earlier item about the subject was refused.
@@ -354,7 +353,7 @@ func (i *Item) End() {
 		b.items = append(append(b.items[:i.at], "i"+string(end), b.items[i.at+Subject]), lines...)
 		return
 	}
-	i.checks.line("item "+string(end), nil)
+	i.checks.line("i "+string(end), nil)
 	number, known := b.templates[string(i.checks)]
 	if !known {
 		number = len(b.templates) + 1
@@ -388,11 +387,6 @@ func (b *Batch) Args(instant string, ms int64) []any {
 	return slices.Concat([]any{instant, ms, string(b.types), len(lines)}, lines, b.items)
 }
 
-// letters begin the lines of the script, see scripts/include/step.lua.
-var letters = map[string]string{
-	"first": "f", "group": "g", "final": "l", "do": "d", "help": "h", "again": "s", "add": "a", "try": "t", "last": "b", "item": "i",
-}
-
 // appendLines appends the arguments that lines are. The line "fields" is none: it names the fields of steps behind it. fill fills words in; nil: a
 // template leaves that to the script.
 func (b *Batch) appendLines(to []any, lines string, fill func(word string) (string, bool)) []any {
@@ -407,13 +401,13 @@ func (b *Batch) appendLines(to []any, lines string, fill func(word string) (stri
 		case "check":
 			numbers := strings.Split(numbers, " ")
 			to = s.append(to, numbers[2], words, numbers[0]+numbers[1], numbers[3:]...)
-		case "first":
+		case "f":
 			once := step{fill: (&Item{batch: b}).fill}
-			to = once.append(to, letters[word], words, "")
-		case "do", "help", "group", "final":
-			to = s.append(to, letters[word], words, "")
+			to = once.append(to, word, words, "")
+		case "d", "h", "g", "l":
+			to = s.append(to, word, words, "")
 		default:
-			to = append(to, cmp.Or(letters[word], word)+numbers)
+			to = append(to, word+numbers)
 		}
 	}
 	return to
