@@ -9,7 +9,6 @@ import (
 
 	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/logbook"
-	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -64,7 +63,10 @@ func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, keepGoing f
 	round, err := p.finish(ctx, b)
 	wait()
 	all.add(round)
-	if p.left = err != nil || round.Applied+round.Settled < round.Claimed; p.left { // the rest precedes the next
+	if p.left = err != nil || round.Applied+round.Settled < round.Claimed; p.left && next != nil { // the rest precedes the next
+		if next.split {
+			all.Left += len(next.messages)
+		}
 		next = nil
 	}
 	return next, cmp.Or(err, failed)
@@ -248,83 +250,6 @@ func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) 
 		}
 		p.logbook.Rejected(rejection, now)
 	}
-}
-
-// batch is claimed together.
-type batch struct {
-	store.Claim
-	messages []*message
-	ahead    *store.Snapshot // the models, if they were read before the batch in front was committed
-}
-
-// claim claims the messages behind the results in hand.
-func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
-	claim, err := p.store.Claim(ctx, p.config.Owner, store.Holding{InHand: inHand, Waiting: p.waiting}, p.config.Batch, p.config.Lease)
-	if err != nil {
-		return nil, err
-	}
-	p.seen = claim.Now
-	for _, wrong := range claim.WrongTypes {
-		p.logbook.WrongType(wrong, claim.Now)
-	}
-	messages := redis.Map(claim.Messages, func(entry store.Claimed) *message { return decode(entry, p.store) })
-	return &batch{Claim: claim, messages: messages}, nil
-}
-
-// claimAhead claims the batch behind one that is full. nil: there is none. Nor is one claimed behind messages that were left before, as more and more
-// would be claimed, or behind commands, which may wait.
-func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool) (*batch, error) {
-	if p.handsOver && len(b.messages) > fewEnds && !slices.ContainsFunc(b.Messages[:fewEnds], store.Claimed.FromControl) {
-		return b.split(fewEnds), nil
-	}
-	if p.left || len(b.messages) < p.config.Batch || b.commands() || !keepGoing() {
-		return nil, nil
-	}
-	next, err := p.claim(ctx, len(b.messages))
-	if err != nil || len(next.messages) == 0 {
-		return nil, err
-	}
-	return next, nil
-}
-
-// fewEnds is how many results are applied together while places of keys are handed over: who waits for one waits for no more than these.
-const fewEnds = 16
-
-// split leaves the first messages to the batch, and returns one with the others.
-func (b *batch) split(n int) *batch {
-	rest := &batch{Claim: b.Claim, messages: b.messages[n:]}
-	rest.Messages = b.Messages[n:]
-	b.messages, b.Messages, b.Bulks = b.messages[:n], b.Messages[:n], false
-	return rest
-}
-
-// disjoint reports whether the next batch can be read before this one is committed: no model is in both, and there is no command in it.
-func (b *batch) disjoint(next *batch) bool {
-	here, _ := subjects(b.messages)
-	there, _ := subjects(next.messages)
-	models := map[string]bool{}
-	for _, uid := range here {
-		models[uid] = true
-	}
-	return !next.commands() && !slices.ContainsFunc(there, func(uid string) bool { return models[uid] })
-}
-
-func (b *batch) commands() bool {
-	return slices.ContainsFunc(b.Messages, store.Claimed.FromControl)
-}
-
-// subjects lists the models of messages that are still to be decided, and the commands among these.
-func subjects(messages []*message) (uids []string, commands []*model.Command) {
-	for _, m := range messages {
-		if m.counter != "" {
-			continue
-		}
-		uids = append(uids, m.uid())
-		if m.command != nil {
-			commands = append(commands, m.command)
-		}
-	}
-	return uids, commands
 }
 
 // message is one inbound message on its way through a round: a result of a worker, or a command of an application.
