@@ -11,7 +11,7 @@
 -- KEYS[2] <queue>:running zset ZCOUNT ZRANGEBYSCORE, uid -> when its attempt expires in Unix ms
 -- KEYS[3] <queue>-input list LLEN
 -- KEYS[4] <queue>:dispatchers zset ZADD ZRANGEBYSCORE ZREMRANGEBYSCORE, owner -> last heartbeat in Unix ms
--- KEYS[5] <queue>:urgent zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms
+-- KEYS[5] <queue>:urgent zset ZCOUNT ZRANGE ZRANGEBYSCORE, uid -> refresh_at in Unix ms
 -- KEYS[6] <queue>:front list LINDEX, samples of the head of input
 -- KEYS[7] <queue>:holds hash HGETALL, id -> JSON; and changes, how many there were
 -- KEYS[8] <queue>:gates zset ZADD ZRANGEBYSCORE, blocker -> when a dispatcher rechecks it, in Unix ms

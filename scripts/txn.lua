@@ -1,7 +1,7 @@
--- Applies a batch of items in order. An item is compares, conditions and Redis commands that Go has decided, grouped
--- into templates: an item names its template and gives its values. A check that fails refuses its item, which then
--- changes nothing, and the later items about the same subject, which were decided on top of it. Only what depends on
--- a reply is decided here, by verbs.
+-- Applies a batch of items in order. An item is compares, conditions and Redis commands that Go has decided. If there
+-- are many, they are grouped into templates: an item names its template and gives its values. A check that fails
+-- refuses its item, which then changes nothing, and the later items about the same subject, which were decided on top
+-- of it. Only what depends on a reply is decided here, by verbs.
 --
 -- KEYS[1..] keys of the batch, whose types are checked first, and then the keys of each item:
 --   <queue>:<index> zset ZADD ZREM ZSCORE, <queue>-input list LLEN LPOS LREM LSET RPUSH,
@@ -23,12 +23,14 @@
 -- ARGV[3] the types of the keys of the batch, in their order; "!" before a type: if it is wrong, nothing is done;
 --   "?": a verb of the batch finds out
 -- ARGV[4] how many arguments the lines are that follow it, see step.lua: what is done once, and templates
--- ARGV[5..] these lines, and then the items, of each the number of its template, its subject and its other values
+-- ARGV[5..] these lines, and then the items, of each the number of its template, its subject and its other values; or,
+--   of few, its lines, see alone.lua
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the command queue), 4 taken (the entry that must be queued is not), 5 full (input),
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
 --   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of the wrong type). After
---   a space a code names the key of the wrong type; after the codes comes a list of such keys that only help
+--   a space a code names the key of the wrong type; after the codes comes a list of such keys that only help. Without
+--   templates an empty list: a key of the batch is of the wrong type, and nothing was written
 -- include: misfit, wrong_types, chunks, batch, step
 local refused = {} -- subjects of refused items
 -- include: message, input, list, limit, streams, circuit_turn, circuit, failure_group, fingerprint, subject
@@ -69,7 +71,7 @@ while at <= end_at do
         refusal = check.wrong
         note_wrong(args, reply)
       else
-        one, two = one and ARGV[from + one], two and ARGV[from + two] or ''
+        one, two = one and ARGV[from + one] or '', two and ARGV[from + two] or ''
         refusal = refuses(check.how, check.code, reply, one, two) --@ check
       end
       code = refusal == check.wrong and refusal or code or refusal -- a key of the wrong type comes first

@@ -84,7 +84,7 @@ type Dispatcher struct {
 	window   window          // run goroutine only
 	oddTurn  bool            // urgent models got the last odd place; run goroutine only
 	logbook  *logbook.Logbook
-	counted  bool           // models of the last round with any are counted by limits or circuits, or nobody knows; run goroutine only
+	counted  bool           // the last models that it decided about are counted by limits or circuits, or it has decided about none; run goroutine only
 	limits   map[string]int // how many may run of keys, as the last models had it that were started; run goroutine only
 	notified bool           // this one was notified, and the others were not; run goroutine only
 }

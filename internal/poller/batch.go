@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -34,7 +35,7 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 // claimAhead claims the batch behind one that is full. nil: there is none. Nor is one claimed behind messages that were left before, as more and more
 // would be claimed, or behind commands, which may wait.
 func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool) (*batch, error) {
-	if p.handsOver && !p.left && len(b.messages) > fewEnds && !slices.ContainsFunc(b.Messages[:fewEnds], store.Claimed.FromControl) {
+	if backoff.Recent(p.handed, b.Now, p.config.Tick) && !p.left && len(b.messages) > fewEnds && !slices.ContainsFunc(b.Messages[:fewEnds], store.Claimed.FromControl) {
 		return b.cut(fewEnds), nil
 	}
 	if p.left || len(b.messages) < p.config.Batch || b.commands() || !keepGoing() {

@@ -29,10 +29,13 @@ type handover struct {
 // handOver adds to a batch, behind its ends, the starts of the models that wait for their places. It leaves to a dispatcher what it cannot decide.
 func (p *Poller) handOver(ctx context.Context, batch *store.Batch) error {
 	h := handover{batch: batch, ends: endsOf(batch), newUID: p.config.NewUID}
-	if p.handsOver = len(h.ends) > 0; !p.handsOver {
+	if len(h.ends) == 0 {
 		return nil
 	}
 	err := p.readWaiting(ctx, &h)
+	if len(h.Heads) > 0 {
+		p.handed = batch.Now
+	}
 	for try := 0; err == nil && try < maxHeads && len(h.Heads) > 0; try++ {
 		err = p.startHeads(ctx, &h)
 	}

@@ -64,11 +64,11 @@ type Poller struct {
 	logbook *logbook.Logbook
 	zones   store.ZoneWatch // run goroutine only
 	seen    time.Time       // when Redis was asked for messages last, on its clock; run goroutine only
+	handed  time.Time       // when a model was found that may take a place, on the clock of Redis; run goroutine only
 	adopted time.Time       // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
-	left      bool // the last batch left something; run goroutine only
-	handsOver bool // ends of the last batch gave places of keys back; run goroutine only
-	waiting   int  // results of it that are decided, and wait for a key of another type; run goroutine only
+	left    bool // the last batch left something; run goroutine only
+	waiting int  // results of it that are decided, and wait for a key of another type; run goroutine only
 
 	unreachable time.Time // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 
@@ -120,7 +120,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		round, err := p.RunPipelined(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
 		ended(err)
 		pause := retry.After(err)
-		few := 2*round.Claimed < c.Batch && round.Left == round.Waiting // commands fill at most half of a batch
+		few := 2*round.Claimed < c.Batch // commands fill at most half of a batch
 		switch {
 		case err != nil:
 			backoff.Rest(ctx, pause, nil)
@@ -129,7 +129,7 @@ func (p *Poller) Run(ctx context.Context) error {
 			c.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
 				Int("rejected", round.Rejected).Int("started", round.Started).Int("left", round.Left).Msg("poller: round")
 		}
-		if !round.Bulks && (few || round.Claimed == round.Waiting) { // else the next round has something to do
+		if !round.Bulks && round.Left == round.Waiting && (few || round.Claimed == round.Waiting) { // else the next round has something to do
 			backoff.Signal(output.asked)
 			if round.Leads && round.Waiting == 0 { // any other poller would be called for nothing
 				backoff.Signal(control.asked)

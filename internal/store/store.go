@@ -43,8 +43,8 @@ type Config struct {
 	// Grace is for how long nothing expires after Redis or all dispatchers were away, as workers could not speak meanwhile; negative: not at all.
 	// Defaults to 15 s; with a Clock, which jumps where nothing happens, to none.
 	Grace time.Duration
-	// FewItems is up to how many items of a batch are sent without templates; None: a template for each shape, however few there are. Defaults to 12: a
-	// template costs the script as much as some seven pairs of an end and a start.
+	// FewItems is up to how many items of a batch are sent without templates; None: none is. Defaults to 12: to read two templates costs the script as
+	// much as to read the lines of six or seven ends and starts each.
 	FewItems int
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time

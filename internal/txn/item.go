@@ -61,25 +61,21 @@ func (i *Item) Do(name string) *Words { return i.line("d").Text(name) }
 func (i *Item) Help(name string) *Words { return i.line("h").Text(name) }
 
 // Add collects values for a group.
-func (i *Item) Add(group int, values ...int) {
-	if i.batch.alone {
-		i.Do(i.batch.groups[group-1].command).Key(i.batch.groups[group-1].key).Value(values...)
-		return
-	}
-	i.line("a", group).numbers(values)
-}
+func (i *Item) Add(group int, values ...int) { i.collect("a", group, values) }
 
 // Try is Add for values that only help.
-func (i *Item) Try(group int, values ...int) {
-	if i.batch.alone {
-		command, key := i.batch.groups[group-1].command, i.batch.groups[group-1].key
-		if command == "ZREM" && !i.again {
-			command = "leave" // which knows the sets that were empty
-		}
-		i.Help(command).Key(key).Value(values...)
+func (i *Item) Try(group int, values ...int) { i.collect("t", group, values) }
+
+func (i *Item) collect(how string, number int, values []int) {
+	if !i.batch.alone {
+		i.line(how, number).numbers(values)
 		return
 	}
-	i.line("t", group).numbers(values)
+	g := i.batch.groups[number-1]
+	if g.command == "ZREM" && !i.again {
+		g.command = "leave" // which knows the sets that were empty
+	}
+	i.Do(g.command).Key(g.key).Value(values...)
 }
 
 // Last runs a command or a verb with a key, if it has one, and texts behind all items, once, if any of those with it is applied.
@@ -98,7 +94,7 @@ type final struct {
 func (i *Item) last(counts bool, name string, key Key, texts ...string) {
 	b, line := i.batch, final{name: name, key: key}
 	if b.alone {
-		w := i.Help(name)
+		w := i.Help("last").Text(name)
 		if key != "" {
 			w.Key(key)
 		}

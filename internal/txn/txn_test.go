@@ -58,21 +58,24 @@ func TestAnItemThatIsAloneBringsItsStepsInPlaceOfValues(t *testing.T) {
 	b := NewBatch(1, true)
 	leaves := b.Group("ZREM", b.Must("q:due", ZSet))
 	start(b, b.Group("ZADD", b.Key("q:running", ZSet)), "a", "1", "on")
-	i := b.Item("a", false)
-	i.Try(leaves, Subject)
-	i.End()
+	for _, uid := range []string{"a", "b"} {
+		i := b.Item(uid, false)
+		i.Try(leaves, Subject)
+		i.End()
+	}
 	want := []any{
 		"now", int64(5), "!zset zset list stream hash ", 4,
 		"f03", "open", "q:list", "9",
-		"i39 1 1 hash", new("a"),
+		"i42 1 1 hash", new("a"),
 		"&0426", "HMGET", "q:model:a", "rev", "attempt", "1", "",
 		"d0707", "HSET", "q:model:a", "rev", "1", "status", "on", "#",
 		"h05", "XADD", "q:journal", "*", "status", "on",
 		"d04", "ZADD", "q:running", "7", "a",
-		"h04", "HINCRBY", "q:stats", "starts", "1",
-		"h03", "XTRIM", "q:journal", "MAXLEN",
-		"h01", "call",
-		"i6 0 0", new("a"), "h03", "ZREM", "q:due", "a",
+		"h05", "last", "HINCRBY", "q:stats", "starts", "1",
+		"h04", "last", "XTRIM", "q:journal", "MAXLEN",
+		"h02", "last", "call",
+		"i6 0 0", new("a"), "d03", "ZREM", "q:due", "a",
+		"i6 0 0", new("b"), "d03", "leave", "q:due", "b",
 	}
 	if diff := cmp.Diff(want, b.Args("now", 5)); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)

@@ -1,10 +1,12 @@
--- Alone: an item without a template begins with the line i, where 5 is how many arguments it has, and its subject. Its
--- lines follow, whose words are in place but for a drawn one. They run as they are read: to keep them would cost more.
+-- Alone: an item without a template begins with a line such as "i39 1 1 hash", where 39 is how many arguments it has,
+-- and its subject. Its lines follow, whose words are in place but for a drawn one, the place of which stands behind the
+-- number of words. They run as they are read: to keep them would cost more.
 local function run_alone()
   local size, count, changes, types_of = match(ARGV[at], '^i(%d+) (%d+) (%d)(.*)$')
   local stop, code = at + math.max(2, tonumber(size)), nil
   first, subject, kinds, fault = next_key, ARGV[at + 1], types_of, nil
   next_key = next_key + tonumber(count)
+  write_groups() -- an item before may have added its subject
   local at = at + 2 -- luacheck: ignore 431 (it is read faster)
   while at < stop do
     local head, verb = ARGV[at], verbs[ARGV[at + 1]]

@@ -82,9 +82,5 @@ local function read_step(command, t)
 end
 
 local function run(step)
-  local reply = step.run(unpack(step.args, 1, step.n))
-  if type(reply) == 'table' and reply.err then
-    note_wrong(step.args, reply)
-  end
-  return reply
+  return step.run(unpack(step.args, 1, step.n))
 end

@@ -46,7 +46,7 @@ end
 
 -- leave removes a member from a set of the batch that was not empty before.
 function verbs.leave(key, member)
-  return not absent[key] and redis.pcall('ZREM', key, member) --@ leave
+  return not absent[key] and redis.call('ZREM', key, member) --@ leave
 end
 
 function verbs.wake(key)

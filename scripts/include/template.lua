@@ -55,6 +55,12 @@ while at < first_item do
   end
 end
 
+-- last runs a command or verb behind all items.
+function verbs.last(name, ...)
+  local args = verbs[name] and {...} or {name, ...}
+  finals[#finals + 1] = {run = verbs[name] or redis.pcall, args = args, n = math.min(#args, 1000), applied = 1}
+end
+
 -- write_groups writes what the items of the batch have added.
 local function write_groups()
   for _, group in ipairs(groups) do
