@@ -35,8 +35,8 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 // claimAhead claims the batch behind one that is full. nil: there is none. Nor is one claimed behind messages that were left before, as more and more
 // would be claimed, or behind commands, which may wait.
 func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool) (*batch, error) {
-	if backoff.Recent(p.handed, b.Now, p.config.Tick) && !p.left && len(b.messages) > fewEnds && !slices.ContainsFunc(b.Messages[:fewEnds], store.Claimed.FromControl) {
-		return b.cut(fewEnds), nil
+	if backoff.Recent(p.handed, b.Now, p.config.Tick) && !p.left && len(b.messages) > fewEnds && !slices.ContainsFunc(b.Messages[:max(fewEnds, len(b.Messages)/2)], store.Claimed.FromControl) {
+		return b.cut(max(fewEnds, len(b.messages)/2)), nil
 	}
 	if p.left || len(b.messages) < p.config.Batch || b.commands() || !keepGoing() {
 		return nil, nil
@@ -48,7 +48,8 @@ func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool
 	return next, nil
 }
 
-// fewEnds is how many results are applied together while places of keys are handed over: who waits for one waits for no more than these.
+// fewEnds is how many results are applied together at least while places of keys are handed over, so that who waits for a place does not wait for all.
+// Of many, half are applied together: a poller that cannot keep up would only become slower.
 const fewEnds = 16
 
 // cut leaves the first messages to the batch, and returns one with the others.

@@ -51,7 +51,7 @@ func TestResultsThatFreePlacesAreAppliedFewAtATime(t *testing.T) {
 		b.Say(results...)
 		b.Command(`{"type":"put","uid":"plain","payload":{}}`)
 		round := b.roundOf(p)
-		if want := []int{16, 16, 8}; !slices.Equal(n.settled, want) || round.Applied != places || round.Started != places-1 || round.Left != 0 {
+		if want := []int{20, 16, 4}; !slices.Equal(n.settled, want) || round.Applied != places || round.Started != places-1 || round.Left != 0 {
 			t.Errorf("got %v messages settled by each commit, and %+v, want %v", n.settled, round, want)
 		}
 		b.ExpectStats("all ends and starts", map[string]int{"start": 2 * places, "success": places, "create": 2*places + 1})
