@@ -32,11 +32,12 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 	return &batch{Claim: claim, messages: messages}, nil
 }
 
-// claimAhead claims the batch behind one that is full. nil: there is none. Nor is one claimed behind messages that were left before, as more and more
-// would be claimed, or behind commands, which may wait.
+// claimAhead claims the batch behind one that is full, or splits one that gives many places of keys back. nil: there is none. Nor is one claimed behind
+// messages that were left before, as more and more would be claimed, or behind commands, which may wait.
 func (p *Poller) claimAhead(ctx context.Context, b *batch, keepGoing func() bool) (*batch, error) {
-	if backoff.Recent(p.handed, b.Now, p.config.Tick) && !p.left && len(b.messages) > fewEnds && !slices.ContainsFunc(b.Messages[:max(fewEnds, len(b.Messages)/2)], store.Claimed.FromControl) {
-		return b.cut(max(fewEnds, len(b.messages)/2)), nil
+	part, handsOver := max(fewEnds, len(b.messages)/2), backoff.Recent(p.handed, b.Now, p.config.Tick)
+	if handsOver && !p.left && part < len(b.messages) && !slices.ContainsFunc(b.Messages[:part], store.Claimed.FromControl) {
+		return b.cut(part), nil
 	}
 	if p.left || len(b.messages) < p.config.Batch || b.commands() || !keepGoing() {
 		return nil, nil

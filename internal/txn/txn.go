@@ -26,7 +26,7 @@ type Batch struct {
 	types  []byte
 	seen   map[string]bool // subjects
 
-	alone  bool     // items share nothing
+	alone  bool     // each item brings its lines
 	once   Words    // lines of the batch, each behind a line break
 	firsts []string // verbs of such lines
 	groups []group
@@ -40,7 +40,7 @@ type Batch struct {
 	item      Item
 }
 
-// NewBatch returns an empty batch with room for so many items. alone says that they share nothing. The script refuses that, with an empty reply and before
+// NewBatch returns an empty batch with room for so many items. alone says that each brings its lines. The script refuses that, with an empty reply and before
 // it writes, where a key of the batch is of another type.
 func NewBatch(items int, alone bool) *Batch {
 	return &Batch{
