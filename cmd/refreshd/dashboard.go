@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,6 +81,7 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 type pages struct {
 	app    *app
 	config dashboard.Config
+	yields bool // to whoever has its port, and takes any that is free
 	mu     sync.Mutex
 	open   *dashboard.Dashboard // guarded by mu; nil: not yet
 }
@@ -93,6 +96,10 @@ func (p *pages) show(queue *store.Queue) (daemon, error) {
 		return daemonFunc(func(ctx context.Context) error { open.Show(ctx, queue, config.Observe); return nil }), nil
 	}
 	open, err := dashboard.Open([]*store.Queue{queue}, config)
+	if errors.Is(err, syscall.EADDRINUSE) && p.yields {
+		config.Listen = "127.0.0.1:0"
+		open, err = dashboard.Open([]*store.Queue{queue}, config)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +132,12 @@ func (run daemonFunc) Run(ctx context.Context) error { return run(ctx) }
 
 // bindPages adds the flag of a command that also serves a dashboard.
 func bindPages(flags *pflag.FlagSet, listen *string) {
-	flags.StringVar(listen, "dashboard", "127.0.0.1:0", "serve the dashboard on `ADDRESS` of loopback, port 0 is any that is free; off: nowhere")
+	flags.StringVar(listen, "dashboard", dashboard.DefaultListen, "serve the dashboard on `ADDRESS` of loopback, port 0 is any that is free, as for the default when it is taken; off: nowhere")
 }
 
 func serves(listen string) bool { return listen != "" && listen != "off" }
 
 // pagesAt returns the dashboard of such a command, on loopback.
 func (a *app) pagesAt(listen string) *pages {
-	return &pages{app: a, config: dashboard.Config{Listen: listen, By: a.by, Grace: time.Second, Clock: time.Now, Log: &a.log}}
+	return &pages{app: a, yields: listen == dashboard.DefaultListen, config: dashboard.Config{Listen: listen, By: a.by, Grace: time.Second, Clock: time.Now, Log: &a.log}}
 }

@@ -45,11 +45,11 @@ func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
 		t.Run(daemon, func(t *testing.T) {
 			t.Parallel()
 			forgetful, durable := testkit.Redis(t), testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
-			lax := at(t, forgetful).start(daemon)
+			lax := at(t, forgetful).start(daemon, "-o", "json")
 			awaitLog(t, lax, `"level":"warn","code":"persistence"`)
 			expectContains(t, at(t, forgetful).fail(exitFailed, daemon, "--strict"), "refreshd: --strict: persistence: expected yes, found no append-only file")
 			expectContains(t, at(t, durable).fail(exitFailed, daemon, "--strict", "--redis", "redis://127.0.0.1:1"), "--strict: check redis: ")
-			strict := at(t, durable).start(daemon, "--strict")
+			strict := at(t, durable).start(daemon, "-o", "json", "--strict")
 			c, began := at(t, durable), map[string]model.Event{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]
 			if daemon == "dispatcher" {
 				c.put("uid: a\n")

@@ -120,6 +120,14 @@ func (a *app) fromEnv(flag string) setting {
 	return setting{}
 }
 
+// origin names where a flag that is set was found.
+func (a *app) origin(flag *pflag.Flag) string {
+	if flag.Changed {
+		return "--" + flag.Name
+	}
+	return cmp.Or(a.fromEnv(flag.Name).where, a.file)
+}
+
 // readSettings reads a configuration file. One file may serve all commands, so the flags of all are known keys.
 func readSettings(path string, root *cobra.Command) (map[string]setting, error) {
 	if path == "" {

@@ -130,3 +130,16 @@ func TestFeedsThatNeverEndHoldTheLimitOfTheirHostUntilTheyStall(t *testing.T) {
 		expectContains(t, c.do("model", "get", "e1"), "The server of the feed ")
 	})
 }
+
+func TestTheUsualPortOfTheDashboardGivesWayWhenItIsTakenAndOneThatIsGivenDoesNot(t *testing.T) {
+	c := &console{t: t}
+	first, second := c.start("up", "-o", "json"), c.start("up", "-o", "json")
+	first.line(t, `"dashboard":"http`)
+	second.line(t, `"dashboard":"http`)
+	taken, other := first.dashboardOf(t), second.dashboardOf(t)
+	failIf(t, taken == other, "expected two addresses, found %s twice", taken)
+	theirs := strings.TrimPrefix(hook(t, nil), "http://")
+	expectContains(t, c.fail(exitFailed, "up", "--dashboard", theirs), "--dashboard: listen: ", "address already in use")
+	first.ends(t)
+	second.ends(t)
+}

@@ -3,9 +3,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"regexp"
@@ -226,11 +228,14 @@ func setLogGlobals() {
 // logLevels are checked, because zerolog takes "" and "7" as levels at which nothing is logged.
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
-// newLogger writes JSON, or text on a terminal. The level is one of logLevels.
-func newLogger(to io.Writer, level string) zerolog.Logger {
+// newLogger writes JSON, or text for people: of a round, the text has no counts of nothing. The level is one of logLevels.
+func newLogger(to io.Writer, level string, forPeople bool) zerolog.Logger {
 	parsed, _ := zerolog.ParseLevel(level)
-	if isTerminal(to) {
-		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000"}
+	if forPeople {
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !isTerminal(to), FormatPrepare: func(fields map[string]any) error {
+			maps.DeleteFunc(fields, func(_ string, value any) bool { return value == json.Number("0") })
+			return nil
+		}}
 	}
 	return zerolog.New(zerolog.SyncWriter(to)).Level(parsed).With().Timestamp().Logger()
 }

@@ -103,7 +103,7 @@ func TestAFaultOfOneQueueStopsNoOther(t *testing.T) {
 	redis.Set(t.Context(), "b:due", "broken", 0)
 	service := newService(t)
 	close(service.release)
-	up := c.start("up", "--redis", "redis://half:secret@"+server.Addr, "--queue", "a,b,c", "--http", service.URL, "--health", address, "--backoff", "10ms", "--dashboard", "off")
+	up := c.start("up", "-o", "json", "--redis", "redis://half:secret@"+server.Addr, "--queue", "a,b,c", "--http", service.URL, "--health", address, "--backoff", "10ms", "--dashboard", "off")
 	admin.save("a", "m", `{}`)
 	admin.awaitStatus("a", "m", "finished")
 
@@ -133,7 +133,7 @@ func TestDaemonsOfSeveralQueuesEndTogetherWithinTheGrace(t *testing.T) {
 	c := at(t, server)
 	c.save("a", "m", `{}`)
 	c.save("b", "m", `{}`)
-	up := c.start("up", "--queue", "a,b", "--http", service.URL, "--grace", "1h")
+	up := c.start("up", "-o", "json", "--queue", "a,b", "--http", service.URL, "--grace", "1h")
 	check.Await(t, service.asked, "a request of the worker")
 	check.Await(t, service.asked, "a request of the worker")
 	up.cancel()
@@ -158,7 +158,7 @@ func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.save("a", "of-a", `{}`)
 		c.save("b", "of-b", `{}`)
-		for _, command := range []string{"dashboard --listen 127.0.0.1:0", "up --dashboard " + testkit.FreeAddress(t)} {
+		for _, command := range []string{"dashboard --listen 127.0.0.1:0", "up -o json --dashboard " + testkit.FreeAddress(t)} {
 			served := c.start(append(strings.Fields(command), "--queue", "b", "--queue", "a")...)
 			address := served.dashboardOf(t)
 			check.Eventually(t, command+": a and b", func() bool { return strings.Contains(read(t, address), `aria-label="Queues"`) })
@@ -196,7 +196,7 @@ func TestNoCommandAndNoDaemonTouchesAQueueOfANewerLayout(t *testing.T) {
 		}
 		expectContains(t, c.fail(exitUsage, "dispatcher", "--queue", "a,b", "--strict"), "}:settings parts: expected 1 to 1024")
 		// Beside a queue that it may serve, it waits for somebody to mend this one.
-		up := c.start("up", "--queue", "bigtables,other")
+		up := c.start("up", "-o", "json", "--queue", "bigtables,other")
 		awaitLog(t, up, `"message":"queue: opening failed"`)
 		c.save("other", "m", `{}`)
 		c.awaitStatus("other", "m", "queued")

@@ -56,6 +56,10 @@ func TestAWrongSettingIsNamedWithItsPlace(t *testing.T) {
 	} {
 		expectContains(t, (&console{t: t}).fail(exitUsage, "dispatcher", "--config", file(t, "refreshd.yaml", text)), want)
 	}
+	for variable, file := range map[string]string{"REDIS_URL": "", "REFRESHD_REDIS": "", "redis.yaml": file(t, "redis.yaml", "redis: redis://x\n")} {
+		c := &console{t: t, env: map[string]string{variable: "redis://x", "REFRESHD_CONFIG": file}}
+		expectContains(t, c.fail(exitUsage, "up", "--port", "1"), "--port: expected no ", variable+" beside it")
+	}
 	c := &console{t: t, env: map[string]string{"REFRESHD_MAX_QUEUED": "many"}}
 	expectContains(t, c.fail(exitUsage, "dispatcher"), `REFRESHD_MAX_QUEUED: expected a whole number, found "many"`)
 }

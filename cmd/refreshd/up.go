@@ -42,6 +42,10 @@ Without --redis it brings a Redis along, on the loopback interface and in memory
 forgotten at the end. The models of --models are saved at the start; one with an error is named, and the others run.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, args []string) error {
+			if a.redis != "" && flags.port != 0 {
+				own := a.origin(command.Flags().Lookup("redis"))
+				return usagef("--port: expected no %s beside it, as it is the port of the embedded Redis, found %s", own, redisurl.Redacted(a.redis))
+			}
 			return a.up(command.Context(), &flags, args)
 		},
 	}
@@ -59,9 +63,6 @@ forgotten at the end. The models of --models are saved at the start; one with an
 
 func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	address := a.redis
-	if address != "" && flags.port != 0 {
-		return usagef("--port: expected no --redis beside it, as it is the port of the embedded one, found %s", redisurl.Redacted(address))
-	}
 	if flags.models != "" && a.queues.several() {
 		return usagef("--models: expected one --queue, in which they are saved, found %s", &a.queues)
 	}
@@ -124,9 +125,6 @@ func (a *app) hint(address, browser string, keys store.Keys) error {
   redis-cli -p %[1]s XREVRANGE %[4]s + - COUNT 10
   refreshd --redis %[5]s --queue '%[6]s' model ls
 `, port, keys.Model(""), keys.Input, keys.Journal, address, keys.Queue)
-	if browser != "" && err == nil {
-		_, err = fmt.Fprintf(a.stdout, "  %s in a browser\n", browser)
-	}
 	return err
 }
 

@@ -248,7 +248,7 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	check.Await(t, service.asked, "a request of the worker")
 	check.Await(t, service.asked, "a request of the worker")
 	up.cancel()
-	awaitLog(t, up, `"part":"dispatcher","time"`)
+	awaitLog(t, up, "stopped part=dispatcher")
 	service.release <- struct{}{}
 	q.AwaitEvent(model.EventSuccess, 1) // of one, while the other is still being worked on
 	close(service.release)

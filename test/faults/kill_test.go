@@ -102,7 +102,7 @@ func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.
 // up starts all daemons in one process with a worker for a service.
 func (f *fleet) up(s *service, args ...string) *testkit.Process {
 	f.t.Helper()
-	return f.start("up", append([]string{"--http", s.URL, "--concurrency", "50"}, args...)...)
+	return f.start("up", append([]string{"-o", "json", "--http", s.URL, "--concurrency", "50"}, args...)...)
 }
 
 func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
@@ -175,7 +175,7 @@ type probedFleet struct {
 func newProbedFleet(t *testing.T) *probedFleet {
 	t.Helper()
 	p, dir := &probedFleet{newFleet(t, "--databases", "2"), map[string]string{}, map[string]*testkit.Process{}}, t.TempDir()
-	for _, command := range [][]string{{"dispatcher"}, {"poller"}, {"worker", "--fetch", dir}, {"up", "--fetch", dir}} {
+	for _, command := range [][]string{{"dispatcher"}, {"poller"}, {"worker", "--fetch", dir}, {"up", "-o", "json", "--fetch", dir}} {
 		address := testkit.FreeAddress(t)
 		p.addresses[command[0]] = address
 		p.processes[command[0]] = p.start(command[0], append(command[1:], "--health", address)...)

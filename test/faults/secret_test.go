@@ -54,7 +54,7 @@ func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
 		return run(address, append([]string{command, "--log-level", "trace", "--health", health[command+address]}, args...)...)
 	}
 	processes := map[string]*testkit.Process{
-		"up": start(good, "up", "--exec", "sh", "--", "-c", "env; env >&2"), "dispatcher": start(good, "dispatcher"), "poller": start(good, "poller"),
+		"up": start(good, "up", "-o", "json", "--exec", "sh", "--", "-c", "env; env >&2"), "dispatcher": start(good, "dispatcher"), "poller": start(good, "poller"),
 		"refused poller": start(bad, "poller"), "refused worker": start(bad, "worker", "--exec", "true"),
 	}
 	f.put(1)
