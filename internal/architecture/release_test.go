@@ -17,7 +17,7 @@ import (
 
 // versioned are the files that say the version, which has to be the one of the tag.
 var versioned = []string{
-	"CHANGELOG.md", "README.md", "clients/node/package.json", "clients/php/composer.json", "clients/python/refreshd.py", "deploy/install.sh",
+	"CHANGELOG.md", "docs/deploy.md", "clients/node/package.json", "clients/php/composer.json", "clients/python/refreshd.py", "deploy/install.sh",
 	"deploy/kubernetes/chart/Chart.yaml",
 }
 
