@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,12 @@ func NewBlocker(kind, name string) Blocker { return Blocker(kind + ":" + name) }
 func (b Blocker) Split() (kind, name string) {
 	kind, name, _ = strings.Cut(string(b), ":")
 	return kind, name
+}
+
+// Kind is the kind of a blocker, such as limit.
+func (b Blocker) Kind() string {
+	kind, _ := b.Split()
+	return kind
 }
 
 // Park lets a due model wait for a blocker until a dispatcher rechecks it. Parked time counts for nothing. A parked model moves to the new blocker.
@@ -113,6 +120,9 @@ func (h *Hold) Validate() error {
 		return document.Refuse("within", "0s to "+document.FormatDuration(MaxWithin), document.FormatDuration(h.Within))
 	case !h.Until.IsZero() && !h.Until.After(h.Since):
 		return document.Refuse("until", "a time after "+FormatTime(h.Since), FormatTime(h.Until))
+	}
+	if slices.ContainsFunc(h.Selector.terms, func(t term) bool { return t.name == SelectWaits }) {
+		return document.Refuse("selector", "no waits, as every model that a hold stops waits for the hold", document.Found(h.Selector.String()))
 	}
 	for _, t := range h.Selector.terms {
 		for _, status := range t.values {

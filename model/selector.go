@@ -30,9 +30,10 @@ const (
 	SelectPolicy = "policy" // the name of its policy
 	SelectUID    = "uid"    // with * for any text and ? for any one character
 	SelectError  = "error"  // the fingerprint of its failure
+	SelectWaits  = "waits"  // the blocker that it is parked by, or the kind of it
 )
 
-var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID}
+var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
 
 // Statuses that only a selector knows.
 const (
@@ -171,30 +172,36 @@ func (s Selector) Validate() error {
 func (t term) check(value string) error {
 	switch {
 	case t.name == SelectStatus && !slices.Contains(SelectStatuses, value):
-		found := document.Found(value)
-		if near := words.NearestWord(value, SelectStatuses); near != "" {
-			found += "; did you mean " + near + "?"
-		}
-		return document.Refuse(SelectStatus, "one of "+strings.Join(SelectStatuses, ", "), found)
+		return document.Refuse(SelectStatus, "one of "+strings.Join(SelectStatuses, ", "), foundNear(value, SelectStatuses))
 	case t.name == SelectError:
 		return fingerprint.ValidateID(value)
 	case t.name == SelectUID && !uidGlob.MatchString(value):
 		return document.Refuse(t.name, "a uid, with * for any text and ? for any one character", document.Found(value))
+	case t.name == SelectWaits && !slices.Contains(BlockerKinds, Blocker(value).Kind()):
+		want := "one of " + strings.Join(BlockerKinds, ", ") + ", or a blocker such as limit:host=example.com"
+		return document.Refuse(t.name, want, foundNear(Blocker(value).Kind(), BlockerKinds))
 	case t.name == SelectPolicy && !document.IsUID(value):
 		return document.Refuse(t.name, "the name of a policy", document.Found(value))
 	case slices.Contains(reservedNames, t.name):
 		return nil
 	case !isLabelName(t.name):
-		return document.Refuse("", "status, policy, uid or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
+		return document.Refuse("", "status, policy, uid, waits or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
 	case !isLabelValue(value):
 		return document.Refuse(t.name, "a label: 1-60 letters, digits or _.:/@+-", document.Found(value))
 	}
 	return nil
 }
 
+func foundNear(value string, known []string) string {
+	if near := words.NearestWord(value, known); near != "" {
+		return document.Found(value) + "; did you mean " + near + "?"
+	}
+	return document.Found(value)
+}
+
 // contradicts refuses two values where a model has only one.
 func (t term) contradicts(other term) error {
-	single := t.name != SelectStatus && t.name != SelectUID
+	single := t.name != SelectStatus && t.name != SelectUID && t.name != SelectWaits
 	if !single || t.name != other.name || t.not || other.not {
 		return nil
 	}
@@ -232,6 +239,8 @@ func (m *Model) has(name, value string, status Status) bool {
 		return m.FingerprintID == value
 	case SelectUID:
 		return matchGlob(value, m.UID)
+	case SelectWaits:
+		return string(m.ParkedBy) == value || m.ParkedBy.Kind() == value
 	default:
 		return m.Labels[name] == value
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,23 @@ func TestASelectorPicksModelsForWhichAllItsTermsHold(t *testing.T) {
 	}
 }
 
+func TestASelectorPicksModelsByTheBlockerThatTheyWaitFor(t *testing.T) {
+	for text, want := range map[string][]string{
+		"waits=limit:host=a.example:8080": {"limit:host=a.example:8080"}, "waits=limit:host=a.example": nil, "waits=hold:limit": {"hold:limit"},
+		"waits=limit|hold:h1": {"hold:h1", "limit:host=a.example:8080"}, "waits=limit|hold,waits=hold:h1|circuit": {"hold:h1"}, "waits!=limit": {"", "hold:h1", "hold:limit"},
+	} {
+		var got []string
+		for _, blocker := range []Blocker{"", "hold:h1", "hold:limit", "limit:host=a.example:8080"} {
+			if selectorOf(t, text).Matches(&Model{UID: "a", State: State{ParkedBy: blocker}}, StatusParked) {
+				got = append(got, string(blocker))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q picks %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestASelectorHasOneCanonicalTextThatIsReadBackUnchanged(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "  ": "", " uid=b* , tenant = t2 | t1|t2 ": "tenant=t1|t2,uid=b*",
@@ -78,6 +96,7 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"status=blue":             `status: expected one of disabled, scheduled, due,`,
 		"error=timeout":           `error: expected the id of a fingerprint, 12 hex digits, or other, found "timeout"`,
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
+		"waits=limits:host=a":     `waits: expected one of hold, calendar, limit, circuit, suspect, or a blocker such as limit:host=example.com, found "limits"; did you mean limit?`,
 		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
 		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,
 		strings.Repeat("a", 1001): `selector: expected at most 1000 bytes, found 1001`,

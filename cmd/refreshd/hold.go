@@ -28,19 +28,25 @@ func bindEnding(flags *pflag.FlagSet, e *operate.Ending) {
 
 func holdCommand(a *app) *cobra.Command {
 	var r operate.HoldRequest
+	var models int
 	command := a.operates("hold", "Keep models from starting, for a while or until they are released", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
+			if err := expect(ctx, o, r.Selector, models); err != nil {
+				return err
+			}
 			hold, bulk, err := o.Hold(ctx, r)
 			if err == nil && bulk != "" {
 				err = a.follow(ctx, o, bulk)
 			}
-			return table(a, holdHeader, holdRow)([]flow.HoldStatus{hold}, err)
+			err = table(a, holdHeader, holdRow)([]flow.HoldStatus{hold}, err)
+			return cmp.Or(err, a.warnOfNoMatch(ctx, o, r.Selector, bulk == ""))
 		})
 	command.Long = `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
 What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
 refreshd hold ls shows the holds, refreshd release ends one.`
 	flags := command.Flags()
 	flags.StringVarP(&r.Selector, "selector", "l", "", "models that `SELECTOR` picks, such as tenant=t1 (default all)")
+	bindExpect(flags, &models)
 	flags.StringVar(&r.Reason, "reason", "", "`TEXT` for people: why (required)")
 	flags.StringVar(&r.ID, "id", "", "`NAME` of the hold; the same again changes it (default a new one)")
 	flags.StringVar(&r.Within, "within", "", "spread the starts at its end over `DURATION` (default all at once)")

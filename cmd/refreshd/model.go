@@ -61,6 +61,7 @@ func (a *app) actionCommand(use, short string, same *model.Command) *cobra.Comma
 	selection.bind(a, action.Flags())
 	selection.flags.StringVar(&selection.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	selection.flags.BoolVar(&selection.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
+	bindExpect(selection.flags, &selection.expect)
 	selection.flags.BoolVar(&selection.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
 	return action
 }
@@ -94,6 +95,7 @@ type bulkSelection struct {
 
 	flags  *pflag.FlagSet
 	dryRun bool
+	expect int // models; negative: any number
 }
 
 func (m *bulkSelection) bind(a *app, flags *pflag.FlagSet) {
@@ -112,7 +114,7 @@ func (m *bulkSelection) args(_ *cobra.Command, uids []string) error {
 	case m.chosen():
 		return nil
 	}
-	for _, name := range []string{"rate", "dry-run", "yes"} {
+	for _, name := range []string{"rate", "dry-run", "yes", "expect"} {
 		if m.flags.Changed(name) {
 			return fmt.Errorf("--%s: expected -l with it, found uids", name)
 		}
@@ -122,7 +124,11 @@ func (m *bulkSelection) args(_ *cobra.Command, uids []string) error {
 
 func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSelection, same *model.Command) error {
 	if m.dryRun {
-		return result(a, a.printSelected)(o.Select(ctx, m.Selector, false))
+		found, err := o.Select(ctx, m.Selector, false)
+		return cmp.Or(result(a, a.printSelected)(found, err), a.warnOfNoMatch(ctx, o, m.Selector, found.Models == 0))
+	}
+	if err := expect(ctx, o, m.Selector, m.expect); err != nil {
+		return err
 	}
 	m.Action, m.Reason, m.Force = same.Type, same.Reason, same.Force
 	id, err := o.BeginBulk(ctx, m.BulkRequest)
@@ -130,6 +136,29 @@ func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSe
 		return err
 	}
 	return a.follow(ctx, o, id)
+}
+
+func bindExpect(flags *pflag.FlagSet, models *int) {
+	flags.IntVar(models, "expect", -1, "with -l: do nothing unless `N` models are picked now (default any number)")
+}
+
+func expect(ctx context.Context, o operate.Operator, selector string, models int) error {
+	if models < 0 {
+		return nil
+	}
+	return o.Expect(ctx, selector, models)
+}
+
+// warnOfNoMatch prints a hint when nothing was found and a selector is why.
+func (a *app) warnOfNoMatch(ctx context.Context, o operate.Operator, selector string, nothing bool) error {
+	if !nothing {
+		return nil
+	}
+	text, err := o.NoMatch(ctx, selector)
+	if text != "" {
+		a.report(text)
+	}
+	return err
 }
 
 func (a *app) printSelected(found *operate.Selected) error {

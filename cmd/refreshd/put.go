@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -108,11 +109,12 @@ func lsCommand(a *app) *cobra.Command {
 				fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
 			}
 			r.Brief = !a.json()
-			next, err := o.List(ctx, r, a.printModels)
+			printed := 0
+			next, err := o.List(ctx, r, func(found []operate.ListedModel) error { printed += len(found); return a.printModels(found) })
 			if next != "" {
 				fmt.Fprintf(a.stderr, "there may be more: --after %s\n", next)
 			}
-			return err
+			return cmp.Or(err, a.warnOfNoMatch(ctx, o, r.Selector, printed == 0 && r.After == ""))
 		}, r.Validate)
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(model.SelectStatuses, ", "))

@@ -54,6 +54,9 @@ func (s *Store) sources(selector model.Selector) (all []source) {
 			all = append(all, source{name: status[0], keys: set, kind: "zset"})
 		}
 	}
+	if selector.Only(model.SelectWaits) != nil {
+		all = append(all, source{name: string(model.StatusParked), keys: s.Keys.StatusSets(model.StatusParked), kind: "zset"})
+	}
 	if selector.Only(model.SelectError) != nil {
 		all = append(all, source{name: string(model.StatusFailing), keys: []string{s.Keys.Failing}, kind: "zset"})
 	}
@@ -339,23 +342,33 @@ func (s Report) models(ctx context.Context) (sum int64, err error) {
 	return sum, err
 }
 
-// LabelCounts counts the models of each label with a value, as in tenant=t1. It takes the names of labels from some hundreds of models.
-func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
+// SampleLabels are the labels of some hundreds of models: the values of each name.
+func (q QueueReport) SampleLabels(ctx context.Context) (map[string][]string, error) {
 	uids, _, err := q.queue.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, redis.ScanCount)
 	if err != nil {
 		return nil, err
 	}
 	records, err := q.queue.Parts[0].Load(ctx, uids[:min(len(uids), redis.ScanCount)])
+	labels := map[string][]string{}
+	for _, record := range records {
+		for name, value := range record.Labels {
+			labels[name] = append(labels[name], value)
+		}
+	}
+	return labels, err
+}
+
+// LabelCounts counts the models of each label with a value, as in tenant=t1. It takes the names of labels from some hundreds of models.
+func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
+	labels, err := q.SampleLabels(ctx)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int64{}
-	for _, record := range records {
-		for name := range record.Labels {
-			term := name + "=" + value
-			if picks, err := model.ParseSelector(term); err == nil && picks.String() == term && len(picks.Only(name)) == 1 {
-				counts[term] = 0
-			}
+	for name := range labels {
+		term := name + "=" + value
+		if picks, err := model.ParseSelector(term); err == nil && picks.String() == term && len(picks.Only(name)) == 1 {
+			counts[term] = 0
 		}
 	}
 	terms := slices.Collect(maps.Keys(counts))

@@ -30,6 +30,7 @@ type modelList struct {
 	First      bool   // it is the first page
 	Next       string // where the next page begins; "": there is none
 	Searched   bool   // the page ended before it was full: the search goes on with the next one
+	NoMatch    string // why there is none, with the nearest label; "": there are some, or nobody knows
 }
 
 type chip struct {
@@ -67,6 +68,9 @@ func readModels(ctx context.Context, req *request) (any, error) {
 	if other := slices.IndexFunc(found, func(r reading) bool { return r.Count > 0 }); err == nil && len(list.Rows) == 0 && other > 0 {
 		list.Next, list.Searched, list.Sort = "", false, req.get("sort")
 		err = list.show(ctx, req, found, other, &stats)
+	}
+	if err == nil && list.Shown != nil && list.First && !list.Searched && len(list.Rows) == 0 {
+		list.NoMatch, err = req.operator.NoMatch(ctx, list.Shown.Selector)
 	}
 	list.addChips(&stats)
 	return list, err

@@ -98,3 +98,10 @@ func TestAChipOfAStatusCountsAndPicksItsModels(t *testing.T) {
 	d.answer("failure", "a", `"reason":"503"`)
 	expect(t, d.page(home+"models"), `l=status%3Dfailing">failing 1</a>`, `due 0</a>`)
 }
+
+func TestAnEmptyListNamesTheNearestLabel(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(`"uid":"b","labels":{"tenant":"acme"}`)
+	expect(t, d.page(home+"models?l=tennant%3Dt1"), "There is no such model. tennant=t1 matches 0 models now; did you mean tenant?")
+	expect(t, d.page(home+"models?l=tenant%3Dacmee"), "did you mean tenant=acme?")
+}
