@@ -10,6 +10,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -32,6 +33,9 @@ const (
 	SelectError  = "error"  // the fingerprint of its failure
 	SelectWaits  = "waits"  // the blocker that it is parked by, or the kind of it
 )
+
+// SelectHost is the host in the keys of limits and circuits, else that of the input_url. A label of this name goes before.
+const SelectHost = "host"
 
 var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
 
@@ -132,10 +136,10 @@ func (s Selector) Only(name string) (values []string) {
 	return values
 }
 
-// Labels returns the names of labels that the selector fixes, in their order; see Only.
+// Labels returns the names of labels that the selector fixes, in their order; see Only. Host is none of them: a model may have one without the label.
 func (s Selector) Labels() (names []string) {
 	for _, t := range s.terms {
-		if !t.not && !slices.Contains(reservedNames, t.name) {
+		if !t.not && t.name != SelectHost && !slices.Contains(reservedNames, t.name) {
 			names = append(names, t.name)
 		}
 	}
@@ -182,7 +186,9 @@ func (t term) check(value string) error {
 		return document.Refuse(t.name, want, foundNear(Blocker(value).Kind(), BlockerKinds))
 	case t.name == SelectPolicy && !document.IsUID(value):
 		return document.Refuse(t.name, "the name of a policy", document.Found(value))
-	case slices.Contains(reservedNames, t.name):
+	case t.name == SelectHost && !document.IsUID(value):
+		return document.Refuse(t.name, "a host such as feeds.example.com", document.Found(value))
+	case t.name == SelectHost, slices.Contains(reservedNames, t.name):
 		return nil
 	case !isLabelName(t.name):
 		return document.Refuse("", "status, policy, uid, waits or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
@@ -239,11 +245,33 @@ func (m *Model) has(name, value string, status Status) bool {
 		return m.FingerprintID == value
 	case SelectUID:
 		return matchGlob(value, m.UID)
+	case SelectHost:
+		return m.host() == value
 	case SelectWaits:
 		return string(m.ParkedBy) == value || m.ParkedBy.Kind() == value
 	default:
 		return m.Labels[name] == value
 	}
+}
+
+var inputHost, _ = policy.ParseKey("{host(input_url)}")
+
+// host is the host of a model, as in the keys of its limits and circuit; without such keys that of its input_url. Empty: it has none. It needs the
+// payload.
+func (m *Model) host() string {
+	if label, is := m.Labels[SelectHost]; is {
+		return label
+	}
+	key := inputHost
+	if circuit := m.Policy.Circuit; circuit != nil && circuit.Key.Kind == policy.KeyHost {
+		key = circuit.Key
+	}
+	for _, limit := range m.Policy.Limits { // one of them at most
+		if limit.Key.Kind == policy.KeyHost {
+			key = limit.Key
+		}
+	}
+	return strings.TrimPrefix(key.Of(m.Payload, nil, ""), SelectHost+"=")
 }
 
 // slashes would end the star of path.Match. No uid has a space.

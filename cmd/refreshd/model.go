@@ -146,7 +146,7 @@ func expect(ctx context.Context, o operate.Operator, selector string, models int
 	if models < 0 {
 		return nil
 	}
-	return o.Expect(ctx, selector, models)
+	return operate.Expect(ctx, o, selector, models)
 }
 
 // warnOfNoMatch prints a hint when nothing was found and a selector is why.
@@ -154,7 +154,7 @@ func (a *app) warnOfNoMatch(ctx context.Context, o operate.Operator, selector st
 	if !nothing {
 		return nil
 	}
-	text, err := o.NoMatch(ctx, selector)
+	text, err := operate.NoMatch(ctx, o, selector)
 	if text != "" {
 		a.report(text)
 	}

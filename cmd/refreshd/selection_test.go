@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,5 +51,20 @@ func TestNothingIsDoneToMoreModelsThanExpected(t *testing.T) {
 		failIf(t, stats["run"]+stats["disable"]+stats["remove"] != 0 || holds != "", "expected nothing done, found %v, holds %q", stats, holds)
 		expectContains(t, c.do("model", "run", "-l", "tenant=t1", "--expect", "10"), "10 picked, 10 done")
 		c.do("hold", "--reason", "x", "-l", "tenant=t1", "--expect", "10")
+	})
+}
+
+func TestModelsArePickedByTheHostThatThePagesShow(t *testing.T) {
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
+		c.put(`{"uid":"a","payload":{"input_url":"https://one.example/feed.csv"}}
+{"uid":"b","payload":{"input_url":"https://two.example/feed.csv"}}
+{"uid":"c","payload":{"feed":"https://one.example/feed.csv"},"policy":{"timeout":"1m","retries":[],"limits":[{"key":"{host(feed)}","running":1}]}}
+`)
+		got := c.pages("-l", "host=one.example")
+		slices.Sort(got)
+		if want := []string{"a", "c"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		c.do("hold", "--reason", "their proxy", "-l", "host=one.example", "--expect", "2")
 	})
 }

@@ -107,6 +107,7 @@ func TestEachVerbReturnsTheFaultOfEachOfItsCallsToRedis(t *testing.T) {
 		"stats":     func(q *store.Queue) error { return only(o(q).Stats(ctx)) },
 		"a model":   func(q *store.Queue) error { return only(ReadModel(ctx, q, uid)) },
 		"explain":   func(q *store.Queue) error { return only(Explain(ctx, q, uid, true)) },
+		"no match":  func(q *store.Queue) error { return only(NoMatch(ctx, o(q), "status=failing")) },
 		"uids like": func(q *store.Queue) error { return only(UIDsLike(ctx, o(q), "m")) },
 		"running":   func(q *store.Queue) error { return only(ReadRunning(ctx, q, "")) },
 		"slots":     func(q *store.Queue) error { return only(PlanSlots(ctx, q, "1h")) },

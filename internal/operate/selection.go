@@ -56,14 +56,14 @@ func (o Operator) Select(ctx context.Context, selector string, brief bool) (foun
 }
 
 // Expect refuses a selector unless it picks so many models now.
-func (o Operator) Expect(ctx context.Context, selector string, models int) error {
+func Expect(ctx context.Context, o Operator, selector string, models int) error {
 	found, err := o.Select(ctx, selector, false)
 	if err != nil || found.Models == models {
 		return err
 	}
 	text := found.String()
 	if found.Models == 0 {
-		text, err = o.NoMatch(ctx, selector)
+		text, err = NoMatch(ctx, o, selector)
 	}
 	if err == nil {
 		err = refuse("selector", words.Count(models, "model", "models"), text)
@@ -72,16 +72,17 @@ func (o Operator) Expect(ctx context.Context, selector string, models int) error
 }
 
 // NoMatch is a hint for people when a selector picks no model now, with the label that is most like one of its own. Empty: it picks some.
-func (o Operator) NoMatch(ctx context.Context, selector string) (hint string, err error) {
+func NoMatch(ctx context.Context, o Operator, selector string) (hint string, err error) {
 	picks, err := model.ParseSelector(selector)
 	if err != nil || picks.All() {
 		return "", refused(err)
 	}
+	matches := false
 	err = o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachPicked(ctx, picks, func(*store.Record) error { return errEnough })
+		return untilEnough(part.Report().EachPicked(ctx, picks, func(*store.Record) error { matches = true; return errEnough }))
 	})
-	if err != nil {
-		return "", untilEnough(err)
+	if err != nil || matches {
+		return "", err
 	}
 	hint = fmt.Sprintf("%s matches 0 models now", picks)
 	labels, err := o.Queue.Report().SampleLabels(ctx)

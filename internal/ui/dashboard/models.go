@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/listing"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -70,7 +71,7 @@ func readModels(ctx context.Context, req *request) (any, error) {
 		err = list.show(ctx, req, found, other, &stats)
 	}
 	if err == nil && list.Shown != nil && list.First && !list.Searched && len(list.Rows) == 0 {
-		list.NoMatch, err = req.operator.NoMatch(ctx, list.Shown.Selector)
+		list.NoMatch, err = operate.NoMatch(ctx, req.operator, list.Shown.Selector)
 	}
 	list.addChips(&stats)
 	return list, err
