@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+const aCrontab = "PATH=/bin\n0 6 * * * import-feed \"a: b\"\n\n@daily root-check # %\n5 4 * * * sleep $((RANDOM \\% 60)); tidy\n"
+
+func TestACrontabIsWrittenAsADirectoryThatCanBeApplied(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, out := at(t, server), filepath.Join(t.TempDir(), "models")
+		c.in = aCrontab
+		code, stdout, _ := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Europe/Berlin", "--out", out)
+		failIf(t, code != exitDiffer, "expected exit code %d, found %d", exitDiffer, code)
+		expectContains(t, stdout, "left_out  standard input line 1: PATH", "left_out  standard input line 4: the text after %", "carried   standard input line 5: tidy")
+		expectContains(t, c.do("apply", "-f", out, "--owner", "ann"), "create   policy  crontab-spread-1m", "create   model   import-feed-a-b", "create   model   tidy")
+		model := c.object("model", "get", "import-feed-a-b")
+		failIf(t, model["payload"].(map[string]any)["command"] != `import-feed "a: b"`, "expected the command in the payload, found %v", model)
+
+		// What is there is not overwritten, even where the same would be written.
+		expectContains(t, c.fail(exitFailed, "import", "crontab", "-", "--timeout", "1h", "--timezone", "UTC", "--out", out), "expected a new or empty directory, found 2 files")
+	})
+}
+
+func TestWithoutATimeoutNothingIsWrittenAndTheLinesThatNeedOneAreListed(t *testing.T) {
+	c, out := nowhere(t), filepath.Join(t.TempDir(), "models")
+	c.in = aCrontab
+	code, stdout, stderr := c.run("import", "crontab", "-", "--timezone", "UTC", "--out", out)
+	failIf(t, code != exitUsage, "expected exit code %d, found %d: %s", exitUsage, code, stdout)
+	expectContains(t, stderr, "standard input line 2: import-feed-a-b needs a timeout", "standard input line 5: tidy needs a timeout", "for 2 models")
+	_, err := os.Stat(out)
+	failIf(t, err == nil, "expected no directory, found one")
+}
+
+func TestTheExitCodeOfAnImportSaysWhetherAllIsCarriedOver(t *testing.T) {
+	c := nowhere(t)
+	for crontab, want := range map[string]int{
+		"0 6 * * * a": exitDone, "MAILTO=a\n0 6 * * * a": exitDiffer, "0 6 * * * flock -n /l a": exitDiffer, "0 66 * * * a\n0 6 * * * a": exitFailed, "# a": exitFailed,
+	} {
+		c.in = crontab
+		code, stdout, stderr := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Europe/Berlin")
+		failIf(t, code != want || strings.Contains(stdout, "uid: a") == (crontab == "# a"), "%q: expected exit code %d, found %d\n%s%s", crontab, want, code, stdout, stderr)
+	}
+	c.in = "0 6 * * * a%b"
+	_, _, stderr := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "UTC", "-o", "json")
+	first, _, _ := strings.Cut(stderr, "\n")
+	notes := c.objects(first)
+	failIf(t, notes[0]["kind"] != "left_out" || notes[0]["line"] != 1.0, "expected a note in JSON, found %v", notes)
+	c.refuses(exitUsage, map[string]string{
+		"import crontab - --timezone Nowhere":            "--timezone: expected",
+		"import crontab - --timeout soon --timezone UTC": "--timeout: expected",
+		"import crontab": "expected one file",
+		"import":         "expected one of crontab",
+	})
+}
+
+func TestTheZoneOfTheMachineIsOfTZOrOfItsFilesOrElseAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		environ        []string
+		written, link  string
+		want, wantsErr string
+	}{
+		"TZ":                     {[]string{"TZ=Asia/Tokyo"}, "Europe/Berlin\n", "", "Asia/Tokyo", ""},
+		"TZ is a path":           {[]string{"TZ=:/usr/share/zoneinfo/Asia/Tokyo"}, "", "", "Asia/Tokyo", ""},
+		"TZ is no name":          {[]string{"TZ=CET-1CEST"}, "Europe/Berlin", "", "", `"CET-1CEST"`},
+		"the file":               {[]string{"TZ="}, "Europe/Berlin\n", "/usr/share/zoneinfo/Asia/Tokyo", "Europe/Berlin", ""},
+		"the link":               {nil, "", "../usr/share/zoneinfo/America/New_York", "America/New_York", ""},
+		"the file names nothing": {nil, "local\n", "/usr/share/zoneinfo/UTC", "UTC", ""},
+		"none":                   {nil, "", "", "", "neither TZ"},
+		"the link leads nowhere": {nil, "", "/etc/zones/1", "", "neither TZ"},
+	} {
+		root := t.TempDir()
+		must(t, os.Mkdir(filepath.Join(root, "etc"), 0o700))
+		if c.written != "" {
+			must(t, os.WriteFile(filepath.Join(root, "etc/timezone"), []byte(c.written), 0o600))
+		}
+		if c.link != "" {
+			must(t, os.Symlink(c.link, filepath.Join(root, "etc/localtime")))
+		}
+		got, err := machineZone(c.environ, root)
+		failIf(t, got != c.want || (err == nil) != (c.wantsErr == "") || err != nil && !strings.Contains(err.Error(), c.wantsErr), "%s: expected %q, found %q: %v", name, c.want+c.wantsErr, got, err)
+	}
+}
+
+func TestTheCrontabsOfTheSystemAreKnownByTheirPath(t *testing.T) {
+	for path, want := range map[string]bool{"/etc/crontab": true, "/etc/cron.d/certbot": true, "/etc/../etc/cron.d/a": true, "crontab": false, "/etc/cron.d/a/b": false, "-": false} {
+		failIf(t, isSystemCrontab(path) != want, "%s: expected %v, found %v", path, want, !want)
+	}
+}

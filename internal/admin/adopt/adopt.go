@@ -1,0 +1,222 @@
+// Package adopt turns the schedules of other systems into models and their policies. What it cannot carry over is a Note, with its line.
+package adopt
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// Options apply to all schedules of a text.
+type Options struct {
+	Timezone string    // IANA name, of schedules that name none
+	Timeout  string    // duration of models that bring none along; empty: see Adopted.WithoutTimeout
+	System   bool      // each line of a crontab has a user before its command
+	Now      time.Time // changes of the clocks are looked for in the year after it
+}
+
+// Validate refuses a wrong zone or timeout.
+func (o Options) Validate() error {
+	if _, err := schedule.Zone(o.Timezone); err != nil || o.Timezone == "" {
+		return document.Refuse("timezone", "the name of a zone such as Europe/Berlin", document.Found(o.Timezone))
+	}
+	if o.Timeout == "" {
+		return nil
+	}
+	_, err := policy.Read(terms{}.fields("adopted", o.Timeout))
+	return err
+}
+
+// Kind says what became of a schedule, or of a part of it.
+type Kind string
+
+// The kinds of notes.
+const (
+	Refused Kind = "refused"  // the line is wrong: it has no model
+	LeftOut Kind = "left_out" // nothing here corresponds to it: a schedule has no model
+	Differs Kind = "differs"  // there is a model, which does not do quite the same
+	Carried Kind = "carried"  // it is carried over in another form
+)
+
+// Note is one line of the list of what was not simply carried over.
+type Note struct {
+	Line int    `json:"line"`
+	Kind Kind   `json:"kind"`
+	UID  string `json:"uid,omitempty"` // of the model; empty: none
+	Text string `json:"text"`
+}
+
+// Model is a definition, and the line that it comes from.
+type Model struct {
+	model.Model
+
+	Line  int
+	terms terms
+}
+
+// Adopted is what becomes of a text.
+type Adopted struct {
+	Models []Model
+	Notes  []Note // by line
+
+	source  string // such as crontab
+	timeout string
+}
+
+// WithoutTimeout returns the models that need Options.Timeout, and have none.
+func (a *Adopted) WithoutTimeout() []Model {
+	return slices.DeleteFunc(slices.Clone(a.Models), func(m Model) bool { return m.terms.timeout+a.timeout != "" })
+}
+
+// terms are what a schedule says for its policy.
+type terms struct {
+	timeout string        // duration; empty: that of Options
+	spread  time.Duration // 0: none
+	retries int
+}
+
+// name is short for usual terms, and otherwise says them.
+func (t terms) name(source string) string {
+	if t.timeout != "" {
+		source += "-timeout-" + t.timeout
+	}
+	if t.spread > 0 {
+		source += "-spread-" + document.FormatDuration(t.spread)
+	}
+	if t.retries > 0 {
+		source += fmt.Sprintf("-retries-%d", t.retries)
+	}
+	return source
+}
+
+// fields are the policy: what was never retried is not, and goes on at its next time whatever happens.
+func (t terms) fields(name, timeout string) map[string]any {
+	fields := map[string]any{"name": name, "timeout": cmp.Or(t.timeout, timeout), "retries": []any{}, "on_exhausted": "next_planned"}
+	if t.spread > 0 {
+		fields["spread"] = document.FormatDuration(t.spread)
+	}
+	if t.retries > 0 {
+		fields["retries"] = map[string]any{"strategy": "exponential", "base": "10s", "factor": "2", "cap": "6m", "count": fmt.Sprint(t.retries)}
+	}
+	return fields
+}
+
+// WritePolicies prints the policies of all models in YAML, as refreshd apply reads them.
+func (a *Adopted) WritePolicies(to io.Writer) error {
+	var names []string
+	for _, m := range a.Models {
+		if slices.Contains(names, m.PolicyName) {
+			continue
+		}
+		if names = append(names, m.PolicyName); len(names) > 1 {
+			fmt.Fprintln(to, "---")
+		}
+		if err := definitions.WriteFields(to, m.terms.fields(m.PolicyName, a.timeout), "name", "timeout", "spread", "retries", "on_exhausted"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteModels prints the models in YAML, each under the line that it comes from.
+func (a *Adopted) WriteModels(to io.Writer) error {
+	for i := range a.Models {
+		if i > 0 {
+			fmt.Fprintln(to, "---")
+		}
+		fmt.Fprintf(to, "# %s line %d\n", a.source, a.Models[i].Line)
+		if err := definitions.WriteModel(to, &a.Models[i].Model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// job is one schedule of another system.
+type job struct {
+	line       int
+	rule, zone string
+	name       string // the readable part of the uid
+	same       string // what two jobs have in common that do the same
+	payload    map[string]any
+	labels     map[string]string
+	terms      terms
+	notes      []Note
+
+	uid string
+}
+
+func (j *job) note(kind Kind, format string, values ...any) {
+	j.notes = append(j.notes, Note{Line: j.line, Kind: kind, Text: fmt.Sprintf(format, values...)})
+}
+
+// checkSchedule refuses a rule that we read otherwise, or not at all, and notes where cron(8) runs it at another time.
+func (j *job) checkSchedule(o Options) error {
+	dtstart, err := schedule.Midnight(o.Now, j.zone)
+	if err != nil {
+		return err
+	}
+	read, err := schedule.Read(j.rule)
+	if err != nil {
+		return err
+	}
+	compiled, err := schedule.Parse(read.Rule, j.zone, dtstart)
+	if err != nil {
+		return err
+	}
+	for _, difference := range compiled.CronDifferences(o.Now, j.rule) {
+		j.note(Differs, "%s", difference)
+	}
+	return nil
+}
+
+func (j *job) definition(source string) (m Model, err error) {
+	fields := map[string]any{"uid": j.uid, "rrule": j.rule, "timezone": j.zone, "policy": j.terms.name(source), "payload": j.payload}
+	if len(j.labels) > 0 {
+		labels := make(map[string]any, len(j.labels))
+		for name, value := range j.labels {
+			labels[name] = value
+		}
+		fields["labels"] = labels
+	}
+	d, err := model.ParseDefinition(fields)
+	m.UID, m.Payload, m.Timezone, m.PolicyName, m.Labels = d.UID, d.Payload, j.zone, d.PolicyName, d.Labels
+	m.Rule, m.Line, m.terms = j.rule, j.line, j.terms // the rule as it was written
+	return m, err
+}
+
+// adopt makes the models of jobs. notes are about other lines.
+func adopt(source string, jobs []*job, notes []Note, o Options) *Adopted {
+	a := &Adopted{Notes: notes, source: source, timeout: o.Timeout}
+	good := slices.DeleteFunc(jobs, func(j *job) bool {
+		err := j.checkSchedule(o)
+		if err != nil {
+			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: strings.TrimPrefix(err.Error(), "rrule: ")})
+		}
+		return err != nil
+	})
+	nameAll(good)
+	for _, j := range good {
+		m, err := j.definition(source)
+		if err != nil {
+			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: err.Error()})
+			continue
+		}
+		a.Models = append(a.Models, m)
+		for _, note := range j.notes {
+			note.UID = m.UID
+			a.Notes = append(a.Notes, note)
+		}
+	}
+	slices.SortStableFunc(a.Notes, func(x, y Note) int { return x.Line - y.Line })
+	return a
+}
