@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
 const aCrontab = "PATH=/bin\n0 6 * * * import-feed \"a: b\"\n\n@daily root-check # %\n5 4 * * * sleep $((RANDOM \\% 60)); tidy\n"
@@ -91,4 +92,36 @@ func TestTheCrontabsOfTheSystemAreKnownByTheirPath(t *testing.T) {
 	for path, want := range map[string]bool{"/etc/crontab": true, "/etc/cron.d/certbot": true, "/etc/../etc/cron.d/a": true, "crontab": false, "/etc/cron.d/a/b": false, "-": false} {
 		failIf(t, isSystemCrontab(path) != want, "%s: expected %v, found %v", path, want, !want)
 	}
+}
+
+func TestAWorkerRunsCommandsOnlyIfItIsAskedTo(t *testing.T) {
+	c := nowhere(t)
+	c.refuses(exitUsage, map[string]string{
+		"worker --shell --exec true":         "found --exec and --shell",
+		"worker --shell -- true":             "expected arguments only with --exec",
+		"worker --exec true --shell-allow a": "expected --shell-allow only with --shell",
+		"worker --shell --shell-allow a·":    `found "a "`,
+		"worker":                             "expected one of --exec PROGRAM, --shell, --http URL and --fetch DIR, found none",
+	})
+}
+
+func TestTheCommandsOfACrontabRunThroughDaemonsAndAWorker(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, out, dir := at(t, server), filepath.Join(t.TempDir(), "models"), t.TempDir()
+		c.in = "0 6 * * * date \"+\\%Z $REFRESHD_UID\" > " + dir + "/ran\n0 6 * * * touch " + dir + "/never\n"
+		c.env["TZ"] = "UTC"
+		c.do("import", "crontab", "-", "--timeout", "1h", "--out", out)
+		c.do("apply", "-f", out, "--owner", "ann")
+		for _, args := range [][]string{{"dispatcher"}, {"poller"}, {"worker", "--shell", "--shell-allow", "date \"+%Z $REFRESHD_UID\" > " + dir + "/ran"}} {
+			c.start(args...)
+		}
+		c.do("model", "run", "date-z-refreshd_uid", "touch-never")
+		check.Eventually(t, "one command runs, and the other is refused", func() bool {
+			return c.object("model", "get", "date-z-refreshd_uid")["last_success_at"] != nil && c.object("model", "get", "touch-never")["status"] == "disabled"
+		})
+		expectContains(t, readFile(t, filepath.Join(dir, "ran")), "UTC date-z-refreshd_uid")
+		expectContains(t, c.do("model", "get", "touch-never"), "a command that --shell-allow allows")
+		_, err := os.Stat(filepath.Join(dir, "never"))
+		failIf(t, err == nil, "expected no file, found one")
+	})
 }
