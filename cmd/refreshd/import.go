@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ of the policy. The list also names lines whose times differ from those of cron(8
 
 func (own *adopting) bind(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&own.options.Timeout, "timeout", "", "`DURATION` that an attempt may take, for all that name none")
+	flags.Var((*duration)(&own.options.Timeout), "timeout", "how long an attempt may take, of all that name none")
 	flags.StringVar(&own.options.Timezone, "timezone", "", "`ZONE` of schedules that name none (default that of this machine)")
 	flags.StringVar(&own.out, "out", "", "write into `DIR`, which is new or empty")
 }
@@ -80,18 +81,26 @@ func isSystemCrontab(path string) bool {
 func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options) *adopt.Adopted) (err error) {
 	own.options.Now = time.Now()
 	if own.options.Timezone == "" {
-		if own.options.Timezone, err = machineZone(a.environ, "/"); err != nil {
+		if own.options.Timezone, err = machineZone(a.getenv("TZ"), "/"); err != nil {
 			return usageError{err}
 		}
 	}
 	if err := own.options.Validate(); err != nil {
 		return usageError{fmt.Errorf("--%w", err)}
 	}
-	name, text, err := a.readText(from)
+	name, in, err := a.openInput(from)
 	if err != nil {
 		return err
 	}
-	adopted := read(text, own.options)
+	defer func() { _ = in.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(in, maxAdopted+1))
+	if err == nil && len(text) > maxAdopted {
+		err = fmt.Errorf("expected at most %d MiB, found more", maxAdopted>>20)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	adopted := read(string(text), own.options)
 	list := a.stderr
 	if own.out != "" {
 		list = a.stdout
@@ -127,22 +136,6 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 // maxAdopted bounds a file of another system, in bytes.
 const maxAdopted = 16 << 20
 
-func (a *app) readText(from string) (name, text string, err error) {
-	name, in, err := a.openInput(from)
-	if err != nil {
-		return name, "", err
-	}
-	defer func() { _ = in.Close() }() // only read
-	all, err := io.ReadAll(io.LimitReader(in, maxAdopted+1))
-	if err == nil && len(all) > maxAdopted {
-		err = fmt.Errorf("expected at most %d MiB, found more", maxAdopted>>20)
-	}
-	if err != nil {
-		return name, "", fmt.Errorf("read %s: %w", name, err)
-	}
-	return name, string(all), nil
-}
-
 func (a *app) listNotes(to io.Writer, name string, notes []adopt.Note) (counts map[adopt.Kind]int, err error) {
 	counts = make(map[adopt.Kind]int)
 	for _, note := range notes {
@@ -162,11 +155,7 @@ func (a *app) listNotes(to io.Writer, name string, notes []adopt.Note) (counts m
 // write prints the documents, or writes them into the directory, where it overwrites nothing.
 func (own *adopting) write(stdout io.Writer, adopted *adopt.Adopted) error {
 	if own.out == "" {
-		if err := adopted.WritePolicies(stdout); err != nil {
-			return err
-		}
-		fmt.Fprintln(stdout, "---")
-		return adopted.WriteModels(stdout)
+		return errors.Join(adopted.WritePolicies(stdout), adopted.WriteModels(stdout))
 	}
 	if err := os.MkdirAll(own.out, 0o755); err != nil {
 		return err
@@ -186,32 +175,16 @@ func (own *adopting) write(stdout io.Writer, adopted *adopt.Adopted) error {
 	return nil
 }
 
-// machineZone returns the zone of the machine: of TZ, of etc/timezone below root, or of the link etc/localtime.
-func machineZone(environ []string, root string) (string, error) {
-	known := func(name string) bool {
-		_, err := schedule.Zone(name)
-		return err == nil && name != ""
-	}
-	ofLink := func(path string) string { _, name, _ := strings.Cut(path, "zoneinfo/"); return name }
-	for _, set := range environ {
-		if name, is := strings.CutPrefix(set, "TZ="); is && name != "" {
-			name = strings.TrimPrefix(name, ":")
-			if strings.HasPrefix(name, "/") {
-				name = ofLink(name)
-			}
-			if known(name) {
-				return name, nil
-			}
-			return "", document.Refuse("--timezone", "the name of a zone such as Europe/Berlin, as TZ names none", document.Found(name))
-		}
-	}
+// machineZone returns the zone of the machine: of TZ, of etc/timezone below root, or else of the link etc/localtime.
+func machineZone(tz, root string) (string, error) {
 	written, _ := os.ReadFile(filepath.Join(root, "etc/timezone")) // there is none on many machines
-	if name := strings.TrimSpace(string(written)); known(name) {
-		return name, nil
+	link, _ := os.Readlink(filepath.Join(root, "etc/localtime"))   // likewise
+	name := cmp.Or(strings.TrimPrefix(tz, ":"), strings.TrimSpace(string(written)), link)
+	if _, behind, is := strings.Cut(name, "zoneinfo/"); is {
+		name = behind
 	}
-	link, _ := os.Readlink(filepath.Join(root, "etc/localtime"))
-	if name := ofLink(link); known(name) {
-		return name, nil
+	if _, err := schedule.Zone(name); err != nil || name == "" {
+		return "", document.Refuse("--timezone", "the name of a zone such as Europe/Berlin, as TZ, /etc/timezone and /etc/localtime name none", document.Found(name))
 	}
-	return "", document.Refuse("--timezone", "the name of a zone such as Europe/Berlin, as neither TZ, /etc/timezone nor /etc/localtime name one", "nothing")
+	return name, nil
 }

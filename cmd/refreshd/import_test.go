@@ -62,18 +62,18 @@ func TestTheExitCodeOfAnImportSaysWhetherAllIsCarriedOver(t *testing.T) {
 
 func TestTheZoneOfTheMachineIsOfTZOrOfItsFilesOrElseAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		environ        []string
+		tz             string
 		written, link  string
 		want, wantsErr string
 	}{
-		"TZ":                     {[]string{"TZ=Asia/Tokyo"}, "Europe/Berlin\n", "", "Asia/Tokyo", ""},
-		"TZ is a path":           {[]string{"TZ=:/usr/share/zoneinfo/Asia/Tokyo"}, "", "", "Asia/Tokyo", ""},
-		"TZ is no name":          {[]string{"TZ=CET-1CEST"}, "Europe/Berlin", "", "", `"CET-1CEST"`},
-		"the file":               {[]string{"TZ="}, "Europe/Berlin\n", "/usr/share/zoneinfo/Asia/Tokyo", "Europe/Berlin", ""},
-		"the link":               {nil, "", "../usr/share/zoneinfo/America/New_York", "America/New_York", ""},
-		"the file names nothing": {nil, "local\n", "/usr/share/zoneinfo/UTC", "UTC", ""},
-		"none":                   {nil, "", "", "", "neither TZ"},
-		"the link leads nowhere": {nil, "", "/etc/zones/1", "", "neither TZ"},
+		"TZ":                     {"Asia/Tokyo", "Europe/Berlin\n", "", "Asia/Tokyo", ""},
+		"TZ is a path":           {":/usr/share/zoneinfo/Asia/Tokyo", "", "", "Asia/Tokyo", ""},
+		"TZ is no name":          {"CET-1CEST", "Europe/Berlin", "", "", `"CET-1CEST"`},
+		"the file":               {"", "Europe/Berlin\n", "/usr/share/zoneinfo/Asia/Tokyo", "Europe/Berlin", ""},
+		"the link":               {"", "", "../usr/share/zoneinfo/America/New_York", "America/New_York", ""},
+		"the file names nothing": {"", "local\n", "/usr/share/zoneinfo/UTC", "", `"local"`},
+		"none":                   {"", "", "", "", "name none"},
+		"the link leads nowhere": {"", "", "/etc/zones/1", "", "name none"},
 	} {
 		root := t.TempDir()
 		must(t, os.Mkdir(filepath.Join(root, "etc"), 0o700))
@@ -83,7 +83,7 @@ func TestTheZoneOfTheMachineIsOfTZOrOfItsFilesOrElseAskedFor(t *testing.T) {
 		if c.link != "" {
 			must(t, os.Symlink(c.link, filepath.Join(root, "etc/localtime")))
 		}
-		got, err := machineZone(c.environ, root)
+		got, err := machineZone(c.tz, root)
 		failIf(t, got != c.want || (err == nil) != (c.wantsErr == "") || err != nil && !strings.Contains(err.Error(), c.wantsErr), "%s: expected %q, found %q: %v", name, c.want+c.wantsErr, got, err)
 	}
 }

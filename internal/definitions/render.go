@@ -62,22 +62,6 @@ func WriteModel(to io.Writer, m *model.Model) error {
 // WriteYAML prints the canonical form of a policy with its fields in their order.
 func WriteYAML(to io.Writer, p policy.Policy) error { return writeYAML(to, canonicalJSON(p), 1) }
 
-// WriteFields prints the named fields of a document in YAML, in that order.
-func WriteFields(to io.Writer, fields map[string]any, names ...string) error {
-	var text bytes.Buffer
-	for _, name := range names {
-		if value, is := fields[name]; is {
-			encoded, err := json.Marshal(map[string]any{name: value})
-			if err != nil {
-				return fmt.Errorf("render %s: %w", name, err)
-			}
-			text.Write(bytes.TrimSuffix(bytes.TrimPrefix(encoded, []byte("{")), []byte("}")))
-			text.WriteByte(',')
-		}
-	}
-	return writeYAML(to, []byte("{"+text.String()+"}"), 1)
-}
-
 // writeYAML prints JSON as YAML: objects down to a depth lose their braces.
 func writeYAML(to io.Writer, text []byte, depth int) error {
 	var escaped bytes.Buffer // YAML does not allow some characters, and takes others for the end of a line

@@ -131,7 +131,7 @@ func TestTwentyImportedCrontabsStartWhatCronStarts(t *testing.T) {
 				berlin := check.Got(schedule.Zone("Europe/Berlin"))(t)
 				from := check.Got(time.ParseInLocation(time.DateOnly, day, berlin))(t)
 				adopted := adopt.Crontab(string(check.Got(os.ReadFile(file))(t)), adopt.Options{
-					Timezone: "Europe/Berlin", Timeout: "1h", System: strings.Contains(file, ".system."), Now: from.AddDate(0, -1, 0),
+					Timezone: "Europe/Berlin", Timeout: time.Hour, System: strings.Contains(file, ".system."), Now: from.AddDate(0, -1, 0),
 				})
 				to := from.AddDate(0, 0, 1)
 				if isBusy(adopted) {

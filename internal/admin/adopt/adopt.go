@@ -2,7 +2,6 @@
 package adopt
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,16 +11,15 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Options apply to all schedules of a text.
 type Options struct {
-	Timezone string    // IANA name, of schedules that name none
-	Timeout  string    // duration of models that bring none along; empty: see Adopted.WithoutTimeout
-	System   bool      // each line of a crontab has a user before its command
-	Now      time.Time // changes of the clocks are looked for in the year after it
+	Timezone string        // IANA name, of schedules that name none
+	Timeout  time.Duration // of models that bring none along; 0: see Adopted.WithoutTimeout
+	System   bool          // each line of a crontab has a user before its command
+	Now      time.Time     // changes of the clocks are looked for in the year after it
 }
 
 // Validate refuses a wrong zone or timeout.
@@ -29,11 +27,10 @@ func (o Options) Validate() error {
 	if _, err := schedule.Zone(o.Timezone); err != nil || o.Timezone == "" {
 		return document.Refuse("timezone", "the name of a zone such as Europe/Berlin", document.Found(o.Timezone))
 	}
-	if o.Timeout == "" {
-		return nil
+	if o.Timeout < 0 {
+		return document.Refuse("timeout", "a duration above 0", o.Timeout.String())
 	}
-	_, err := policy.Read(terms{}.fields("adopted", o.Timeout))
-	return err
+	return nil
 }
 
 // Kind says what became of a schedule, or of a part of it.
@@ -59,81 +56,44 @@ type Note struct {
 type Model struct {
 	model.Model
 
-	Line  int
-	terms terms
+	Line int
 }
 
-// Adopted is what becomes of a text.
+// Adopted is what becomes of a text. The policies of the models have no more than Timeout and Spread.
 type Adopted struct {
 	Models []Model
 	Notes  []Note // by line
 
-	source  string // such as crontab
-	timeout string
+	source string // such as crontab
 }
 
 // WithoutTimeout returns the models that need Options.Timeout, and have none.
 func (a *Adopted) WithoutTimeout() []Model {
-	return slices.DeleteFunc(slices.Clone(a.Models), func(m Model) bool { return m.terms.timeout+a.timeout != "" })
+	return slices.DeleteFunc(slices.Clone(a.Models), func(m Model) bool { return m.Policy.Timeout > 0 })
 }
 
-// terms are what a schedule says for its policy.
-type terms struct {
-	timeout string        // duration; empty: that of Options
-	spread  time.Duration // 0: none
-	retries int
-}
-
-// name is short for usual terms, and otherwise says them.
-func (t terms) name(source string) string {
-	if t.timeout != "" {
-		source += "-timeout-" + t.timeout
-	}
-	if t.spread > 0 {
-		source += "-spread-" + document.FormatDuration(t.spread)
-	}
-	if t.retries > 0 {
-		source += fmt.Sprintf("-retries-%d", t.retries)
-	}
-	return source
-}
-
-// fields are the policy: what was never retried is not, and goes on at its next time whatever happens.
-func (t terms) fields(name, timeout string) map[string]any {
-	fields := map[string]any{"name": name, "timeout": cmp.Or(t.timeout, timeout), "retries": []any{}, "on_exhausted": "next_planned"}
-	if t.spread > 0 {
-		fields["spread"] = document.FormatDuration(t.spread)
-	}
-	if t.retries > 0 {
-		fields["retries"] = map[string]any{"strategy": "exponential", "base": "10s", "factor": "2", "cap": "6m", "count": fmt.Sprint(t.retries)}
-	}
-	return fields
-}
-
-// WritePolicies prints the policies of all models in YAML, as refreshd apply reads them.
-func (a *Adopted) WritePolicies(to io.Writer) error {
-	var names []string
+// WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time
+// whatever happens.
+func (a *Adopted) WritePolicies(to io.Writer) (err error) {
+	written := make(map[string]bool)
 	for _, m := range a.Models {
-		if slices.Contains(names, m.PolicyName) {
+		if written[m.PolicyName] || err != nil {
 			continue
 		}
-		if names = append(names, m.PolicyName); len(names) > 1 {
-			fmt.Fprintln(to, "---")
+		var spread string
+		if m.Policy.Spread > 0 {
+			spread = "spread: " + document.FormatDuration(m.Policy.Spread) + "\n"
 		}
-		if err := definitions.WriteFields(to, m.terms.fields(m.PolicyName, a.timeout), "name", "timeout", "spread", "retries", "on_exhausted"); err != nil {
-			return err
-		}
+		_, err = fmt.Fprintf(to, "---\nname: %s\ntimeout: %s\n%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(m.Policy.Timeout), spread)
+		written[m.PolicyName] = true
 	}
-	return nil
+	return err
 }
 
 // WriteModels prints the models in YAML, each under the line that it comes from.
 func (a *Adopted) WriteModels(to io.Writer) error {
 	for i := range a.Models {
-		if i > 0 {
-			fmt.Fprintln(to, "---")
-		}
-		fmt.Fprintf(to, "# %s line %d\n", a.source, a.Models[i].Line)
+		fmt.Fprintf(to, "---\n# %s line %d\n", a.source, a.Models[i].Line)
 		if err := definitions.WriteModel(to, &a.Models[i].Model); err != nil {
 			return err
 		}
@@ -148,8 +108,8 @@ type job struct {
 	name       string // the readable part of the uid
 	same       string // what two jobs have in common that do the same
 	payload    map[string]any
-	labels     map[string]string
-	terms      terms
+	labels     map[string]any
+	spread     time.Duration
 	notes      []Note
 
 	uid string
@@ -179,24 +139,21 @@ func (j *job) checkSchedule(o Options) error {
 	return nil
 }
 
-func (j *job) definition(source string) (m Model, err error) {
-	fields := map[string]any{"uid": j.uid, "rrule": j.rule, "timezone": j.zone, "policy": j.terms.name(source), "payload": j.payload}
-	if len(j.labels) > 0 {
-		labels := make(map[string]any, len(j.labels))
-		for name, value := range j.labels {
-			labels[name] = value
-		}
-		fields["labels"] = labels
+func (j *job) definition(source string, timeout time.Duration) (m Model, err error) {
+	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, source
+	if j.spread > 0 {
+		m.PolicyName += "-spread-" + document.FormatDuration(j.spread)
 	}
+	fields := map[string]any{"uid": j.uid, "rrule": j.rule, "timezone": j.zone, "policy": m.PolicyName, "payload": j.payload, "labels": j.labels}
 	d, err := model.ParseDefinition(fields)
-	m.UID, m.Payload, m.Timezone, m.PolicyName, m.Labels = d.UID, d.Payload, j.zone, d.PolicyName, d.Labels
-	m.Rule, m.Line, m.terms = j.rule, j.line, j.terms // the rule as it was written
+	m.UID, m.Payload, m.Timezone, m.Labels = d.UID, d.Payload, j.zone, d.Labels
+	m.Rule, m.Line = j.rule, j.line // the rule as it was written
 	return m, err
 }
 
 // adopt makes the models of jobs. notes are about other lines.
 func adopt(source string, jobs []*job, notes []Note, o Options) *Adopted {
-	a := &Adopted{Notes: notes, source: source, timeout: o.Timeout}
+	a := &Adopted{Notes: notes, source: source}
 	good := slices.DeleteFunc(jobs, func(j *job) bool {
 		err := j.checkSchedule(o)
 		if err != nil {
@@ -206,7 +163,7 @@ func adopt(source string, jobs []*job, notes []Note, o Options) *Adopted {
 	})
 	nameAll(good)
 	for _, j := range good {
-		m, err := j.definition(source)
+		m, err := j.definition(source, o.Timeout)
 		if err != nil {
 			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: err.Error()})
 			continue

@@ -65,7 +65,7 @@ func (j *job) takeSleep(command string) string {
 		if i == 1 {
 			before += command[at[2]:at[3]] // the && of the command before
 		}
-		j.terms.spread = max(j.terms.spread, spread)
+		j.spread = max(j.spread, spread)
 		j.note(Carried, "the random sleep of up to %s is the spread of the policy: a fixed delay of each model", document.FormatDuration(spread))
 		return before + command[at[1]:]
 	}

@@ -91,7 +91,7 @@ func (c *crontab) set(line int, name, value string) {
 }
 
 func (c *crontab) job(line int, text string) {
-	j := &job{line: line, zone: c.zone, terms: terms{spread: c.delay}}
+	j := &job{line: line, zone: c.zone, spread: c.delay}
 	if quiet, cut := strings.CutPrefix(text, "-"); cut {
 		text = quiet
 		j.note(Carried, "the - before the minute keeps cronie from logging; every attempt has a history here")
@@ -106,7 +106,7 @@ func (c *crontab) job(line int, text string) {
 		var user []string
 		want = strings.Replace(want, " and", ", a user and", 1)
 		if user, rest = cutFields(rest, 1); len(user) > 0 {
-			j.labels = map[string]string{"user": user[0]}
+			j.labels = map[string]any{"user": user[0]}
 		}
 	}
 	command, input := stdin(rest)
@@ -124,17 +124,17 @@ func (c *crontab) job(line int, text string) {
 		c.note(line, Refused, "expected a command, found an option of the cron of BSD: "+document.Found(command))
 		return
 	}
-	c.noteUser(j, command)
+	user, _ := j.labels["user"].(string)
+	c.noteUser(j, user, command)
 	command = j.takeSleep(command)
 	j.noteCommand(command)
 	j.payload = map[string]any{"command": command}
-	j.name, j.same = programName(command), j.labels["user"]+"\x00"+command
+	j.name, j.same = programName(command), user+"\x00"+command
 	c.jobs = append(c.jobs, j)
 }
 
 // noteUser says once of each user that its commands run as another one.
-func (c *crontab) noteUser(j *job, command string) {
-	user := j.labels["user"]
+func (c *crontab) noteUser(j *job, user, command string) {
 	switch {
 	case user == "" && strings.HasPrefix(command, "root "):
 		j.note(Differs, "the command begins with root: if that is a user, add --system")

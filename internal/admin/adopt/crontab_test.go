@@ -29,7 +29,6 @@ func rendered(t *testing.T, a *Adopted) string {
 	t.Helper()
 	var out bytes.Buffer
 	check.Must(t, a.WritePolicies(&out))
-	fmt.Fprintln(&out, "---")
 	check.Must(t, a.WriteModels(&out))
 	out.WriteString("=== list\n")
 	for _, note := range a.Notes {
@@ -44,7 +43,7 @@ func TestTwentyCrontabsBecomeTheModelsAndTheListThatWereReviewed(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text := check.Got(os.ReadFile(file))(t)
-			options := Options{Timezone: "Europe/Berlin", Timeout: "1h", System: strings.Contains(file, ".system."), Now: winter}
+			options := Options{Timezone: "Europe/Berlin", Timeout: time.Hour, System: strings.Contains(file, ".system."), Now: winter}
 			got, golden := rendered(t, Crontab(string(text), options)), strings.TrimSuffix(file, "crontab")+"golden"
 			if *update {
 				check.Must(t, os.WriteFile(golden, []byte(got), 0o644))
@@ -54,7 +53,7 @@ func TestTwentyCrontabsBecomeTheModelsAndTheListThatWereReviewed(t *testing.T) {
 	}
 }
 
-var usual = Options{Timezone: "Europe/Berlin", Timeout: "1h", Now: winter}
+var usual = Options{Timezone: "Europe/Berlin", Timeout: time.Hour, Now: winter}
 
 // listOf is what an import lists, one line each.
 func listOf(a *Adopted) string {
@@ -144,8 +143,8 @@ func TestAWaitAtRandomBecomesASpreadOnlyWhereTheRestMeansTheSame(t *testing.T) {
 		"sleep $((RANDOM % 99999999999999999)); a": {"sleep $((RANDOM % 99999999999999999)); a", 0},
 	} {
 		j := &job{}
-		if got := j.takeSleep(command); got != want.command || j.terms.spread != want.spread {
-			t.Errorf("%q: expected %+v, found %q and %s", command, want, got, j.terms.spread)
+		if got := j.takeSleep(command); got != want.command || j.spread != want.spread {
+			t.Errorf("%q: expected %+v, found %q and %s", command, want, got, j.spread)
 		}
 	}
 }
@@ -197,10 +196,10 @@ func TestWhatIsWrittenIsReadBackWhateverACommandHolds(t *testing.T) {
 
 func TestAModelWithoutATimeoutIsNamed(t *testing.T) {
 	options := usual
-	options.Timeout = ""
+	options.Timeout = 0
 	need := Crontab("# \n0 6 * * * a", options).WithoutTimeout()
 	check.FailIf(t, len(need) != 1 || need[0].Line != 2 || need[0].UID != "a", "expected a of line 2, found %+v", need)
-	for _, wrong := range []Options{{}, {Timezone: "Nowhere"}, {Timezone: "UTC", Timeout: "soon"}} {
+	for _, wrong := range []Options{{}, {Timezone: "Nowhere"}, {Timezone: "UTC", Timeout: -1}} {
 		check.FailIf(t, wrong.Validate() == nil, "expected %+v to be refused", wrong)
 	}
 	check.Must(t, usual.Validate())

@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -45,55 +46,41 @@ func timesName(rule string) string {
 }
 
 var (
-	ends     = regexp.MustCompile(`&&|\|\|?|;`)
-	redirect = regexp.MustCompile(`\d*[<>&].*$`)
-	guards   = []string{"cd", "test", "[", "[[", "command", "export", "umask", "set", ".", "source", "sleep", "echo", "printf", "if", "then", "mkdir", "true", "ulimit", "!"}
-	wrappers = map[string]string{ // to their options that take the next word, and ! if the first word behind is their own
-		"nice": "-n", "ionice": "-c -n -p", "flock": "-w -E !", "timeout": "-k -s !", "sudo": "-u -g", "env": "-u", "chronic": "", "exec": "",
-		"time": "", "nohup": "", "setsid": "", "cronic": "", "chrt": "!", "run-one": "", "eval": "", "then": "", "systemd-cat": "-t -p",
-	}
-	variableSet = regexp.MustCompile(`^\w+=`)
+	ends      = regexp.MustCompile(`&&|\|\|?|;`)
+	redirect  = regexp.MustCompile(`\d*[<>&].*$`)
+	ignorable = regexp.MustCompile(`^(\w+=.*|\d+[smhd]?)$`) // before a program: variables, and numbers of options
+	// guards are no work, and wrappers only run another program.
+	guards   = []string{"cd", "test", "[", "[[", "command", "export", "umask", "set", ".", "sleep", "echo", "if", "mkdir", "true", "ulimit", "!", "then"}
+	wrappers = []string{"nice", "ionice", "flock", "timeout", "sudo", "env", "chronic", "exec", "time", "nohup", "setsid", "run-one", "then", "if", "!"}
 )
 
-// programName is what the first real program of a command is called, with its first two words that are no options.
+// programName is what the first program of a command that works is called, with its first two words that are no options.
 func programName(command string) string {
-	name := ""
+	guard := ""
 	for _, part := range ends.Split(command, -1) {
 		words := significant(redirect.ReplaceAllString(strings.Trim(part, " \t(){}"), ""))
-		if len(words) > 0 && (name == "" || !slices.Contains(guards, words[0])) {
-			for i, word := range words {
-				words[i] = path.Base(strings.Trim(word, `"'`+"`"))
-			}
-			name = slug(strings.ToLower(strings.Join(words[:min(3, len(words))], "-")), `[^a-z0-9_.]+`)
-			if !slices.Contains(guards, words[0]) && name != "" {
-				return name
-			}
+		name := slug(strings.ToLower(strings.Join(words[:min(3, len(words))], "-")), `[^a-z0-9_.]+`)
+		if name != "" && !slices.Contains(guards, words[0]) {
+			return name
 		}
+		guard = cmp.Or(guard, name)
 	}
-	if name == "" {
-		return "job"
-	}
-	return name
+	return cmp.Or(guard, "job")
 }
 
-// significant leaves out variables, options, and programs that only run another one.
+// significant leaves out options, and before the program variables, numbers, and programs that only run another one.
 func significant(part string) (words []string) {
-	skip := 0
-	wrapper := true
-	options, own := "", false
+	lock := false
 	for _, word := range strings.Fields(part) {
-		switch spec, wraps := wrappers[path.Base(word)]; {
-		case skip > 0:
-			skip--
-		case wrapper && wraps:
-			options, own = strings.TrimSuffix(spec, "!"), strings.HasSuffix(spec, "!")
-		case word[0] == '-' && wrapper && options != "" && slices.Contains(strings.Fields(options), word):
-			skip = 1
-		case word[0] == '-' || wrapper && variableSet.MatchString(word):
-		case wrapper && own:
-			own = false
+		name := path.Base(strings.Trim(word, "\"'`"))
+		switch begins := len(words) == 0; {
+		case word[0] == '-' || begins && ignorable.MatchString(word):
+		case begins && slices.Contains(wrappers, name):
+			lock = name == "flock"
+		case lock:
+			lock = false
 		default:
-			words, wrapper = append(words, word), false
+			words = append(words, name)
 		}
 	}
 	return words
