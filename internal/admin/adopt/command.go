@@ -75,6 +75,9 @@ func (j *job) takeSleep(command string) string {
 	return command
 }
 
+// Command is a command of a crontab as the payload of its model has it: without a random wait that is its spread.
+func Command(logged string) string { return new(job).takeSleep(logged) }
+
 var (
 	randomWait = regexp.MustCompile(`sleep.*(RANDOM|rand|shuf)|(RANDOM|rand|shuf).*sleep`)
 	busyExit   = regexp.MustCompile(`\bflock\s+(?:-\S+\s+(?:\d+\s+)?)*?(?:-[a-z]*n[a-z]*|--nb|--nonblock)\s`)
