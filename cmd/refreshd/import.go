@@ -85,7 +85,7 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 			return usageError{err}
 		}
 	}
-	if err := own.options.Validate(); err != nil {
+	if _, err := schedule.Zone(own.options.Timezone); err != nil {
 		return usageError{fmt.Errorf("--%w", err)}
 	}
 	name, in, err := a.openInput(from)

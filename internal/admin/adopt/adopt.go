@@ -22,17 +22,6 @@ type Options struct {
 	Now      time.Time     // changes of the clocks are looked for in the year after it
 }
 
-// Validate refuses a wrong zone or timeout.
-func (o Options) Validate() error {
-	if _, err := schedule.Zone(o.Timezone); err != nil || o.Timezone == "" {
-		return document.Refuse("timezone", "the name of a zone such as Europe/Berlin", document.Found(o.Timezone))
-	}
-	if o.Timeout < 0 {
-		return document.Refuse("timeout", "a duration above 0", o.Timeout.String())
-	}
-	return nil
-}
-
 // Kind says what became of a schedule, or of a part of it.
 type Kind string
 

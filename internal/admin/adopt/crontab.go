@@ -27,18 +27,10 @@ type crontab struct {
 // Crontab reads a crontab. A wrong line harms itself only: cron(8) would refuse them all.
 func Crontab(text string, o Options) *Adopted {
 	c := &crontab{options: o, zone: o.Timezone}
-	number, ended := 0, false
+	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		line = strings.TrimSuffix(line, "\n")
-		if rest, cut := strings.CutSuffix(line, "\r"); cut {
-			line = rest
-			if !ended {
-				c.note(number, Carried, "the carriage returns at the ends of lines are left out")
-			}
-			ended = true
-		}
-		line = strings.TrimLeft(line, " \t")
+		line = strings.TrimLeft(strings.TrimRight(line, "\r\n"), " \t")
 		switch {
 		case line == "" || line[0] == '#':
 			continue
@@ -119,9 +111,6 @@ func (c *crontab) job(line int, text string) {
 		return
 	case input:
 		c.note(line, LeftOut, "the text after % is the input of the command: write it into the command, as in printf '…' | COMMAND, or \\% for a percent sign")
-		return
-	case command[0] == '-':
-		c.note(line, Refused, "expected a command, found an option of the cron of BSD: "+document.Found(command))
 		return
 	}
 	user, _ := j.labels["user"].(string)

@@ -57,35 +57,32 @@ func (c *Commands) find(command string, at time.Time) string {
 	return models[len(models)-1].uid
 }
 
-// logged matches the start of a job in the log of the system, with the time in one of its two forms.
-var logged = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d [\d:]{8}) \S+ (?:CRON|crond?)\[\d+\]: \([^)]*\) CMD \((.*)\)$`)
-
-// logLine matches a line of any program in that log.
-var logLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d [\d:]{8}) \S+ [^ :]+: `)
-
-var colonless = regexp.MustCompile(`([+-]\d\d)(\d\d)$`)
+// logged matches a line of the log of the system: the time in one of its two forms, and the command of a job that cron starts.
+var logged = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)?|[A-Z][a-z]{2} [ \d]\d [\d:]{8}) \S+ (?:(?:CRON|crond?)\[\d+\]: \([^)]*\) CMD \((.*)\)$|[^ :]+: )`)
 
 // cron reads a line of the log of the system; one of another program, or about something else, has no run.
 func (l *Log) cron(line string) ([]Run, error) {
 	found := logged.FindStringSubmatch(line)
-	if found == nil {
+	if found == nil || found[3] == "" {
 		return nil, nil
 	}
-	text := colonless.ReplaceAllString(found[1], "$1:$2")
+	text := found[1]
 	if short, err := time.ParseInLocation(time.Stamp, text, l.Zone); err == nil { // it has no year, and is not of the future
 		year := l.Now.In(l.Zone).Year()
 		if short.AddDate(year, 0, -1).After(l.Now) {
 			year--
 		}
 		text = short.AddDate(year, 0, 0).Format("2006-01-02T15:04:05")
+	} else if n := len(text); strings.ContainsAny(text[n-5:n-4], "+-") {
+		text = text[:n-2] + ":" + text[n-2:]
 	}
 	at, err := simulate.ParseTime(text, l.Zone)
 	if err != nil {
 		return nil, err
 	}
-	again := time.Duration(0)
-	if !strings.ContainsAny(text[10:], "Z+-") {
-		again = schedule.Again(at, l.Zone)
+	run := Run{UID: l.Commands.find(found[3], at), At: at}
+	if found[2] == "" {
+		run.Again = schedule.Again(at, l.Zone)
 	}
-	return []Run{{UID: l.Commands.find(strings.TrimSpace(found[2]), at), At: at, Again: again}}, nil
+	return []Run{run}, nil
 }

@@ -81,7 +81,7 @@ func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.Lin
 					format = formatLines
 				case line == "OK" || monitored.MatchString(line):
 					format = formatMonitor
-				case logLine.MatchString(line):
+				case logged.MatchString(line):
 					format = formatCron
 				}
 			}
