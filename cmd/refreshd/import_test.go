@@ -19,7 +19,7 @@ func TestACrontabIsWrittenAsADirectoryThatCanBeApplied(t *testing.T) {
 		code, stdout, _ := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Europe/Berlin", "--out", out)
 		failIf(t, code != exitDiffer, "expected exit code %d, found %d", exitDiffer, code)
 		expectContains(t, stdout, "left_out  standard input line 1: PATH", "left_out  standard input line 4: the text after %", "carried   standard input line 5: tidy")
-		expectContains(t, c.do("apply", "-f", out, "--owner", "ann"), "create   policy  crontab-spread-1m", "create   model   import-feed-a-b", "create   model   tidy")
+		expectContains(t, c.do("apply", "-f", out, "--owner", "ann"), "create   policy  crontab-1h-spread-1m", "create   model   import-feed-a-b", "create   model   tidy")
 		model := c.object("model", "get", "import-feed-a-b")
 		failIf(t, model["payload"].(map[string]any)["command"] != `import-feed "a: b"`, "expected the command in the payload, found %v", model)
 

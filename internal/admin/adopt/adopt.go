@@ -129,7 +129,7 @@ func (j *job) checkSchedule(o Options) error {
 }
 
 func (j *job) definition(source string, timeout time.Duration) (m Model, err error) {
-	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, source
+	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, source+"-"+document.FormatDuration(timeout)
 	if j.spread > 0 {
 		m.PolicyName += "-spread-" + document.FormatDuration(j.spread)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// stdin returns the command of a line of a crontab as cron hands it to the shell: a \% is a %. input is true if a % without \ begins its input.
-func stdin(text string) (command string, input bool) {
+// cutInput returns the command of a line of a crontab as cron hands it to the shell: a \% is a %. input is true if a % without \ begins its input.
+func cutInput(text string) (command string, input bool) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
 		switch {

@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ func (c *crontab) note(line int, kind Kind, text string) {
 func (c *crontab) set(line int, name, value string) {
 	switch name {
 	case "CRON_TZ":
-		c.zone = value
+		c.zone = cmp.Or(value, c.options.Timezone)
 		c.note(line, Carried, "CRON_TZ is the zone of the lines below, as in cronie; cron of Debian has none, and runs them in the zone of the machine")
 	case "RANDOM_DELAY":
 		minutes, err := strconv.Atoi(value)
@@ -101,7 +102,7 @@ func (c *crontab) job(line int, text string) {
 			j.labels = map[string]any{"user": user[0]}
 		}
 	}
-	command, input := stdin(rest)
+	command, input := cutInput(rest)
 	switch {
 	case strings.EqualFold(j.rule, "@reboot"):
 		c.note(line, LeftOut, "@reboot: the start of a machine is no time; let its init system run it")
