@@ -211,3 +211,28 @@ func toldToDiffer(adopted *adopt.Adopted, m *adopt.Model, day time.Time) bool {
 		return n.UID == m.UID && n.Kind == adopt.Differs && strings.HasPrefix(n.Text, day.Format(time.DateOnly))
 	})
 }
+
+// The starts were observed: cron 3.0pl1-162 of Debian ran these lines under libfaketime, from 01:40 in Berlin on, twenty times as fast.
+func TestTheReadingOfTheManualStartsWhatCronOfDebianHasStarted(t *testing.T) {
+	berlin := check.Got(schedule.Zone("Europe/Berlin"))(t)
+	skipped, twice := time.Date(2026, 3, 29, 0, 40, 0, 0, time.UTC), time.Date(2026, 10, 24, 23, 40, 0, 0, time.UTC)
+	for rule, want := range map[string][2]string{
+		"30 2 * * *":   {"03:00+02", "02:30+02"},
+		"0,30 2 * * *": {"03:00+02 03:00+02", "02:00+02 02:30+02"},
+		"*/30 2 * * *": {"", "02:00+02 02:30+02 02:00+01 02:30+01"},
+		"0 */2 * * *":  {"", "02:00+02 02:00+01"},
+		"15 * * * *":   {"03:15+02", "02:15+02 02:15+01"},
+		"0 1-5 * * *":  {"03:00+02 03:00+02", "02:00+02"},
+		"@hourly":      {"03:00+02", "02:00+02 02:00+01"},
+		"30 3 * * *":   {"03:30+02", ""},
+	} {
+		job := readCronJob(rule)
+		for i, from := range []time.Time{skipped, twice} {
+			var got []string
+			for _, at := range job.starts(berlin, from, from.Add([]time.Duration{55, 115}[i]*time.Minute), false) {
+				got = append(got, at.In(berlin).Format("15:04-07"))
+			}
+			check.Equal(t, want[i], strings.Join(got, " "))
+		}
+	}
+}

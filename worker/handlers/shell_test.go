@@ -28,7 +28,7 @@ func TestTheCommandOfThePayloadIsRunAsCronWould(t *testing.T) {
 	equal(t, "/ m\na  \"b\"\n", out.String()) // and nothing on stdin
 
 	_, got := try(t.Context(), t, handler, commanding(t, "echo no such feed >&2; exit 3"))
-	failIf(t, got.Type != model.MessageFailure || got.Failure.Reason != "no such feed" || got.Failure.ErrorType != "exit_3" || got.Failure.Retryable != nil,
+	failIf(t, got.Type != model.MessageFailure || got.Reason != "no such feed" || got.ErrorType != "exit_3" || got.Retryable != nil,
 		"expected a failure with the last line, found %+v", got)
 }
 
@@ -36,7 +36,7 @@ func TestAPayloadWithoutACommandIsAFailureThatIsNotRetried(t *testing.T) {
 	handler := check.Got(Shell(nil, ExecOptions{}))(t)
 	for _, command := range []any{nil, "", " ", 7, []string{"true"}, "true\x00"} {
 		_, got := try(t.Context(), t, handler, commanding(t, command))
-		failIf(t, got.Failure.Retryable == nil || *got.Failure.Retryable || got.Failure.ErrorType != "shell_refused", "%v: expected a final failure, found %+v", command, got)
+		failIf(t, got.Retryable == nil || *got.Retryable || got.ErrorType != "shell_refused", "%v: expected a final failure, found %+v", command, got)
 	}
 }
 
