@@ -26,16 +26,24 @@ type adopting struct {
 }
 
 func adoptCommand(a *app) *cobra.Command {
-	command := group("import", "Write the schedules of another system as models", a.adoptCrontabCommand())
+	var own adopting
+	dump := func(kind, of, from, payload string, read func(string, adopt.Options) (*adopt.Adopted, error)) *cobra.Command {
+		return &cobra.Command{
+			Use: kind + " FILE|-", Short: "Write " + of + " as models, for a worker of yours", Args: oneFile,
+			Long: "Write what " + from + ", as models. The payload has " + payload + ", for a worker of yours. See refreshd import --help.",
+			RunE: func(_ *cobra.Command, args []string) error { return a.adopt(&own, args[0], read) },
+		}
+	}
+	command := group("import", "Write the schedules of another system as models", a.adoptCrontabCommand(&own),
+		dump("k8s", "the CronJobs of Kubernetes", "kubectl get cronjobs -o yaml prints", "the spec of the Job as job", adopt.CronJobs),
+		dump("celery-beat", "the tasks of django-celery-beat", "manage.py dumpdata django_celery_beat prints", "task, args, kwargs and queue", adopt.CeleryBeat),
+		dump("sidekiq-cron", "the schedule of sidekiq-cron", "stands in its schedule file", "the job without its times", adopt.SidekiqCron),
+		dump("bullmq", "the job schedulers of BullMQ", "getJobSchedulers returns, in JSON", "name and data", adopt.BullMQ))
 	command.Long = `Write the schedules of another system as models and a policy, for refreshd apply. Nothing is saved, and Redis is not asked. What refreshd model export
-has written is saved by refreshd model import.`
-	return command
-}
-
-const adoptLong = `
+has written is saved by refreshd model import.
 
 The zone of a schedule that names none is --timezone, or else the one of this machine. Each model needs a timeout, which most systems have not: without
---timeout nothing is written, and the lines that need one are listed. Nothing is retried that was not, and a model goes on at its next time.
+--timeout nothing is written, and the lines that need one are listed. Nothing is retried, and a model goes on at its next time.
 
 With --out the models stand in models.yaml and the policies in policies.yaml of a new or empty directory, for refreshd apply -f DIR. Without it they are
 printed, and the list goes to stderr. The list says of each line what is not carried over as it is:
@@ -45,31 +53,30 @@ printed, and the list goes to stderr. The list says of each line what is not car
   carried   it is carried over in another form
 
 Exit codes: 0 all is carried over; 1 failed, or a line was refused; 2 wrong usage; 3 something is left out or differs.`
+	for _, kind := range command.Commands() {
+		flags := kind.Flags()
+		flags.Var((*duration)(&own.options.Timeout), "timeout", "how long an attempt may take, of all schedules that name no timeout")
+		flags.StringVar(&own.options.Timezone, "timezone", "", "`ZONE` of schedules that name none (default that of this machine)")
+		flags.StringVar(&own.out, "out", "", "write into `DIR`, which is new or empty")
+	}
+	return command
+}
 
-func (a *app) adoptCrontabCommand() *cobra.Command {
-	var own adopting
+func (a *app) adoptCrontabCommand(own *adopting) *cobra.Command {
 	command := &cobra.Command{
 		Use: "crontab FILE|-", Short: "Write the lines of a crontab as models, with the command in the payload", Args: oneFile,
 		Long: `Read a crontab as cron of Debian and cronie do, and write a model for each line. Its uid comes from the command, its schedule stays as it is written,
 and the payload has the command as cron hands it to the shell, for refreshd worker --shell. A wait for a random time at the beginning becomes the spread
-of the policy. The list also names lines whose times differ from those of cron(8) when clocks are changed.` + adoptLong,
+of the policy. The list also names lines whose times differ from those of cron(8) when clocks are changed. See refreshd import --help.`,
 		Example: `  crontab -l | refreshd import crontab - --timeout 1h --out models
   refreshd import crontab /etc/crontab --timeout 2h --timezone Europe/Berlin`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			own.options.System = own.options.System || isSystemCrontab(args[0])
-			return a.adopt(&own, args[0], adopt.Crontab)
+			return a.adopt(own, args[0], func(text string, o adopt.Options) (*adopt.Adopted, error) { return adopt.Crontab(text, o), nil })
 		},
 	}
 	command.Flags().BoolVar(&own.options.System, "system", false, "each line has a user before its command, as in /etc/crontab and /etc/cron.d, where it is found out")
-	own.bind(command)
 	return command
-}
-
-func (own *adopting) bind(command *cobra.Command) {
-	flags := command.Flags()
-	flags.Var((*duration)(&own.options.Timeout), "timeout", "how long an attempt may take, of all that name none")
-	flags.StringVar(&own.options.Timezone, "timezone", "", "`ZONE` of schedules that name none (default that of this machine)")
-	flags.StringVar(&own.out, "out", "", "write into `DIR`, which is new or empty")
 }
 
 func isSystemCrontab(path string) bool {
@@ -78,7 +85,7 @@ func isSystemCrontab(path string) bool {
 }
 
 // adopt reads a file, and writes what becomes of its schedules.
-func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options) *adopt.Adopted) (err error) {
+func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options) (*adopt.Adopted, error)) (err error) {
 	own.options.Now = time.Now()
 	if own.options.Timezone == "" {
 		if own.options.Timezone, err = machineZone(a.getenv("TZ"), "/"); err != nil {
@@ -100,7 +107,10 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	adopted := read(string(text), own.options)
+	adopted, err := read(string(text), own.options)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	list := a.stderr
 	if own.out != "" {
 		list = a.stdout

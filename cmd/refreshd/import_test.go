@@ -139,3 +139,13 @@ func TestTheLogOfCronIsComparedWithWhatWasImported(t *testing.T) {
 	text := c.differs("shadow", file(t, "syslog", log), "-f", out, "--timezone", "Europe/Berlin", "--within", "2m")
 	expectContains(t, text, "10 runs of 3 models", "8 agree within 2m", "unplanned  2")
 }
+
+func TestADumpOfAnotherSchedulerIsWrittenAsModels(t *testing.T) {
+	c := nowhere(t)
+	c.in = "sweep: {cron: \"0 6 * * *\", class: SweepJob}\n"
+	code, stdout, _ := c.run("import", "sidekiq-cron", "-", "--timeout", "1h", "--timezone", "UTC")
+	failIf(t, code != exitDiffer, "expected exit code %d, found %d", exitDiffer, code)
+	expectContains(t, stdout, "uid: sweep\n", "class: SweepJob")
+	c.in = "sweep: [\n"
+	expectContains(t, c.fail(exitFailed, "import", "sidekiq-cron", "-", "--timeout", "1h", "--timezone", "UTC"), "standard input: read YAML")
+}

@@ -2,6 +2,7 @@
 package adopt
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -94,10 +95,12 @@ func (a *Adopted) WriteModels(to io.Writer) error {
 type job struct {
 	line       int
 	rule, zone string
+	cron       bool   // cron(8) runs it
 	name       string // the readable part of the uid
 	same       string // what two jobs have in common that do the same
 	payload    map[string]any
 	labels     map[string]any
+	timeout    time.Duration // 0: that of Options
 	spread     time.Duration
 	notes      []Note
 
@@ -108,7 +111,7 @@ func (j *job) note(kind Kind, format string, values ...any) {
 	j.notes = append(j.notes, Note{Line: j.line, Kind: kind, Text: fmt.Sprintf(format, values...)})
 }
 
-// checkSchedule refuses a rule that we read otherwise, or not at all, and notes where cron(8) runs it at another time.
+// checkSchedule refuses a rule that we read otherwise, or not at all, and notes where cron(8) runs its own at another time.
 func (j *job) checkSchedule(o Options) error {
 	dtstart, err := schedule.Midnight(o.Now, j.zone)
 	if err != nil {
@@ -122,13 +125,16 @@ func (j *job) checkSchedule(o Options) error {
 	if err != nil {
 		return err
 	}
-	for _, difference := range compiled.CronDifferences(o.Now, j.rule) {
-		j.note(Differs, "%s", difference)
+	if j.cron {
+		for _, difference := range compiled.CronDifferences(o.Now, j.rule) {
+			j.note(Differs, "%s", difference)
+		}
 	}
 	return nil
 }
 
 func (j *job) definition(source string, timeout time.Duration) (m Model, err error) {
+	timeout = cmp.Or(j.timeout, timeout)
 	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, source+"-"+document.FormatDuration(timeout)
 	if j.spread > 0 {
 		m.PolicyName += "-spread-" + document.FormatDuration(j.spread)

@@ -84,7 +84,7 @@ func (c *crontab) set(line int, name, value string) {
 }
 
 func (c *crontab) job(line int, text string) {
-	j := &job{line: line, zone: c.zone, spread: c.delay}
+	j := &job{line: line, cron: true, zone: c.zone, spread: c.delay}
 	if quiet, cut := strings.CutPrefix(text, "-"); cut {
 		text = quiet
 		j.note(Carried, "the - before the minute keeps cronie from logging; every attempt has a history here")
