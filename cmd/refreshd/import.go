@@ -29,12 +29,13 @@ func adoptCommand(a *app) *cobra.Command {
 	var own adopting
 	dump := func(kind, of, from, payload string, read func(string, adopt.Options) (*adopt.Adopted, error)) *cobra.Command {
 		return &cobra.Command{
-			Use: kind + " FILE|-", Short: "Write " + of + " as models, for a worker of yours", Args: oneFile,
+			Use: kind + " FILE|-", Short: "Write " + of + " as models", Args: oneFile,
 			Long: "Write what " + from + ", as models. The payload has " + payload + ", for a worker of yours. See refreshd import --help.",
 			RunE: func(_ *cobra.Command, args []string) error { return a.adopt(&own, args[0], read) },
 		}
 	}
 	command := group("import", "Write the schedules of another system as models", a.adoptCrontabCommand(&own),
+		dump("systemd", "timers of systemd", "systemctl cat NAME.timer NAME.service prints", "the command of the service", adopt.Timers),
 		dump("k8s", "the CronJobs of Kubernetes", "kubectl get cronjobs -o yaml prints", "the spec of the Job as job", adopt.CronJobs),
 		dump("celery-beat", "the tasks of django-celery-beat", "manage.py dumpdata django_celery_beat prints", "task, args, kwargs and queue", adopt.CeleryBeat),
 		dump("sidekiq-cron", "the schedule of sidekiq-cron", "stands in its schedule file", "the job without its times", adopt.SidekiqCron),

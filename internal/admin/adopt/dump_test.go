@@ -81,6 +81,57 @@ differs 2 poll its interval counts from the midnight before the save, not f
 refused 3  expected five cron fields (minute, hour, day of month, month
 left_out 4  until: it begins or ends: write a rule with DTSTART, UNTIL o
 `},
+		"timers of systemd": {Timers, `# /lib/systemd/system/feeds.timer
+[Unit]
+Description=Feeds
+[Timer]
+OnCalendar=Mon..Fri 06:00 Asia/Tokyo
+OnCalendar=*:0/15
+RandomizedDelaySec=1h 30min
+Persistent=true
+AccuracySec=1s
+
+# /etc/systemd/system/feeds.timer.d/override.conf
+[Timer]
+OnBootSec=5min
+
+# /lib/systemd/system/feeds.service
+[Service]
+Type=oneshot
+User=www-data
+TimeoutStartSec=600
+ExecStart=/usr/bin/feeds \
+  --all
+ExecStart=-/usr/bin/feeds clean %n
+
+# /lib/systemd/system/odd.timer
+[Timer]
+OnCalendar=now and then
+OnCalendar=
+OnCalendar=sometimes
+
+# /lib/systemd/system/odd.service
+[Service]
+ExecStart=
+ExecStart=/bin/odd
+TimeoutStartSec=infinity
+
+# /lib/systemd/system/lonely.timer
+[Timer]
+OnCalendar=daily
+`, `6 feeds@4a6588 "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
+6 feeds@da9b50 "FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0" Europe/Berlin systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
+differs 6 feeds@4a6588 ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds@4a6588 each OnCalendar is a model of its own: two of them may run a
+differs 6 feeds@4a6588 set it where the worker starts: User
+differs 6 feeds@da9b50 ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds@da9b50 each OnCalendar is a model of its own: two of them may run a
+differs 6 feeds@da9b50 set it where the worker starts: User
+left_out 9  feeds.timer: AccuracySec
+left_out 13  feeds.timer: OnBootSec counts from a start: write a rule suc
+refused 28  OnCalendar: expected a calendar that has a rule
+left_out 36  lonely.timer: expected its service with an ExecStart in the 
+`},
 		"celery beat": {CeleryBeat, `[{"model":"django_celery_beat.periodictask","pk":1,"fields":{"name":"Import feeds","task":"shop.import","interval":null,"crontab":7,"args":"[\"acme\"]","kwargs":"{\"full\": true}","queue":null,"enabled":true,"one_off":false}},
 {"model":"django_celery_beat.periodictask","pk":2,"fields":{"name":"ping","task":"ping","interval":7,"crontab":null,"args":"[]","kwargs":"{}","enabled":true}},
 {"model":"django_celery_beat.periodictask","pk":3,"fields":{"name":"off","task":"off","interval":7,"enabled":false}},

@@ -24,8 +24,7 @@ func nameAll(jobs []*job) {
 	for _, j := range jobs {
 		j.uid = j.name
 		if len(kinds[j.name]) > 1 {
-			digest := sha256.Sum256([]byte(j.same))
-			j.uid += "-" + hex.EncodeToString(digest[:3])
+			j.uid += "-" + digest(j.same)
 		}
 		if kinds[j.name][j.same] > 1 {
 			j.uid += "@" + timesName(j.rule)
@@ -36,8 +35,16 @@ func nameAll(jobs []*job) {
 	}
 }
 
-// timesName writes a cron expression with the letters of a uid: "0 6 * * 1-5" is 0.6._._.1-5, and "0 6 * * *" 0.6.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:3])
+}
+
+// timesName writes a cron expression with the letters of a uid: "0 6 * * 1-5" is 0.6._._.1-5, and "0 6 * * *" 0.6. Of RRULE lines it is a digest.
 func timesName(rule string) string {
+	if strings.Contains(rule, "=") {
+		return digest(rule)
+	}
 	fields := strings.NewReplacer(" ", ".", "*", "_", ",", "+", "@", "").Replace(rule)
 	for strings.HasSuffix(fields, "._") {
 		fields = strings.TrimSuffix(fields, "._")
