@@ -64,7 +64,7 @@ attempt fails decides when to try again.
 Each flag can also be set by an environment variable, REFRESHD_ and its name in capitals (REFRESHD_MAX_QUEUED), and
 by a line of the --config file (max-queued: 500). A flag goes before the environment, and that before the file.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --plan and shadow.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --plan, import and shadow.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: a.prepare,
@@ -276,7 +276,7 @@ var groups = []struct {
 	{"Models and policies", builders{modelCommand, historyCommand, explainCommand, policyCommand, applyCommand, scheduleCommand, simulateCommand}},
 	{"Many models", builders{holdCommand, releaseCommand, calendarCommand, limitCommand, circuitCommand, bulkCommand, failuresCommand, suspectCommand, freshnessCommand, forecastCommand, levelCommand}},
 	{"Look after it", builders{statsCommand, doctorCommand, rejectedCommand, undeliveredCommand, healthCommand, queueCommand, aclCommand, benchCommand}},
-	{"Beside what you have", builders{shadowCommand, conformanceCommand}},
+	{"Beside what you have", builders{adoptCommand, shadowCommand, conformanceCommand}},
 }
 
 type builders = []func(*app) *cobra.Command

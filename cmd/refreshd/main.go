@@ -36,7 +36,7 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
-	exitDiffer = 3 // of apply --plan and shadow: something differs
+	exitDiffer = 3 // of apply --plan, import and shadow: something differs
 )
 
 // gcPercent lets the heap grow to five times its live size, some 20 MB in a daemon. With Go's default of 100 a third of the time went into

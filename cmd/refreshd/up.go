@@ -155,7 +155,7 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 		}
 	}
 	// After the notifier, because programs of the worker must not find its secrets.
-	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
+	if w := &flags.worker; w.shell || w.exec+w.http+w.fetch != "" || len(args) > 0 {
 		if worker, err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
 			return nil, err
 		}

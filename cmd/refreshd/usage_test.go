@@ -31,7 +31,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"model ls --sort due --after eyJ1aWQiOiJhIn0": "--after: expected the cursor of a list in the same order",
 		"model run a -l tenant=t1":                    "expected uids or a selector, found both", "model run a --rate 1/s": "--rate: expected -l with it, found uids",
 
-		"worker": "expected one of --exec PROGRAM, --http URL and --fetch DIR, found none", "worker --http http://x --fetch x": "found --http and --fetch",
+		"worker": "expected one of --exec PROGRAM, --shell, --http URL and --fetch DIR, found none", "worker --http http://x --fetch x": "found --http and --fetch",
 		"worker --fetch x y": "expected arguments only with --exec, found y", "worker --http http://x --concurrency 0": `--concurrency: expected 1 to 10000, found "0"`,
 		"worker --fetch x --queue ..,a": "do not begin with a dot", "poller --queue a --queue b,a": "--queue: expected each queue once, found a,b,a",
 		"poller --queue a,b·c": "queue: expected 1-64 letters", "up --redis redis://x --port 1": "--port: expected no --redis beside it",

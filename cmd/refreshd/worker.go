@@ -21,10 +21,12 @@ import (
 	"github.com/refreshd/refreshd/worker/handlers"
 )
 
-// workerFlags are the settings of a worker. Exactly one of exec, http and fetch is given.
+// workerFlags are the settings of a worker. Exactly one of exec, shell, http and fetch is given.
 type workerFlags struct {
 	exec, http, fetch string // a program to run, a URL to post to, a directory to download into
+	shell             bool   // run the command of each payload
 
+	allow     []string // with shell: beginnings of commands
 	noLog     bool     // with exec
 	killAfter duration // with exec: from SIGTERM to SIGKILL; default 2 s
 	headers   []string // with http: "NAME: VALUE"
@@ -36,10 +38,12 @@ type workerFlags struct {
 
 func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.exec, "exec", "", "run `PROGRAM` for each attempt, with the arguments that follow --; what it prints goes to stderr")
+	flags.BoolVar(&f.shell, "shell", false, "DANGEROUS: run the text of the field command of each payload by sh -c; who may save a model of the queue may run anything as the user of this worker")
+	flags.StringArrayVar(&f.allow, "shell-allow", nil, "with --shell: only commands that are `PREFIX`, or PREFIX and a space and plain words, may be given several times")
 	flags.StringVar(&f.http, "http", "", "POST the payload of each attempt to `URL`")
 	flags.StringVar(&f.fetch, "fetch", "", "download the input_url of each attempt into `DIR`")
-	flags.BoolVar(&f.noLog, "no-log", false, "with --exec: do not send the end of what the program prints with the result, to be kept for a while")
-	flags.Var(&f.killAfter, "kill-after", "with --exec: time to end after SIGTERM (default 2s)")
+	flags.BoolVar(&f.noLog, "no-log", false, "with --exec and --shell: do not send the end of what the program prints with the result, to be kept for a while")
+	flags.Var(&f.killAfter, "kill-after", "with --exec and --shell: time to end after SIGTERM (default 2s)")
 	flags.StringArrayVar(&f.headers, "http-header", nil, "with --http: `\"NAME: VALUE\"` to send, may be given several times")
 	flags.Var(count[int64]{&f.download.MaxBytes, "at least 1"}, "max-bytes", "with --fetch: largest file to accept, in bytes (default 1 GiB)")
 	flags.StringArrayVar(&f.download.AllowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
@@ -53,7 +57,7 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pool.Name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
 	flags.Var((*duration)(&f.pool.FenceEvery), "fence-every", "how often to ask whether the work still counts (default 1s)")
 	flags.Var((*duration)(&f.pool.StatusEvery), "status-every", "shortest time between two statuses of one attempt (default 250ms)")
-	flags.Var((*duration)(&f.pool.SignsEvery), "signs-every", "announce signs of life for silent_after, and give one at most so often: with --exec for output, with --fetch for what comes (default none)")
+	flags.Var((*duration)(&f.pool.SignsEvery), "signs-every", "announce signs of life for silent_after, and give one at most so often: with --exec and --shell for output, with --fetch for what comes (default none)")
 	flags.Var(count[int]{&f.pool.PushBatch, "1 to 10000"}, "push-batch", "messages to push at once (default 500)")
 	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop (default 5s)")
 	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 3s)")
@@ -78,7 +82,7 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 	if err := config.WithDefaults().Validate(); err != nil {
 		return nil, err
 	}
-	if own.exec != "" {
+	if own.exec != "" || own.shell {
 		if err := shield(); err != nil {
 			return nil, err
 		}
@@ -109,27 +113,33 @@ func (p *workerPool) Run(ctx context.Context) error {
 	return p.Pool.Run(ctx)
 }
 
-// handler returns the handler of --exec, --http or --fetch; exactly one must be given. Each of several queues fetches into its own directory,
+// handler returns the handler of --exec, --shell, --http or --fetch; exactly one must be given. Each of several queues fetches into its own directory,
 // as their uids may be equal. Programs do not find secret variables.
 func (f *workerFlags) handler(queue string, several bool, secrets, args []string) (worker.Handler, error) {
 	var given []string
-	for _, flag := range [][2]string{{"--exec", f.exec}, {"--http", f.http}, {"--fetch", f.fetch}} {
+	for _, flag := range [][2]string{{"--exec", f.exec}, {"--shell", mark(f.shell, "on")}, {"--http", f.http}, {"--fetch", f.fetch}} {
 		if flag[1] != "" {
 			given = append(given, flag[0])
 		}
 	}
 	if len(given) != 1 {
 		found := cmp.Or(strings.Join(given, " and "), "none")
-		return nil, errors.New("worker: expected one of --exec PROGRAM, --http URL and --fetch DIR, found " + found)
+		return nil, errors.New("worker: expected one of --exec PROGRAM, --shell, --http URL and --fetch DIR, found " + found)
 	}
 	if f.exec == "" && len(args) > 0 {
 		return nil, errors.New("worker: expected arguments only with --exec, found " + strings.Join(args, " "))
 	}
+	if !f.shell && len(f.allow) > 0 {
+		return nil, errors.New("worker: expected --shell-allow only with --shell, found it without")
+	}
+	programs := handlers.ExecOptions{
+		Queue: queue, Secrets: secrets, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr, Log: !f.noLog,
+	}
 	switch {
 	case f.exec != "":
-		return handlers.Exec(append([]string{f.exec}, args...), handlers.ExecOptions{
-			Queue: queue, Secrets: secrets, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr, Log: !f.noLog,
-		})
+		return handlers.Exec(append([]string{f.exec}, args...), programs)
+	case f.shell:
+		return handlers.Shell(f.allow, programs)
 	case f.http != "":
 		header, err := readHeader("--http-header", f.headers)
 		if err != nil {
@@ -173,12 +183,17 @@ func workerCommand(a *app) *cobra.Command {
 		func(ctx context.Context, loop *loopFlags, args []string) (prepared, error) {
 			return a.prepareWorker(ctx, loop, &own, args)
 		})
-	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR"
+	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --shell | --http URL | --fetch DIR"
 	command.Args = cobra.ArbitraryArgs
 	own.bind(command.Flags())
 	bindWorkerLease(command.Flags(), &own.pool.Lease)
 	command.Long = `Refresh models: run a program, call a web service, or download. refreshd worker ls shows the workers of a queue, refreshd worker quiet, resume and stop ask
-one, or all of a HOST or of a process HOST:PID. They obey with their next heartbeat, within a second.`
+one, or all of a HOST or of a process HOST:PID. They obey with their next heartbeat, within a second.
+
+--shell runs what refreshd import crontab has written: {"command": "…"} by sh -c, with an empty input. It is dangerous: whoever may save a model of the queue
+may run any command as the user of the worker. Bound it by that user, by the Redis users of refreshd acl, and by --shell-allow: a command is then refused
+unless it is a PREFIX, or a PREFIX followed by a space and words of letters, digits and _./:=,@%+- alone, which a shell only hands on. Other commands are
+failures that are not retried.`
 	command.AddCommand(
 		lists(a, "List the workers that send heartbeats, with what each has in hand", func(o operate.Operator, ctx context.Context) ([]*operate.WorkerPool, error) {
 			return operate.ReadPools(ctx, o.Queue, "")

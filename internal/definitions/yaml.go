@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -40,7 +41,7 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 		} else if err != nil {
 			// The parser cannot continue behind an error, so the whole file is refused.
 			problem := namedAnchor.ReplaceAllLiteralString(strings.TrimPrefix(err.Error(), "yaml: "), "anchor") // the text may be no definition
-			return nil, fmt.Errorf("%s %s", name, problem)
+			return nil, fmt.Errorf("%s %s", name, withQuotes(problem, text))
 		}
 		items := node.Content
 		if len(items) == 0 || isNull(items[0]) {
@@ -62,6 +63,27 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 }
 
 var namedAnchor = regexp.MustCompile(`anchor '[^']*'`)
+
+var (
+	yamlLine = regexp.MustCompile(`^line (\d+): `)
+	// unquoted matches a field whose text YAML takes for something else: it begins with *, @, ` or %, or has a colon before a space.
+	unquoted = regexp.MustCompile("^[\\s{-]*(?:[^\"'\\s#]+: .*)?\\S+:\\s+(?:\\*\\W|\\*$|\\*\\w+ +[^\\s,#]|[@`%]|[^\"'|>&!#{\\[ ][^\"'#]*:\\s)")
+)
+
+// withQuotes adds what to do to an error of YAML, and its line, if that has such a field. It repeats nothing of the text.
+func withQuotes(problem string, text []byte) string {
+	at := 0
+	if found := yamlLine.FindStringSubmatch(problem); found != nil {
+		at, _ = strconv.Atoi(found[1])
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		if number++; (at == 0 || at == number) && unquoted.Match(bytes.TrimRight(line, "\r\n")) {
+			return fmt.Sprintf("line %d: %s: put the text in quotes, as in rrule: \"*/5 * * * *\" or \"@daily\"", number, yamlLine.ReplaceAllLiteralString(problem, ""))
+		}
+	}
+	return problem
+}
 
 func fixedRoot(root string) func(*yaml.Node) string { return func(*yaml.Node) string { return root } }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/admin/adopt"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/preview/shadow"
 	"github.com/refreshd/refreshd/internal/preview/simulate"
@@ -104,16 +105,19 @@ func (in Inputs) Shadow(
 		r.options.Found = func(d shadow.Difference) { each(d, r.log.Zone) }
 	}
 	comparison, err := shadow.New(r.options), error(nil)
+	r.log.Now, r.log.Commands.Written = now, adopt.Command
 	if r.Models != "" {
-		err = in.define(comparison, r.Models, now)
+		err = in.define(comparison, &r.log.Commands, r.Models, now)
 	} else {
 		err = in.Connect(ctx, func(o Operator) error {
 			r.log.Wire = o.Queue.Wire
 			return o.Queue.Each(func(part *store.Store) error {
 				return part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
-					stored := record.Model
+					stored, payload := record.Model, record.Payload
 					stored.State, stored.Payload = model.State{Phase: stored.Phase}, "" // what it is doing does not count
-					comparison.Define(stored.UID, func(time.Time) (*model.Model, error) { return &stored, nil })
+					source := func(time.Time) (*model.Model, error) { return &stored, nil }
+					comparison.Define(stored.UID, source)
+					r.log.Commands.Add(stored.UID, payload, source)
 					return nil
 				})
 			})
@@ -135,7 +139,7 @@ func (in Inputs) Shadow(
 	return Shadow{report, r.log.Zone, r.options.Within}, err
 }
 
-func (in Inputs) define(comparison *shadow.Comparison, from string, now time.Time) error {
+func (in Inputs) define(comparison *shadow.Comparison, commands *shadow.Commands, from string, now time.Time) error {
 	directory, err := definitions.ReadDirectory(from)
 	if err != nil {
 		return err
@@ -159,7 +163,9 @@ func (in Inputs) define(comparison *shadow.Comparison, from string, now time.Tim
 		if err != nil {
 			return m.At(err)
 		}
-		comparison.Define(m.Definition.UID, func(at time.Time) (*model.Model, error) { return simulate.NewModel(m.Definition, p, at) })
+		source := func(at time.Time) (*model.Model, error) { return simulate.NewModel(m.Definition, p, at) }
+		comparison.Define(m.Definition.UID, source)
+		commands.Add(m.Definition.UID, m.Definition.Payload, source)
 	}
 	return nil
 }

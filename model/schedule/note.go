@@ -91,17 +91,35 @@ func (s *Schedule) NextChange(after time.Time, text string) string {
 	first, _ := s.Next(after)
 	from := time.Unix(max(after.Unix(), first.Unix()-longestChange), 0).UTC()
 	for change := range zones.Changes(s.zone.loc, from, from.AddDate(0, 0, 366)) {
-		fates, moved := s.fates(change)
-		if len(fates) == 0 {
-			break
-		}
-		before, behind := s.zone.shownAt(change)
-		if others := cronFate(text, before, behind); moved != "" && others != "" {
-			fates = append(fates, others)
-		}
-		return dateText(before) + " from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(fates, "; ")
+		told, _ := s.changeText(change, text)
+		return told
 	}
 	return ""
+}
+
+// CronDifferences describes the changes of the clocks in the year after an instant, as NextChange does, at which cron(8) runs a cron expression at
+// other times than the schedule.
+func (s *Schedule) CronDifferences(after time.Time, expression string) (differences []string) {
+	for change := range zones.Changes(s.zone.loc, after, after.AddDate(0, 0, 366)) {
+		if told, differs := s.changeText(change, expression); differs {
+			differences = append(differences, told)
+		}
+	}
+	return differences
+}
+
+// changeText describes the lines at a change of the clocks, and whether cron(8) would run the text otherwise. It is empty if no line lasts until then.
+func (s *Schedule) changeText(change time.Time, text string) (told string, cronDiffers bool) {
+	fates, moved := s.fates(change)
+	if len(fates) == 0 {
+		return "", false
+	}
+	before, behind := s.zone.shownAt(change)
+	others := cronFate(text, before, behind)
+	if cronDiffers = moved != "" && others != ""; cronDiffers {
+		fates = append(fates, others)
+	}
+	return dateText(before) + " from " + timeOfDay(before) + " to " + timeOfDay(behind) + "; " + strings.Join(fates, "; "), cronDiffers
 }
 
 // fates describes the lines that last until a change of the clocks, and the first that this moves.

@@ -185,3 +185,24 @@ func onCalendar(fields []string) dialect {
 	}
 	return d
 }
+
+// calendarNames are short for a calendar of systemd. A week begins with Monday there.
+var calendarNames = map[string]string{
+	"minutely": "*:*", "hourly": "*:00", "daily": "00:00", "weekly": "Mon 00:00", "monthly": "*-01 00:00", "yearly": "01-01 00:00", "annually": "01-01 00:00",
+	"quarterly": "01,04,07,10-01 00:00", "semiannually": "01,07-01 00:00",
+}
+
+// FromCalendar writes a calendar of systemd such as "Mon..Fri 09:00 Europe/Berlin" as a rule, with its zone; empty: it names none. ok is false if
+// it is no calendar, never occurs, or has no rule.
+func FromCalendar(text string) (rule, zone string, ok bool) {
+	fields := strings.Fields(text)
+	if last := len(fields) - 1; last > 0 && zoneOf(fields[last], false) != "" {
+		fields, zone = fields[:last], fields[last]
+	}
+	if name := calendarNames[strings.ToLower(strings.Join(fields, " "))]; name != "" {
+		fields = strings.Fields(name)
+	}
+	d := onCalendar(fields)
+	rule, ok = d.offer()
+	return rule, zone, ok
+}

@@ -13,3 +13,6 @@ import (
 func Exec([]string, ExecOptions) (worker.Handler, error) {
 	return nil, fmt.Errorf("exec: expected a Unix system, found %s: use a worker over HTTP", runtime.GOOS)
 }
+
+// Shell needs process groups, as Exec does.
+func Shell([]string, ExecOptions) (worker.Handler, error) { return Exec(nil, ExecOptions{}) }

@@ -43,39 +43,44 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 	}
 	options = options.withDefaults()
 	return func(ctx context.Context, attempt *worker.Attempt) error {
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		cmd.Dir = options.Dir
-		cmd.Env = slices.Concat(options.Env, environment(attempt))
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		ended := false // the context, before the program; Wait waits for Cancel
-		cmd.Cancel = func() error {
-			err := killGroup(cmd, syscall.SIGTERM)
-			ended = !errors.Is(err, os.ErrProcessDone)
-			return err
-		}
-		cmd.WaitDelay = options.KillAfter // after this the leader is killed
-		output := &tail{attempt: attempt, keeps: options.Log}
-		if output.keeps {
-			defer func() { attempt.Log(output.String()) }()
-		}
-		stdout := &lastLine{next: io.MultiWriter(output, &capped{options.Stdout, options.MaxOutput})}
-		stderr := &lastLine{next: io.MultiWriter(output, &capped{options.Stderr, options.MaxOutput})}
-		var pipes pipes
-		err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
-		if err != nil {
-			pipes.drain()
-			return stopped(ctx, worker.ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
-		}
-		err = cmd.Wait()
-		// Nobody is left in most cases. Those who are may hold the pipes open, so they go first.
-		_ = killGroup(cmd, syscall.SIGKILL)
-		pipes.drain()
-		if ended {
-			return context.Cause(ctx)
-		}
-		readMetrics(attempt, []byte(stdout.text()))
-		return verdict(cmd.ProcessState, err, stderr.text())
+		return run(ctx, attempt, argv, append(bytes.Clone(attempt.Payload), '\n'), options)
 	}, nil
+}
+
+// run runs a program with an input, and reads how it ended.
+func run(ctx context.Context, attempt *worker.Attempt, argv []string, input []byte, options ExecOptions) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = options.Dir
+	cmd.Env = slices.Concat(options.Env, environment(attempt))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ended := false // the context, before the program; Wait waits for Cancel
+	cmd.Cancel = func() error {
+		err := killGroup(cmd, syscall.SIGTERM)
+		ended = !errors.Is(err, os.ErrProcessDone)
+		return err
+	}
+	cmd.WaitDelay = options.KillAfter // after this the leader is killed
+	output := &tail{attempt: attempt, keeps: options.Log}
+	if output.keeps {
+		defer func() { attempt.Log(output.String()) }()
+	}
+	stdout := &lastLine{next: io.MultiWriter(output, &capped{options.Stdout, options.MaxOutput})}
+	stderr := &lastLine{next: io.MultiWriter(output, &capped{options.Stderr, options.MaxOutput})}
+	var pipes pipes
+	err := pipes.start(cmd, input, stdout, stderr)
+	if err != nil {
+		pipes.drain()
+		return stopped(ctx, worker.ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
+	}
+	err = cmd.Wait()
+	// Nobody is left in most cases. Those who are may hold the pipes open, so they go first.
+	_ = killGroup(cmd, syscall.SIGKILL)
+	pipes.drain()
+	if ended {
+		return context.Cause(ctx)
+	}
+	readMetrics(attempt, []byte(stdout.text()))
+	return verdict(cmd.ProcessState, err, stderr.text())
 }
 
 // pipes carry the input and the output of a program. With the pipes of os/exec, Wait would last until children of the program have closed them too.

@@ -25,10 +25,11 @@ const (
 	formatCSV     = "csv"
 	formatLines   = "jsonl"
 	formatMonitor = "monitor"
+	formatCron    = "cron"
 )
 
 // Formats are the formats that Read knows.
-var Formats = []string{FormatAuto, formatCSV, formatLines, formatMonitor}
+var Formats = []string{FormatAuto, formatCSV, formatLines, formatMonitor, formatCron}
 
 // Log describes the format of a log.
 type Log struct {
@@ -38,6 +39,9 @@ type Log struct {
 	// Input and Output are the lists of the old system, and Wire how it writes on them, for the format monitor.
 	Input, Output string
 	Wire          model.Wire
+	// Commands are those of the models, and Now ends the year of times without one, for the format cron.
+	Commands Commands
+	Now      time.Time
 }
 
 const maxLine = 1 << 20
@@ -77,6 +81,8 @@ func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.Lin
 					format = formatLines
 				case line == "OK" || monitored.MatchString(line):
 					format = formatMonitor
+				case logged.MatchString(line):
+					format = formatCron
 				}
 			}
 			switch format {
@@ -84,6 +90,8 @@ func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.Lin
 				parse = l.parseLine
 			case formatMonitor:
 				parse = wire.parse
+			case formatCron:
+				parse = l.cron
 			default:
 				if parse, err = l.csv(line); err != nil {
 					return fmt.Errorf("line %d: %w", number, err)

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
+	"github.com/refreshd/refreshd/internal/admin/adopt"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// adopting are the settings of an import of other systems' schedules.
+type adopting struct {
+	out     string // directory; empty: standard output
+	options adopt.Options
+}
+
+func adoptCommand(a *app) *cobra.Command {
+	var own adopting
+	dump := func(kind, of, from, payload string, read func(string, adopt.Options) (*adopt.Adopted, error)) *cobra.Command {
+		return &cobra.Command{
+			Use: kind + " FILE|-", Short: "Write " + of + " as models", Args: oneFile,
+			Long: "Write what " + from + ", as models. The payload has " + payload + ", for a worker of yours. See refreshd import --help.",
+			RunE: func(_ *cobra.Command, args []string) error { return a.adopt(&own, args[0], read) },
+		}
+	}
+	command := group("import", "Write the schedules of another system as models", a.adoptCrontabCommand(&own),
+		dump("systemd", "timers of systemd", "systemctl cat NAME.timer NAME.service prints", "the command of the service", adopt.Timers),
+		dump("k8s", "the CronJobs of Kubernetes", "kubectl get cronjobs -o yaml prints", "the spec of the Job as job", adopt.CronJobs),
+		dump("celery-beat", "the tasks of django-celery-beat", "manage.py dumpdata django_celery_beat prints", "task, args, kwargs and queue", adopt.CeleryBeat),
+		dump("sidekiq-cron", "the schedule of sidekiq-cron", "stands in its schedule file", "the job without its times", adopt.SidekiqCron),
+		dump("bullmq", "the job schedulers of BullMQ", "getJobSchedulers returns, in JSON", "name and data", adopt.BullMQ))
+	command.Long = `Write the schedules of another system as models and a policy, for refreshd apply. Nothing is saved, and Redis is not asked. What refreshd model export
+has written is saved by refreshd model import.
+
+The zone of a schedule that names none is --timezone, or else the one of this machine. Each model needs a timeout, which most systems have not: without
+--timeout nothing is written, and the lines that need one are listed. Nothing is retried, and a model goes on at its next time.
+
+With --out the models stand in models.yaml and the policies in policies.yaml of a new or empty directory, for refreshd apply -f DIR. Without it they are
+printed, and the list goes to stderr. The list says of each line what is not carried over as it is:
+  refused   the line is wrong; the others are written
+  left_out  nothing here corresponds to it
+  differs   a model is written that does not do quite the same
+  carried   it is carried over in another form
+
+Exit codes: 0 all is carried over; 1 failed, or a line was refused; 2 wrong usage; 3 something is left out or differs.`
+	for _, kind := range command.Commands() {
+		flags := kind.Flags()
+		flags.Var((*duration)(&own.options.Timeout), "timeout", "how long an attempt may take, of all schedules that name no timeout")
+		flags.StringVar(&own.options.Timezone, "timezone", "", "`ZONE` of schedules that name none (default that of this machine)")
+		flags.StringVar(&own.out, "out", "", "write into `DIR`, which is new or empty")
+	}
+	return command
+}
+
+func (a *app) adoptCrontabCommand(own *adopting) *cobra.Command {
+	command := &cobra.Command{
+		Use: "crontab FILE|-", Short: "Write the lines of a crontab as models, with the command in the payload", Args: oneFile,
+		Long: `Read a crontab as cron of Debian and cronie do, and write a model for each line. Its uid comes from the command, its schedule stays as it is written,
+and the payload has the command as cron hands it to the shell, for refreshd worker --shell. A wait for a random time at the beginning becomes the spread
+of the policy. The list also names lines whose times differ from those of cron(8) when clocks are changed. See refreshd import --help.`,
+		Example: `  crontab -l | refreshd import crontab - --timeout 1h --out models
+  refreshd import crontab /etc/crontab --timeout 2h --timezone Europe/Berlin`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			own.options.System = own.options.System || isSystemCrontab(args[0])
+			return a.adopt(own, args[0], func(text string, o adopt.Options) (*adopt.Adopted, error) { return adopt.Crontab(text, o), nil })
+		},
+	}
+	command.Flags().BoolVar(&own.options.System, "system", false, "each line has a user before its command, as in /etc/crontab and /etc/cron.d, where it is found out")
+	return command
+}
+
+func isSystemCrontab(path string) bool {
+	whole, err := filepath.Abs(path)
+	return err == nil && (whole == "/etc/crontab" || filepath.Dir(whole) == "/etc/cron.d")
+}
+
+// adopt reads a file, and writes what becomes of its schedules.
+func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options) (*adopt.Adopted, error)) (err error) {
+	own.options.Now = time.Now()
+	if own.options.Timezone == "" {
+		if own.options.Timezone, err = machineZone(a.getenv("TZ"), "/"); err != nil {
+			return usageError{err}
+		}
+	}
+	if _, err := schedule.Zone(own.options.Timezone); err != nil {
+		return usageError{fmt.Errorf("--%w", err)}
+	}
+	name, in, err := a.openInput(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(in, maxAdopted+1))
+	if err == nil && len(text) > maxAdopted {
+		err = fmt.Errorf("expected at most %d MiB, found more", maxAdopted>>20)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	adopted, err := read(string(text), own.options)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	list := a.stderr
+	if own.out != "" {
+		list = a.stdout
+	}
+	counts, err := a.listNotes(list, name, adopted.Notes)
+	if err != nil {
+		return err
+	}
+	if need := adopted.WithoutTimeout(); len(need) > 0 {
+		for _, m := range need {
+			a.report(fmt.Sprintf("%s line %d: %s needs a timeout", name, m.Line, m.UID))
+		}
+		return usagef("--timeout: expected how long an attempt may take, such as 1h, for %s, found nothing: nothing is written", words.Count(len(need), "model", "models"))
+	}
+	if len(adopted.Models) > 0 {
+		if err := own.write(a.stdout, adopted); err != nil {
+			return err
+		}
+	}
+	a.report(fmt.Sprintf("%s: %s; %d refused, %d left out, %d differ", name, words.Count(len(adopted.Models), "model", "models"),
+		counts[adopt.Refused], counts[adopt.LeftOut], counts[adopt.Differs]))
+	switch {
+	case counts[adopt.Refused] > 0:
+		return errReported
+	case counts[adopt.LeftOut]+counts[adopt.Differs] > 0:
+		return errDiffers
+	case len(adopted.Models) == 0:
+		return fmt.Errorf("%s: expected at least one schedule, found none", name)
+	}
+	return nil
+}
+
+// maxAdopted bounds a file of another system, in bytes.
+const maxAdopted = 16 << 20
+
+func (a *app) listNotes(to io.Writer, name string, notes []adopt.Note) (counts map[adopt.Kind]int, err error) {
+	counts = make(map[adopt.Kind]int)
+	for _, note := range notes {
+		counts[note.Kind]++
+		if a.json() {
+			err = print.JSONLine(to, note)
+		} else {
+			_, err = fmt.Fprintln(to, plain(fmt.Sprintf("%-8s  %s line %d: %s%s", note.Kind, name, note.Line, mark(note.UID != "", note.UID+": "), note.Text)))
+		}
+		if err != nil {
+			return counts, err
+		}
+	}
+	return counts, nil
+}
+
+// write prints the documents, or writes them into the directory, where it overwrites nothing.
+func (own *adopting) write(stdout io.Writer, adopted *adopt.Adopted) error {
+	if own.out == "" {
+		return errors.Join(adopted.WritePolicies(stdout), adopted.WriteModels(stdout))
+	}
+	if err := os.MkdirAll(own.out, 0o755); err != nil {
+		return err
+	}
+	if found, err := os.ReadDir(own.out); err != nil || len(found) > 0 {
+		return errors.Join(err, fmt.Errorf("--out: expected a new or empty directory, found %s in %s", words.Count(len(found), "file", "files"), own.out))
+	}
+	for name, write := range map[string]func(io.Writer) error{"policies.yaml": adopted.WritePolicies, "models.yaml": adopted.WriteModels} {
+		file, err := os.OpenFile(filepath.Join(own.out, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(write(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machineZone returns the zone of the machine: of TZ, of etc/timezone below root, or else of the link etc/localtime.
+func machineZone(tz, root string) (string, error) {
+	written, _ := os.ReadFile(filepath.Join(root, "etc/timezone")) // there is none on many machines
+	link, _ := os.Readlink(filepath.Join(root, "etc/localtime"))   // likewise
+	name := cmp.Or(strings.TrimPrefix(tz, ":"), strings.TrimSpace(string(written)), link)
+	if _, behind, is := strings.Cut(name, "zoneinfo/"); is {
+		name = behind
+	}
+	if _, err := schedule.Zone(name); err != nil || name == "" {
+		return "", document.Refuse("--timezone", "the name of a zone such as Europe/Berlin, as TZ, /etc/timezone and /etc/localtime name none", document.Found(name))
+	}
+	return name, nil
+}

@@ -1,0 +1,174 @@
+// Package adopt turns the schedules of other systems into models and their policies. What it cannot carry over is a Note, with its line.
+package adopt
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// Options apply to all schedules of a text.
+type Options struct {
+	Timezone string        // IANA name, of schedules that name none
+	Timeout  time.Duration // of models that bring none along; 0: see Adopted.WithoutTimeout
+	System   bool          // each line of a crontab has a user before its command
+	Now      time.Time     // changes of the clocks are looked for in the year after it
+}
+
+// Kind says what became of a schedule, or of a part of it.
+type Kind string
+
+// The kinds of notes.
+const (
+	Refused Kind = "refused"  // the line is wrong: it has no model
+	LeftOut Kind = "left_out" // nothing here corresponds to it: a schedule has no model
+	Differs Kind = "differs"  // there is a model, which does not do quite the same
+	Carried Kind = "carried"  // it is carried over in another form
+)
+
+// Note is one line of the list of what was not simply carried over.
+type Note struct {
+	Line int    `json:"line"`
+	Kind Kind   `json:"kind"`
+	UID  string `json:"uid,omitempty"` // of the model; empty: none
+	Text string `json:"text"`
+}
+
+// Model is a definition, and the line that it comes from.
+type Model struct {
+	model.Model
+
+	Line int
+}
+
+// Adopted is what becomes of a text. The policies of the models have no more than Timeout and Spread.
+type Adopted struct {
+	Models []Model
+	Notes  []Note // by line
+
+	source string // such as crontab
+}
+
+// WithoutTimeout returns the models that need Options.Timeout, and have none.
+func (a *Adopted) WithoutTimeout() []Model {
+	return slices.DeleteFunc(slices.Clone(a.Models), func(m Model) bool { return m.Policy.Timeout > 0 })
+}
+
+// WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time
+// whatever happens.
+func (a *Adopted) WritePolicies(to io.Writer) (err error) {
+	written := make(map[string]bool)
+	for _, m := range a.Models {
+		if written[m.PolicyName] || err != nil {
+			continue
+		}
+		var spread string
+		if m.Policy.Spread > 0 {
+			spread = "spread: " + document.FormatDuration(m.Policy.Spread) + "\n"
+		}
+		_, err = fmt.Fprintf(to, "---\nname: %s\ntimeout: %s\n%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(m.Policy.Timeout), spread)
+		written[m.PolicyName] = true
+	}
+	return err
+}
+
+// WriteModels prints the models in YAML, each under the line that it comes from.
+func (a *Adopted) WriteModels(to io.Writer) error {
+	for i := range a.Models {
+		fmt.Fprintf(to, "---\n# %s line %d\n", a.source, a.Models[i].Line)
+		if err := definitions.WriteModel(to, &a.Models[i].Model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// job is one schedule of another system.
+type job struct {
+	line       int
+	rule, zone string
+	cron       bool   // cron(8) runs it
+	name       string // the readable part of the uid
+	same       string // what two jobs have in common that do the same
+	payload    map[string]any
+	labels     map[string]any
+	timeout    time.Duration // 0: that of Options
+	spread     time.Duration
+	notes      []Note
+
+	uid string
+}
+
+func (j *job) note(kind Kind, format string, values ...any) {
+	j.notes = append(j.notes, Note{Line: j.line, Kind: kind, Text: fmt.Sprintf(format, values...)})
+}
+
+// checkSchedule refuses a rule that we read otherwise, or not at all, and notes where cron(8) runs its own at another time.
+func (j *job) checkSchedule(o Options) error {
+	dtstart, err := schedule.Midnight(o.Now, j.zone)
+	if err != nil {
+		return err
+	}
+	read, err := schedule.Read(j.rule)
+	if err != nil {
+		return err
+	}
+	compiled, err := schedule.Parse(read.Rule, j.zone, dtstart)
+	if err != nil {
+		return err
+	}
+	if j.cron {
+		for _, difference := range compiled.CronDifferences(o.Now, j.rule) {
+			j.note(Differs, "%s", difference)
+		}
+	}
+	return nil
+}
+
+func (j *job) definition(source string, timeout time.Duration) (m Model, err error) {
+	timeout = cmp.Or(j.timeout, timeout)
+	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, source+"-"+document.FormatDuration(timeout)
+	if j.spread > 0 {
+		m.PolicyName += "-spread-" + document.FormatDuration(j.spread)
+	}
+	fields := map[string]any{"uid": j.uid, "rrule": j.rule, "timezone": j.zone, "policy": m.PolicyName, "payload": j.payload, "labels": j.labels}
+	d, err := model.ParseDefinition(fields)
+	m.UID, m.Payload, m.Timezone, m.Labels = d.UID, d.Payload, j.zone, d.Labels
+	m.Rule, m.Line = j.rule, j.line // the rule as it was written
+	return m, err
+}
+
+// adopt makes the models of jobs. notes are about other lines.
+func adopt(source string, jobs []*job, notes []Note, o Options) *Adopted {
+	a := &Adopted{Notes: notes, source: source}
+	good := slices.DeleteFunc(jobs, func(j *job) bool {
+		err := j.checkSchedule(o)
+		if err != nil {
+			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: strings.TrimPrefix(err.Error(), "rrule: ")})
+		}
+		return err != nil
+	})
+	nameAll(good)
+	for _, j := range good {
+		m, err := j.definition(source, o.Timeout)
+		if err != nil {
+			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: err.Error()})
+			continue
+		}
+		a.Models = append(a.Models, m)
+		for _, note := range j.notes {
+			note.UID = m.UID
+			a.Notes = append(a.Notes, note)
+		}
+	}
+	slices.SortStableFunc(a.Notes, func(x, y Note) int { return x.Line - y.Line })
+	return a
+}

@@ -1,0 +1,201 @@
+package adopt
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/testkit/check"
+)
+
+var update = flag.Bool("update", false, "write the golden files of testdata")
+
+var winter = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+
+// rendered is all that an import writes and lists.
+func rendered(t *testing.T, a *Adopted) string {
+	t.Helper()
+	var out bytes.Buffer
+	check.Must(t, a.WritePolicies(&out))
+	check.Must(t, a.WriteModels(&out))
+	out.WriteString("=== list\n")
+	for _, note := range a.Notes {
+		fmt.Fprintf(&out, "%s %d %s: %s\n", note.Kind, note.Line, note.UID, note.Text)
+	}
+	return out.String()
+}
+
+func TestTwentyCrontabsBecomeTheModelsAndTheListThatWereReviewed(t *testing.T) {
+	files := check.Got(filepath.Glob("testdata/*.crontab"))(t)
+	check.StopIf(t, len(files) != 20, "expected 20 crontabs, found %d", len(files))
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text := check.Got(os.ReadFile(file))(t)
+			options := Options{Timezone: "Europe/Berlin", Timeout: time.Hour, System: strings.Contains(file, ".system."), Now: winter}
+			got, golden := rendered(t, Crontab(string(text), options)), strings.TrimSuffix(file, "crontab")+"golden"
+			if *update {
+				check.Must(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			check.Equal(t, string(check.Got(os.ReadFile(golden))(t)), got)
+		})
+	}
+}
+
+var usual = Options{Timezone: "Europe/Berlin", Timeout: time.Hour, Now: winter}
+
+// listOf is what an import lists, one line each.
+func listOf(a *Adopted) string {
+	var lines []string
+	for _, note := range a.Notes {
+		lines = append(lines, fmt.Sprintf("%d %s", note.Line, note.Kind))
+	}
+	return strings.Join(lines, ", ")
+}
+
+func TestALineOfACrontabIsReadAsCronReadsIt(t *testing.T) {
+	for line, want := range map[string]struct{ rule, command, list string }{
+		"0 6 * * * a":                           {"0 6 * * *", "a", ""},
+		"  0\t6  * * *\t a  b ":                 {"0 6 * * *", "a  b ", ""},
+		"@DAILY a":                              {"@DAILY", "a", ""},
+		`0 6 * * * date +\%F`:                   {"0 6 * * *", "date +%F", ""},
+		`0 6 * * * a \\% b`:                     {"", "", "1 left_out"}, // the \ escapes the \
+		`0 6 * * * a \n \\ \`:                   {"0 6 * * *", `a \n \\ \`, ""},
+		`0 6 * * * a # b`:                       {"0 6 * * *", "a # b", ""},
+		"0 6 * * * a%b":                         {"", "", "1 left_out"},
+		"0 6 * * * %b":                          {"", "", "1 left_out"},
+		"0 6 * * * A=b a":                       {"0 6 * * *", "A=b a", ""},
+		"0 6 * * * a\r\n":                       {"0 6 * * *", "a", ""},
+		"-0 6 * * * a":                          {"0 6 * * *", "a", "1 carried"},
+		"0 6 * * *":                             {"", "", "1 refused"},
+		"@daily":                                {"", "", "1 refused"},
+		"@reboot a":                             {"", "", "1 left_out"},
+		"@every 5m a":                           {"", "", "1 refused"},
+		"0 6 * * 8 a":                           {"", "", "1 refused"},
+		"0 22-2 * * * a":                        {"", "", "1 refused"},
+		"0 6 * * * \xff":                        {"", "", "1 refused"},
+		"A = b":                                 {"", "", "1 left_out"},
+		`"A B"='c'`:                             {"", "", "1 left_out"},
+		`MAILTO=""`:                             {"", "", "1 carried"},
+		"SHELL=/bin/sh":                         {"", "", ""},
+		"CRON_TZ=Mars/Base\n0 6 * * * a":        {"", "", "1 carried, 2 refused"},
+		"RANDOM_DELAY=x\n0 6 * * * a":           {"0 6 * * *", "a", "1 refused"},
+		"# 0 6 * * * a\n\n   # b":               {"", "", ""},
+		"0 6 * * * root a":                      {"0 6 * * *", "root a", "1 differs"},
+		"0 6 * * * flock -n /l a":               {"0 6 * * *", "flock -n /l a", "1 differs"},
+		"0 6 * * * flock -xn /l a":              {"0 6 * * *", "flock -xn /l a", "1 differs"},
+		"0 6 * * * flock -n -E 0 /l a":          {"0 6 * * *", "flock -n -E 0 /l a", ""},
+		"0 6 * * * flock /l a -n":               {"0 6 * * *", "flock /l a -n", ""},
+		"0 6 * * * a > /dev/null 2>&1":          {"0 6 * * *", "a > /dev/null 2>&1", ""},
+		"0 6 * * * (a; b &)":                    {"0 6 * * *", "(a; b &)", "1 differs"},
+		"0 6 * * * sleep `shuf -i 3-9 -n 1`; a": {"0 6 * * *", "sleep `shuf -i 3-9 -n 1`; a", "1 differs"},
+		"30 2 * * * a":                          {"30 2 * * *", "a", "1 differs"},              // a gap
+		"*/30 2 * * * a":                        {"*/30 2 * * *", "a", "1 differs, 1 differs"}, // a gap, and twice
+		"0 6 * * * a\x1b[31m":                   {"0 6 * * *", "a\x1b[31m", ""},
+	} {
+		a := Crontab(line, usual)
+		rule, command := "", ""
+		if len(a.Models) > 0 {
+			var payload struct{ Command string }
+			check.Must(t, json.Unmarshal([]byte(a.Models[0].Payload), &payload))
+			rule, command = a.Models[0].Rule, payload.Command
+		}
+		if rule != want.rule || command != want.command || listOf(a) != want.list {
+			t.Errorf("%q: expected %+v, found %q, %q and %s: %v", line, want, rule, command, listOf(a), a.Notes)
+		}
+	}
+}
+
+func TestAWaitAtRandomBecomesASpreadOnlyWhereTheRestMeansTheSame(t *testing.T) {
+	for command, want := range map[string]struct {
+		command string
+		spread  time.Duration
+	}{
+		"sleep $((RANDOM % 60)); a":                  {"a", time.Minute},
+		"sleep $(( $RANDOM % 10 ))m && a":            {"a", 10 * time.Minute},
+		`sleep "$((RANDOM%3600))" ; a; b`:            {"a; b", time.Hour},
+		"sleep $[ RANDOM % 90 ];a":                   {"a", 90 * time.Second},
+		"sleep $[RANDOM%90]s && a":                   {"a", 90 * time.Second},
+		"sleep $RANDOM; a":                           {"a", longestRandom},
+		"sleep $(shuf -i 0-600 -n 1) && a":           {"a", 10 * time.Minute},
+		"x && perl -e 'sleep int(rand(43200))' && a": {"x && a", 12 * time.Hour},
+		"/usr/bin/perl -e 'sleep int rand 60' && a":  {"a", time.Minute},
+		"python3 -c 'import random; import time; time.sleep(random.random() * 3600)' && a": {"a", time.Hour},
+
+		"sleep 30; a":                              {"sleep 30; a", 0},
+		"x && sleep $((RANDOM % 60)); a":           {"x && sleep $((RANDOM % 60)); a", 0},
+		"x || sleep $((RANDOM % 60)) && a":         {"x || sleep $((RANDOM % 60)) && a", 0},
+		"sleep $((RANDOM % 60 + 5)); a":            {"sleep $((RANDOM % 60 + 5)); a", 0},
+		"sleep $((RANDOM % 60))":                   {"sleep $((RANDOM % 60))", 0},
+		"sleep $((RANDOM % 60)) | a":               {"sleep $((RANDOM % 60)) | a", 0},
+		"sleep $((RANDOM % 99999999999999999)); a": {"sleep $((RANDOM % 99999999999999999)); a", 0},
+	} {
+		j := &job{}
+		if got := j.takeSleep(command); got != want.command || j.spread != want.spread {
+			t.Errorf("%q: expected %+v, found %q and %s", command, want, got, j.spread)
+		}
+	}
+}
+
+func TestUidsComeFromCommandsAndNotFromTheOrderOfLines(t *testing.T) {
+	lines := []string{
+		"0 6 * * * /usr/bin/feeds run acme", "0 7 * * * /opt/feeds run acme", "0 8 * * * /usr/bin/feeds run bolt",
+		"0,30 9 * * 1-5 backup", "@daily backup", "0 6 * * * ", "0 6 * * * ''", "0 6 * * * ../$X", "0 6 * * * Ünïcode", "5 5 * * * cd /tmp",
+	}
+	uidsOf := func(lines []string) map[string]string {
+		uids := make(map[string]string)
+		for _, m := range Crontab(strings.Join(lines, "\n"), usual).Models {
+			uids[m.Rule+m.Payload] = m.UID
+		}
+		return uids
+	}
+	want := uidsOf(lines)
+	slices.Reverse(lines)
+	check.Equal(t, want, uidsOf(lines))
+	check.Equal(t, []string{"backup@0+30.9._._.1-5", "backup@daily", "cd-tmp", "feeds-run-acme-04c9f4", "feeds-run-acme-70ea27", "feeds-run-bolt", "job", "n-code", "x"},
+		slices.Sorted(maps.Values(want)))
+}
+
+func TestWhatIsWrittenIsReadBackWhateverACommandHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		command := "a" + rapid.StringMatching("[ -~äß€\t\u2028\u202e\U0001F600\x01\x7f]{0,200}").Draw(t, "command")
+		line := "*/5 * * * * " + strings.NewReplacer("\n", "", "\r", "", "%", `\%`, `\`, `/`).Replace(command)
+		want := strings.ReplaceAll(command, `\`, `/`)
+		a := Crontab(line, usual)
+		var out bytes.Buffer
+		if err := a.WriteModels(&out); err != nil || len(a.Models) != 1 {
+			t.Fatalf("expected one model, found %v: %v, %v", a.Models, a.Notes, err)
+		}
+		err := definitions.ReadModels("models.yaml", &out, definitions.FormatAuto, func(m definitions.Model) error {
+			var payload struct{ Command string }
+			if err := cmp.Or(m.Err, json.Unmarshal([]byte(m.Definition.Payload), &payload)); err != nil {
+				return err
+			}
+			if payload.Command != want {
+				t.Fatalf("expected %q, found %q", want, payload.Command)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestAModelWithoutATimeoutIsNamed(t *testing.T) {
+	options := usual
+	options.Timeout = 0
+	need := Crontab("# \n0 6 * * * a", options).WithoutTimeout()
+	check.FailIf(t, len(need) != 1 || need[0].Line != 2 || need[0].UID != "a", "expected a of line 2, found %+v", need)
+}

@@ -1,0 +1,162 @@
+package adopt
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit/check"
+)
+
+// summary is a line for each model and each note.
+func summary(a *Adopted) string {
+	var out strings.Builder
+	for _, m := range a.Models {
+		fmt.Fprintf(&out, "%d %s %q %s %s %v %s\n", m.Line, m.UID, m.Rule, m.Timezone, m.PolicyName, m.Labels, m.Payload)
+	}
+	for _, n := range a.Notes {
+		text, _, _ := strings.Cut(n.Text, ", found")
+		fmt.Fprintf(&out, "%s %d %s %.60s\n", n.Kind, n.Line, n.UID, text)
+	}
+	return out.String()
+}
+
+func TestTheSchedulesOfOtherSystemsBecomeModels(t *testing.T) {
+	for name, test := range map[string]struct {
+		read       func(string, Options) (*Adopted, error)
+		text, want string
+	}{
+		"CronJobs in documents": {CronJobs, `apiVersion: batch/v1
+kind: CronJob
+metadata: {name: feeds, namespace: shop}
+spec:
+  schedule: "*/15 6-18 * * 1-5"
+  timeZone: Asia/Tokyo
+  concurrencyPolicy: Forbid
+  jobTemplate:
+    spec:
+      activeDeadlineSeconds: 600
+      backoffLimit: 0
+      template: {spec: {containers: [{image: "feeds:1", args: [--all]}]}}
+---
+kind: CronJob
+metadata: {name: off}
+spec: {schedule: "0 6 * * *", suspend: true}
+---
+kind: Service
+metadata: {name: web}
+---
+`, `1 shop.feeds "*/15 6-18 * * 1-5" Asia/Tokyo k8s-10m map[namespace:shop] {"job":{"activeDeadlineSeconds":600,"backoffLimit":0,"template":{"spec":{"containers":[{"args":["--all"],"image":"feeds:1"}]}}}}
+left_out 14  off: it is suspended
+left_out 18  web: expected a CronJob
+`},
+		"a List of CronJobs in JSON": {CronJobs, `{"kind": "List", "items": [
+  {"kind": "CronJob", "metadata": {"name": "a"}, "spec": {"schedule": "@every 90m", "startingDeadlineSeconds": 60, "jobTemplate": {"spec": {"template": {}}}}},
+  {"kind": "CronJob", "metadata": {"name": "b"}, "spec": {"schedule": "0 25 * * *", "timeZone": "UTC"}}
+]}`, `2 a "@every 90m" Europe/Berlin k8s-1h map[] {"job":{"template":{}}}
+differs 2 a it names no timeZone, which then is that of the kube-control
+differs 2 a Kubernetes retries a failed pod: write retries into the poli
+differs 2 a its concurrencyPolicy is not Forbid, and no model runs twice
+differs 2 a startingDeadlineSeconds: write misfire: run_if_younger_than 
+refused 3  expected numbers from 0 to 23, as 1, 1-5, */2 or 1,5, in the
+`},
+		"sidekiq-cron": {SidekiqCron, `sweep:
+  cron: "30 2 * * *"
+  class: SweepJob
+  args: [1, "a"]
+old: {cron: "@daily", class: OldJob, status: disabled}
+zoned job: {cron: "0 5 * * * America/New_York", class: Z}
+`, `1 sweep "30 2 * * *" Europe/Berlin sidekiq-cron-1h map[] {"args":[1,"a"],"class":"SweepJob"}
+differs 1 sweep Sidekiq retries a job that fails as its class says: write re
+left_out 5  old: it is disabled
+refused 6  expected five cron fields (minute, hour, day of month, month
+`},
+		"BullMQ": {BullMQ, `[{"key":"daily","name":"report","next":1796101754958,"iterationCount":3,"pattern":"0 9 * * *","tz":"Asia/Tokyo","template":{"data":{"id":12345678901234567890},"opts":{"attempts":3}}},
+{"key":"poll","name":"poll","every":90000,"tz":null,"offset":7},
+{"key":"seconds","name":"s","pattern":"0 0 9 * * *"},
+{"key":"until","name":"u","pattern":"0 9 * * *","endDate":1796101754958}]`, `1 daily "0 9 * * *" Asia/Tokyo bullmq-1h map[] {"data":{"id":12345678901234567890},"name":"report"}
+2 poll "@every 1m30s" Europe/Berlin bullmq-1h map[] {"data":null,"name":"poll"}
+differs 1 daily it is attempted up to 3 times: write retries into the policy
+differs 2 poll its interval counts from the midnight before the save, not f
+refused 3  expected five cron fields (minute, hour, day of month, month
+left_out 4  until: it begins or ends: write a rule with DTSTART, UNTIL o
+`},
+		"timers of systemd": {Timers, `# /lib/systemd/system/feeds.timer
+[Unit]
+Description=Feeds
+[Timer]
+OnCalendar=Mon..Fri 06:00 Asia/Tokyo
+OnCalendar=*:0/15
+RandomizedDelaySec=1h 30min
+Persistent=true
+AccuracySec=1s
+
+# /etc/systemd/system/feeds.timer.d/override.conf
+[Timer]
+OnBootSec=5min
+
+# /lib/systemd/system/feeds.service
+[Service]
+Type=oneshot
+User=www-data
+TimeoutStartSec=600
+ExecStart=/usr/bin/feeds \
+  --all
+ExecStart=-/usr/bin/feeds clean %n
+
+# /lib/systemd/system/odd.timer
+[Timer]
+OnCalendar=now and then
+OnCalendar=
+OnCalendar=sometimes
+
+# /lib/systemd/system/odd.service
+[Service]
+ExecStart=
+ExecStart=/bin/odd
+TimeoutStartSec=infinity
+
+# /lib/systemd/system/lonely.timer
+[Timer]
+OnCalendar=daily
+`, `6 feeds@4a6588 "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
+6 feeds@da9b50 "FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0" Europe/Berlin systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
+differs 6 feeds@4a6588 ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds@4a6588 each OnCalendar is a model of its own: two of them may run a
+differs 6 feeds@4a6588 set it where the worker starts: User
+differs 6 feeds@da9b50 ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds@da9b50 each OnCalendar is a model of its own: two of them may run a
+differs 6 feeds@da9b50 set it where the worker starts: User
+left_out 9  feeds.timer: AccuracySec
+left_out 13  feeds.timer: OnBootSec counts from a start: write a rule suc
+refused 28  OnCalendar: expected a calendar that has a rule
+left_out 36  lonely.timer: expected its service with an ExecStart in the 
+`},
+		"celery beat": {CeleryBeat, `[{"model":"django_celery_beat.periodictask","pk":1,"fields":{"name":"Import feeds","task":"shop.import","interval":null,"crontab":7,"args":"[\"acme\"]","kwargs":"{\"full\": true}","queue":null,"enabled":true,"one_off":false}},
+{"model":"django_celery_beat.periodictask","pk":2,"fields":{"name":"ping","task":"ping","interval":7,"crontab":null,"args":"[]","kwargs":"{}","enabled":true}},
+{"model":"django_celery_beat.periodictask","pk":3,"fields":{"name":"off","task":"off","interval":7,"enabled":false}},
+{"model":"django_celery_beat.periodictask","pk":4,"fields":{"name":"sun","task":"sun","solar":1,"enabled":true}},
+{"model":"django_celery_beat.crontabschedule","pk":7,"fields":{"minute":"0","hour":"6, 16","day_of_week":"mon","day_of_month":"1-7","month_of_year":"*","timezone":"Asia/Tokyo"}},
+{"model":"django_celery_beat.intervalschedule","pk":7,"fields":{"every":10,"period":"minutes"}},
+{"model":"django_celery_beat.periodictasks","pk":1,"fields":{"last_update":"2026-01-01T00:00:00Z"}}]`,
+			`1 Import-feeds "FREQ=MONTHLY;BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0" Asia/Tokyo celery-beat-1h map[] {"args":["acme"],"kwargs":{"full":true},"queue":null,"task":"shop.import"}
+2 ping "every 10 minutes" Europe/Berlin celery-beat-1h map[] {"args":[],"kwargs":{},"queue":null,"task":"ping"}
+left_out 3  off: it is disabled, runs once, begins or ends
+left_out 4  sun: expected an interval, or a crontab of days that we can 
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := check.Got(test.read(test.text, usual))(t)
+			check.Equal(t, test.want, summary(a))
+		})
+	}
+}
+
+func TestATextThatIsNoDumpIsRefused(t *testing.T) {
+	for _, read := range []func(string, Options) (*Adopted, error){CronJobs, SidekiqCron, BullMQ, CeleryBeat} {
+		for _, text := range []string{"[", "- 1", "a: *b", "[[1]]"} {
+			a, err := read(text, usual)
+			check.FailIf(t, err == nil && (len(a.Models) > 0 || len(a.Notes) == 0), "%q: expected an error, found %+v", text, a)
+		}
+	}
+}
