@@ -131,8 +131,8 @@ func pollers(ctx context.Context, part *store.Store) string {
 	case len(last) == 0:
 		return ": no poller is running"
 	}
-	if silence := now.Sub(time.UnixMilli(int64(last[0].Score))).Truncate(time.Second); silence > 5*time.Second {
-		return fmt.Sprintf(": no poller has given a heartbeat for %g s", silence.Seconds())
+	if silence := now.Sub(time.UnixMilli(int64(last[0].Score))) / time.Second; silence > 5 {
+		return fmt.Sprintf(": no poller has given a heartbeat for %d s", silence)
 	}
 	return ": a poller lives"
 }
