@@ -113,9 +113,9 @@ type command struct {
 
 	Hold     string    `json:"id,omitempty"`
 	Selector string    `json:"selector,omitempty"`
-	For      string    `json:"for,omitempty"`
+	For      float64   `json:"for,omitempty"` // seconds
 	Until    time.Time `json:"until,omitzero"`
-	Within   string    `json:"within,omitempty"`
+	Within   float64   `json:"within,omitempty"` // seconds
 }
 
 // Put saves a model: it is created or updated. One that is saved as it is stays as it is: Unchanged.
@@ -173,18 +173,11 @@ type Hold struct {
 func (c *Client) Hold(ctx context.Context, hold Hold) (Reply, error) {
 	return c.send(ctx, command{
 		Type: model.CommandHold, Hold: hold.ID, Reason: hold.Reason, Selector: hold.Selector, Until: hold.Until,
-		For: duration(hold.For), Within: duration(hold.Within),
+		For: hold.For.Seconds(), Within: hold.Within.Seconds(),
 	})
 }
 
 // Release ends a hold: its models start, spread over within; 0: as the hold says.
 func (c *Client) Release(ctx context.Context, id string, within time.Duration) (Reply, error) {
-	return c.send(ctx, command{Type: model.CommandRelease, Hold: id, Within: duration(within)})
-}
-
-func duration(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return document.FormatDuration(d)
+	return c.send(ctx, command{Type: model.CommandRelease, Hold: id, Within: within.Seconds()})
 }
