@@ -788,7 +788,7 @@ class Client {
    * @param {{rrule?: string, timezone?: string, dtstart?: string, refresh?: 'now'|'planned', policy?: any, labels?: Record<string, string>,
    *   commandId?: string}} [definition]
    */
-  put(uid, payload, definition = {}) { return this.#send('put', { uid, payload, ...definition }); }
+  put(uid, payload, definition = {}) { return this.#send('put', { payload, ...definition, uid }); }
 
   /**
    * Saves models, each an object as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused ones

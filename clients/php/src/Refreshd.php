@@ -883,7 +883,8 @@ class Given extends Attempt
 
     public function send(self $attempt, string $type, array $fields): array
     {
-        return [...$this->told, $this->told[] = json_decode(Worker::message($attempt, $type, $fields), true)];
+        $this->told[] = json_decode(Worker::message($attempt, $type, $fields), true);
+        return $this->told;
     }
 }
 
@@ -910,7 +911,7 @@ class Model
         [$this->refreshWhy, $this->parkedBy, $this->freshness, $this->status, $this->disabledReason] = array_map(fn (string $name) => $fields[$name] ?? null,
             ['refresh_why', 'parked_by', 'freshness', 'user_friendly_status', 'refresh_disabled_user_friendly_reason']);
         $this->progress = isset($fields['progress']) ? (int) $fields['progress'] : null;
-        $labels = array_filter($fields, fn (string $name) => str_starts_with($name, 'label:'), ARRAY_FILTER_USE_KEY);
+        $labels = array_filter($fields, fn (int|string $name) => str_starts_with((string) $name, 'label:'), ARRAY_FILTER_USE_KEY);
         $this->labels = array_combine(array_map(fn (string $name) => substr($name, 6), array_keys($labels)), $labels);
         $this->state = match (true) {
             isset($fields['refresh_disabled_until_update']) => 'disabled',
@@ -1074,12 +1075,12 @@ class Client
             $parts[$home][$command['command_id']] = json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command);
         }
         foreach ($parts as $home => $texts) {
-            $this->twice(fn () => $this->redis->send('rPush', "$home-control", ...array_values($texts))); // with the same command_id each is carried out once
+            $this->twice(fn () => $this->redis->send('rPush', "$home-control", ...array_values($texts))); // with its command_id each is carried out once
         }
         foreach ($this->timeout > 0 ? $parts : [] as $home => $texts) {
             for ($end = clock() + $this->timeout; $missing = array_diff_key($texts, $replies);) {
                 if (clock() >= $end) {
-                    throw new NoReply((string) array_key_first($missing), $this->pollers($home));
+                    throw new NoReply((string) array_key_first($missing), $this->pollers((string) $home));
                 }
                 $first = $this->redis->send('blPop', ["$home:reply:$name"], 1);
                 $more = $first && count($texts) > 1 ? $this->redis->raw("$home:reply:$name", ['LPOP', "$home:reply:$name", 1000]) : [];
