@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -44,7 +43,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Client sends commands to one queue. It is safe for concurrent use.
+// Client sends commands to one queue, and reads its models. It is safe for concurrent use.
 type Client struct {
 	queue   *store.Queue
 	config  Config
@@ -105,12 +104,18 @@ type Definition struct {
 type command struct {
 	*Definition
 	Type    model.CommandType `json:"type"`
-	UID     string            `json:"uid"`
+	UID     string            `json:"uid,omitempty"`
 	ID      string            `json:"command_id"`
 	ReplyTo string            `json:"reply_to,omitempty"`
 	By      string            `json:"by,omitempty"`
 	Force   bool              `json:"force,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
+
+	Hold     string    `json:"id,omitempty"`
+	Selector string    `json:"selector,omitempty"`
+	For      float64   `json:"for,omitempty"` // seconds
+	Until    time.Time `json:"until,omitzero"`
+	Within   float64   `json:"within,omitempty"` // seconds
 }
 
 // Put saves a model: it is created or updated. One that is saved as it is stays as it is: Unchanged.
@@ -139,55 +144,40 @@ func (c *Client) Remove(ctx context.Context, uid string) (Reply, error) {
 	return c.send(ctx, command{Type: model.CommandRemove, UID: uid})
 }
 
-// Get reads a model and its state, or returns ErrUnknownModel. It needs a user of Redis with the role viewer; commands need the role application.
-func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
-	records, err := c.queue.Of(uid).Load(ctx, []string{uid})
-	if err != nil {
-		return model.Model{}, err
-	}
-	if !records[uid].Exists {
-		return model.Model{}, ErrUnknownModel
-	}
-	return records[uid].Model, nil
+// Accept lets the success count that a guard of the policy doubts.
+func (c *Client) Accept(ctx context.Context, uid string) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandAccept, UID: uid})
 }
 
-// send pushes a command to the part of its model, and waits for its reply under a name that nobody else uses.
-func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
-	home := c.queue.Of(wanted.UID)
-	wanted.ID, wanted.By = c.config.NewID(), c.config.By
-	if c.config.Timeout > 0 {
-		wanted.ReplyTo = home.Keys.Reply(wanted.ID)
-	}
-	text, err := json.Marshal(wanted)
-	if err != nil {
-		return Reply{}, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
-	}
-	err = store.PushCommand(ctx, home, string(text))
-	if err != nil && !redis.Answered(err) { // once more: with the same id it is carried out once
-		err = store.PushCommand(ctx, home, string(text))
-	}
-	if err != nil || c.config.Timeout < 0 {
-		return Reply{}, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, ErrNoReply)
-	defer cancel()
-	answer := ""
-	for answer == "" && err == nil {
-		if answer, err = store.TakeReply(ctx, home, wanted.ID); ctx.Err() != nil && answer == "" {
-			err = context.Cause(ctx)
-		}
-	}
-	var reply Reply
-	if err == nil {
-		if err = json.Unmarshal([]byte(answer), &reply); err != nil {
-			err = fmt.Errorf("read the reply: %w", err)
-		}
-	}
-	if err == nil && reply.Outcome == Refused {
-		err = &RefusedError{reply}
-	}
-	if err != nil {
-		return reply, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
-	}
-	return reply, nil
+// Reject makes the doubted success a failure.
+func (c *Client) Reject(ctx context.Context, uid string) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandReject, UID: uid})
+}
+
+// Hold keeps models from starting. At its end they start.
+type Hold struct {
+	// ID names the hold, in the form of a uid. To repeat it changes its reason or its end.
+	ID string
+	// Reason is required: why, for whoever wonders.
+	Reason string
+	// Selector picks the models, as in "tenant=t1". Defaults to all models.
+	Selector string
+	// For or Until is when it ends; neither: by Release.
+	For   time.Duration
+	Until time.Time
+	// Within spreads the starts at its end. Defaults to all at once.
+	Within time.Duration
+}
+
+// Hold begins a hold of all parts of the queue.
+func (c *Client) Hold(ctx context.Context, hold Hold) (Reply, error) {
+	return c.send(ctx, command{
+		Type: model.CommandHold, Hold: hold.ID, Reason: hold.Reason, Selector: hold.Selector, Until: hold.Until,
+		For: hold.For.Seconds(), Within: hold.Within.Seconds(),
+	})
+}
+
+// Release ends a hold: its models start, spread over within; 0: as the hold says.
+func (c *Client) Release(ctx context.Context, id string, within time.Duration) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandRelease, Hold: id, Within: within.Seconds()})
 }

@@ -1,4 +1,5 @@
-// Package client is for applications: it saves, runs, enables, disables and removes models, and reports the results.
+// Package client is for applications: it saves, runs, holds and reads models, and reports the results. The Redis user application of `refreshd acl`
+// suffices.
 //
 //	shop, err := client.Open(ctx, "redis://127.0.0.1:6379", "feeds", client.Config{By: "shop"})
 //	if err != nil {

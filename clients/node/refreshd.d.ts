@@ -108,8 +108,39 @@ export class Refused extends Error {
 
 /** No poller has answered in time. */
 export class NoReply extends Error {
-  constructor(commandId: string);
+  constructor(commandId: string, known?: string);
   readonly commandId: string;
+}
+
+/** A model as it was when it was read; null: there is no such time or text. */
+export interface Model {
+  readonly uid: string;
+  /** queued until a worker says that it begins */
+  readonly state: 'scheduled' | 'due' | 'parked' | 'queued' | 'processing' | 'finished' | 'disabled';
+  readonly refreshAt: Date | null;
+  readonly refreshWhy: string | null;
+  /** what a parked model waits for */
+  readonly parkedBy: string | null;
+  /** last said by a worker, for the owner */
+  readonly status: string | null;
+  readonly progress: number | null;
+  readonly lastSuccessAt: Date | null;
+  readonly failingSince: Date | null;
+  readonly disabledReason: string | null;
+  readonly freshness: 'fresh' | 'never' | 'late' | 'stale' | null;
+  readonly labels: Record<string, string>;
+  /** all fields of its hash */
+  readonly fields: Record<string, string>;
+}
+
+export interface Definition {
+  rrule?: string;
+  timezone?: string;
+  dtstart?: string;
+  refresh?: 'now' | 'planned';
+  /** the name of a stored one, or the policy itself */
+  policy?: any;
+  labels?: Record<string, string>;
 }
 
 /** Commands return undefined with timeout 0, which waits for no reply. */
@@ -122,19 +153,38 @@ export class Client {
     /** seconds */
     timeout?: number;
   });
-  put(uid: string, payload?: Record<string, any>, definition?: {
-    rrule?: string;
-    timezone?: string;
-    dtstart?: string;
-    refresh?: 'now' | 'planned';
-    /** the name of a stored one, or the policy itself */
-    policy?: any;
-    labels?: Record<string, string>;
-    commandId?: string;
-  }): Promise<Reply | undefined>;
+  get(uid: string): Promise<Model | null>;
+  /** as docs/wire.md of refreshd has an entry of the history, newest first */
+  history(uid: string, n?: number): Promise<Record<string, any>[]>;
+  /** sorted uids by a selector such as 'status=failing,tenant=t1' */
+  list(selector: string, options?: { after?: string; limit?: number }): Promise<string[]>;
+  put(uid: string, payload?: Record<string, any>, definition?: Definition & { commandId?: string }): Promise<Reply | undefined>;
+  /** Replies in order, those of refused ones too. */
+  putMany(definitions: Iterable<Definition & { uid: string; payload?: Record<string, any> }>): Promise<(Reply | undefined)[]>;
   run(uid: string, options?: { force?: boolean; commandId?: string }): Promise<Reply | undefined>;
   enable(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
   disable(uid: string, reason?: string, options?: { commandId?: string }): Promise<Reply | undefined>;
   remove(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
+  accept(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
+  reject(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
+  hold(id: string, reason: string, options?: {
+    selector?: string;
+    /** seconds, or a text such as '2h' */
+    for?: number | string;
+    until?: Date | string;
+    within?: number | string;
+    commandId?: string;
+  }): Promise<Reply | undefined>;
+  release(id: string, options?: { within?: number | string; commandId?: string }): Promise<Reply | undefined>;
   close(): Promise<void>;
 }
+
+/** An attempt by hand. */
+export type GivenAttempt = Attempt & { readonly told: Record<string, any>[]; readonly slept: number };
+
+/** Tests of a worker without Redis. */
+export const testing: {
+  attempt(payload?: Record<string, any>, options?: { uid?: string; verdicts?: (string | Record<string, any>)[]; [field: string]: any }): GivenAttempt;
+  stop(attempt: Attempt, why: Why): void;
+  run(refresh: (attempt: Attempt) => any, attempts: (GivenAttempt | Record<string, any>)[]): Promise<Record<string, any>[][]>;
+};

@@ -12,6 +12,9 @@
  *     const shop = new Client({ by: 'shop' });               // an application
  *     await shop.put('tbl_1', { input_url: 'https://example.com/feed.csv' }, { rrule: 'every day at 6 AM' });
  *     await shop.run('tbl_1');
+ *     (await shop.get('tbl_1')).state;
+ *
+ *     await testing.run(refresh, [{ input_url: '…' }]);      // a test of the worker, without Redis
  *
  * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set; redis-cluster://HOST:PORT,… for a cluster) and the queue in REFRESHD_QUEUE
  * (bigtables). Needs Node 18 and node-redis 4, 5 or 6. docs/wire.md of refreshd describes the wire format.
@@ -21,6 +24,7 @@ const { randomBytes, randomUUID } = require('node:crypto');
 const { EventEmitter, once } = require('node:events');
 const os = require('node:os');
 const { setTimeout: pause } = require('node:timers/promises');
+const { inspect } = require('node:util');
 
 const redis = nodeRedis();
 
@@ -44,7 +48,7 @@ class Failure extends Error {
   constructor(reason, { errorType, retryable, retryAfter, userFriendlyReason } = {}) {
     super(reason);
     this.name = 'Failure';
-    this.fields = { reason, error_type: errorType, retryable, retry_after: retryAfter, user_friendly_reason: userFriendlyReason };
+    this.fields = { reason: reason instanceof Error ? reasonOf(reason) : reason, error_type: errorType, retryable, retry_after: retryAfter, user_friendly_reason: userFriendlyReason };
   }
 }
 
@@ -80,7 +84,7 @@ class Attempt {
   #log;
 
   /** @param {{send?: Function, ask?: Function, signsEvery?: number}} [worker] its part of what an attempt can do */
-  constructor(raw, list, names, worker = {}) {
+  constructor(raw, list, names, worker = { send: noWorker, ask: noWorker }) {
     const entry = JSON.parse(raw);
     this.uid = entry[names.model];
     this.attemptUid = entry[names.attempt];
@@ -229,6 +233,8 @@ class Attempt {
 
 /** Reasons to send nothing about an attempt: the message would be stale. */
 const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
+
+function noWorker() { throw new Error('no worker has this attempt: in a test make it by testing.attempt(), which needs no Redis'); }
 
 /**
  * The entries that the worker has taken from one part of the queue. They are in a list of their own in Redis until they are answered. When the worker gives no heartbeat
@@ -466,7 +472,7 @@ class Worker {
       ]), attempt, 'started');
       if (said?.[1] !== attempt.attemptUid) attempt.stop('fence_lost');
     }
-    const [type, fields] = await this.#outcome(attempt);
+    const [type, fields] = await outcomeOf(this.refresh, attempt);
     await this.#answer(attempt, type, fields);
   }
 
@@ -494,26 +500,6 @@ class Worker {
       await waiter.disconnect();
     }
     throw new Failure(`no verdict came within ${timeout} s: no poller has answered`, { errorType: 'no_verdict' });
-  }
-
-  /** The type and the fields of the message that ends an attempt; null: none, it would be stale. */
-  async #outcome(attempt) {
-    let type = 'success';
-    let fields = {};
-    try {
-      attempt.check();
-      await this.refresh(attempt);
-      fields.metrics = attempt.metrics;
-      if (!attempt.changed) fields.changed = false;
-      if (attempt.verdict !== null && attempt.verdict !== 'publish') fields.published = false;
-    } catch (error) {
-      if (error instanceof Postpone) [type, fields] = ['postponed', { retry_after: error.seconds }];
-      else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
-      else [type, fields] = ['failure', { reason: String(error?.message || error), error_type: error?.name }];
-    }
-    if (UNHEARD.includes(attempt.why)) return [null, {}];
-    if (attempt.why === 'shutdown' && type !== 'success') return ['interrupted', {}]; // it may have failed or only stopped
-    return [type, fields];
   }
 
   /** Pushes a result, once: it may be handed back meanwhile. After an error it is pushed again, which is safe: the second one is a duplicate. */
@@ -616,6 +602,89 @@ class Worker {
   }
 }
 
+/** The type and the fields of the message that ends an attempt; null: none, it would be stale. */
+async function outcomeOf(refresh, attempt) {
+  let type = 'success';
+  let fields = {};
+  try {
+    attempt.check();
+    await refresh(attempt);
+    fields.metrics = attempt.metrics;
+    if (!attempt.changed) fields.changed = false;
+    if (attempt.verdict !== null && attempt.verdict !== 'publish') fields.published = false;
+  } catch (error) {
+    if (error instanceof Postpone) [type, fields] = ['postponed', { retry_after: error.seconds }];
+    else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
+    else [type, fields] = ['failure', { reason: reasonOf(error), error_type: error?.name }];
+  }
+  if (UNHEARD.includes(attempt.why)) return [null, {}];
+  if (attempt.why === 'shutdown' && type !== 'success') return ['interrupted', {}]; // it may have failed or only stopped
+  return [type, fields];
+}
+
+/** The text of what was thrown, with its class where the text is none or has no words; objects that are no errors as in a log. */
+function reasonOf(error) {
+  if (error === null || typeof error !== 'object') return String(error);
+  if (!error.message) return error instanceof Error ? String(error) : inspect(error, { breakLength: Infinity });
+  return /\p{L}/u.test(error.message) ? String(error.message) : `${error.name}: ${error.message}`;
+}
+
+/** Tests of a worker without Redis. */
+const testing = {
+  /**
+   * An attempt by hand, also to call a handler with. told lists the messages that it has sent; sleep() returns at once and adds to slept. more are other
+   * fields of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies.
+   */
+  attempt(payload = {}, { uid = 'model', verdicts = ['publish'], ...more } = {}) {
+    const entry = { attempt_no: 1, fence: 1, due_at: '2026-01-01T00:00:00.000Z', for: 'planned', ...more, uid, attempt_uid: 'attempt', payload };
+    return new Given(JSON.stringify(entry), [...verdicts]);
+  },
+
+  /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': the signal ends, and check() throws Stopped. */
+  stop(attempt, why) {
+    if (![...UNHEARD, 'shutdown'].includes(why)) throw new TypeError(`why: expected one of ${UNHEARD.join(', ')}, shutdown, found ${why}`);
+    attempt.stop(why);
+  },
+
+  /**
+   * Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`; the last one ends the attempt,
+   * unless it no longer counts.
+   */
+  async run(refresh, attempts) {
+    const given = attempts.map((one) => (one instanceof Attempt ? one : testing.attempt(one)));
+    for (const attempt of given) {
+      const [type, fields] = await outcomeOf(refresh, attempt);
+      attempt.answer = true;
+      if (type !== null) attempt.worker.send(attempt, type, { ...fields, ...attempt.ending });
+    }
+    return given.map(({ told }) => told);
+  },
+};
+
+class Given extends Attempt {
+  constructor(raw, verdicts) {
+    const told = [];
+    const send = (...said) => { told.push(JSON.parse(message(...said))); };
+    const ask = async (attempt) => {
+      send(attempt, 'ready', { metrics: attempt.metrics, reply_to: 'testing:reply:1' });
+      const said = verdicts.length > 1 ? verdicts.shift() : verdicts[0];
+      return typeof said === 'string' ? { verdict: said } : said;
+    };
+    super(raw, 'testing-input', { model: 'uid', attempt: 'attempt_uid', nested: true }, { send, ask });
+    Object.assign(this, { told, slept: 0 });
+  }
+
+  async sleep(seconds) {
+    this.check();
+    this.slept += seconds;
+  }
+
+  status(text, progress) {
+    super.status(text, progress);
+    this.flush(true);
+  }
+}
+
 /** A command was refused. counter is the reason: busy, stopped, unknown_model, malformed, no_uid or unknown_type. */
 class Refused extends Error {
   constructor(reply) {
@@ -628,15 +697,42 @@ class Refused extends Error {
 
 /** No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. */
 class NoReply extends Error {
-  constructor(commandId) {
-    super(`no reply to the command ${commandId}`);
+  constructor(commandId, known = '') {
+    super(`no reply to the command ${commandId}${known}`);
     this.name = 'NoReply';
     this.commandId = commandId;
   }
 }
 
 /**
- * Sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is
+ * A model as it was when it was read; null: there is no such time or text.
+ *
+ * state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
+ * begins. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits for. status, progress: last said by a
+ * worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts.
+ */
+class Model {
+  constructor(uid, fields, now) {
+    const { refresh_why: refreshWhy = null, parked_by: parkedBy = null, user_friendly_status: status = null, freshness = null } = fields;
+    Object.assign(this, { uid, fields, refreshWhy, parkedBy, status, freshness, state: 'scheduled' });
+    this.refreshAt = time(fields.refresh_at);
+    this.lastSuccessAt = time(fields.last_success_at);
+    this.failingSince = time(fields.failing_since);
+    this.progress = fields.progress ? Number(fields.progress) : null;
+    this.disabledReason = fields.refresh_disabled_user_friendly_reason ?? null;
+    this.labels = Object.fromEntries(Object.entries(fields).filter(([name]) => name.startsWith('label:')).map(([name, value]) => [name.slice(6), value]));
+    if (fields.refresh_disabled_until_update) this.state = 'disabled';
+    else if (fields.attempt_uid) this.state = fields.processing_at ? 'processing' : 'queued';
+    else if (!this.refreshAt) this.state = 'finished';
+    else if (this.parkedBy) this.state = 'parked';
+    else if (this.refreshAt <= now) this.state = 'due';
+  }
+}
+
+const BATCH = 250; // commands: a list of replies keeps 1,000
+
+/**
+ * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is
  * 'applied', 'unchanged' or 'duplicate'. With timeout 0 it is only sent. by is who wants it, for the journal.
  */
 class Client {
@@ -648,6 +744,43 @@ class Client {
     this.client = connect(where);
   }
 
+  /** The model as it is now; null: there is none of that name. It has no payload. @param {string} uid @returns {Promise<Model|null>} */
+  async get(uid) {
+    const key = `${await this.#home(uid)}:model:${uid}`;
+    const [found, [seconds]] = await Promise.all([this.#read(['HGETALL', key]), this.#read(['TIME'], key)]);
+    const pairs = Array.isArray(found) ? found.map((name, i) => [name, found[i + 1]]).filter((_, i) => i % 2 === 0) : Object.entries(found); // RESP 2, RESP 3
+    return pairs.length > 0 ? new Model(uid, Object.fromEntries(pairs), seconds * 1000) : null;
+  }
+
+  /** The attempts that ended last, at most n, newest first: as docs/wire.md has an entry of the history. */
+  async history(uid, n = 10) {
+    return n > 0 ? (await this.#read(['LRANGE', `${await this.#home(uid)}:history:${uid}`, '0', String(n - 1)])).map((entry) => JSON.parse(entry)) : [];
+  }
+
+  /**
+   * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, parked, running or stale,
+   * as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page begins
+   * after the last one of this.
+   */
+  async list(selector, { after = '', limit = 1000 } = {}) {
+    const [index, ...others] = indexesOf(selector);
+    const isLabel = (name) => name.startsWith('label:');
+    let found = new Set();
+    for (const home of await this.#homes()) {
+      let cursor;
+      while (cursor !== '0') {
+        const [next, page] = await this.#read([isLabel(index) ? 'SSCAN' : 'ZSCAN', `${home}:${index}`, cursor ?? '0', 'COUNT', '500']);
+        cursor = String(next);
+        const uids = page.filter((uid, i) => (isLabel(index) || i % 2 === 0) && uid > after);
+        const held = await Promise.all(uids.length === 0 ? [] : others.map(
+          (name) => this.#read([isLabel(name) ? 'SMISMEMBER' : 'ZMSCORE', `${home}:${name}`, ...uids])));
+        uids.filter((_, i) => held.every((is) => is[i])).forEach((uid) => found.add(uid));
+        if (found.size > 2 * limit + 1000) found = new Set([...found].sort().slice(0, limit));
+      }
+    }
+    return [...found].sort().slice(0, limit);
+  }
+
   /**
    * Saves a model.
    * @param {string} uid
@@ -655,57 +788,143 @@ class Client {
    * @param {{rrule?: string, timezone?: string, dtstart?: string, refresh?: 'now'|'planned', policy?: any, labels?: Record<string, string>,
    *   commandId?: string}} [definition]
    */
-  put(uid, payload, definition = {}) { return this.#send('put', uid, { payload, ...definition }); }
+  put(uid, payload, definition = {}) { return this.#send('put', { payload, ...definition, uid }); }
+
+  /**
+   * Saves models, each an object as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused ones
+   * too, whose outcome is 'refused'. Throws NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged.
+   */
+  async putMany(definitions) {
+    const replies = [];
+    for (const all = [...definitions]; all.length > 0;) {
+      const name = randomUUID();
+      replies.push(...await this.#exchange(name, all.splice(0, BATCH).map((one, i) => ({ ...one, type: 'put', command_id: `${name}.${i}` }))));
+    }
+    return replies;
+  }
 
   /** Refreshes a model now. Refused (busy) while it is being refreshed, unless force is true. */
-  run(uid, { force, commandId } = {}) { return this.#send('run', uid, { force, commandId }); }
+  run(uid, { force, commandId } = {}) { return this.#send('run', { uid, force, commandId }); }
 
-  enable(uid, { commandId } = {}) { return this.#send('enable', uid, { commandId }); }
+  enable(uid, { commandId } = {}) { return this.#send('enable', { uid, commandId }); }
 
-  disable(uid, reason, { commandId } = {}) { return this.#send('disable', uid, { reason, commandId }); }
+  disable(uid, reason, { commandId } = {}) { return this.#send('disable', { uid, reason, commandId }); }
 
-  remove(uid, { commandId } = {}) { return this.#send('remove', uid, { commandId }); }
+  remove(uid, { commandId } = {}) { return this.#send('remove', { uid, commandId }); }
+
+  /** Lets the success count that a guard of the policy doubts; reject() makes it a failure. */
+  accept(uid, { commandId } = {}) { return this.#send('accept', { uid, commandId }); }
+
+  reject(uid, { commandId } = {}) { return this.#send('reject', { uid, commandId }); }
+
+  /**
+   * Lets no model of a selector (undefined: any) start for so long (seconds, or '2h'), until a time, or until release(). At the end its models start,
+   * spread over within.
+   * @param {string} id
+   * @param {string} reason
+   * @param {{selector?: string, for?: number|string, until?: Date|string, within?: number|string, commandId?: string}} [options]
+   */
+  hold(id, reason, options = {}) { return this.#send('hold', { id, reason, ...options }); }
+
+  release(id, { within, commandId } = {}) { return this.#send('release', { id, within, commandId }); }
 
   /** Closes the connections. */
   async close() { await this.client.disconnect(); }
 
-  /** Sends the command again after a lost connection: with the same commandId it is carried out once. */
-  async #send(type, uid, { commandId = randomUUID(), ...fields }) {
-    const end = Date.now() + this.timeout * 1000;
+  async #send(type, { commandId = randomUUID(), ...fields }) {
+    const [reply] = await this.#exchange(commandId, [{ ...fields, type, command_id: commandId }]);
+    if (reply?.outcome === 'refused') throw new Refused(reply);
+    return reply;
+  }
+
+  /**
+   * Pushes commands to the parts of their models, and waits for their replies under one name. After a lost connection they are pushed again: with the same
+   * command_id each is carried out once.
+   */
+  async #exchange(name, commands) {
+    const replies = new Map();
+    const wait = { end: Date.now() + this.timeout * 1000 };
     this.client.connect();
     for (let again = false; ; again = true) {
       try {
-        this.#names ??= await readNames(this.client, this.queue);
-        const { parts } = this.#names;
-        const home = parts[crc32(uid) % parts.length];
-        const replyTo = this.timeout > 0 ? `${home}:reply:${commandId}` : undefined;
-        const command = JSON.stringify({ ...fields, type, uid, command_id: commandId, by: this.by, reply_to: replyTo });
-        await this.client.send(['RPUSH', `${home}-control`, command]);
-        return replyTo && await this.#await(replyTo, commandId, end);
+        const parts = new Map();
+        for (const command of commands) {
+          const home = await this.#home(command.uid);
+          const more = { by: this.by, reply_to: this.timeout > 0 ? `${home}:reply:${name}` : undefined };
+          parts.set(home, [...parts.get(home) ?? [], { ...command, ...more }]);
+        }
+        await Promise.all([...parts].map(([home, some]) => this.client.send(['RPUSH', `${home}-control`, ...some.map((one) => JSON.stringify(one))])));
+        for (const [home, some] of this.timeout > 0 ? parts : []) await this.#await(home, name, some, replies, wait);
+        return commands.map((one) => replies.get(one.command_id));
       } catch (error) {
-        const final = [Refused, NoReply, TypeError].some((kind) => error instanceof kind) || isReply(error);
-        if (final || !this.client.isOpen || again && Date.now() >= end) throw error;
+        const final = [NoReply, TypeError].some((kind) => error instanceof kind) || isReply(error);
+        if (final || !this.client.isOpen || again && Date.now() >= wait.end) throw error;
         await pause(100);
       }
     }
   }
 
-  async #await(replyTo, commandId, end) {
+  /** Adds the replies to commands, the first one to each. */
+  async #await(home, name, commands, replies, wait) {
+    const key = `${home}:reply:${name}`;
     const waiter = this.client.duplicate();
     waiter.connect();
     try {
-      while (Date.now() < end) {
-        const answer = await waiter.send(['BLPOP', replyTo, '1']);
-        if (!answer) continue;
-        const reply = JSON.parse(answer[1]);
-        if (reply.outcome === 'refused') throw new Refused(reply);
-        return reply;
+      for (let missing; (missing = commands.find((one) => !replies.has(one.command_id)));) {
+        if (Date.now() >= wait.end) throw new NoReply(missing.command_id, await this.#pollers(home));
+        const first = await waiter.send(['BLPOP', key, '1']);
+        const more = first && commands.length > 1 && await waiter.send(['LPOP', key, '1000']);
+        for (const text of first ? [first[1], ...more || []] : []) {
+          const reply = JSON.parse(text);
+          const id = reply.command_id ?? name;
+          if (!replies.has(id)) replies.set(id, reply);
+          wait.end = Date.now() + this.timeout * 1000;
+        }
       }
-      throw new NoReply(commandId);
     } finally {
       await waiter.disconnect();
     }
   }
+
+  /** What NoReply says: where it has waited and, if the user of Redis may ask, whether a poller lives. */
+  async #pollers(home) {
+    const text = ` in the queue ${home} within ${this.timeout} s`;
+    const key = `${home}:pollers`;
+    return Promise.all([this.#read(['ZRANGE', key, '-1', '-1', 'WITHSCORES']), this.#read(['TIME'], key)]).then(([last, [now]]) => {
+      if (last.length === 0) return `${text}: no poller is running`;
+      const silence = now - Math.floor(Number(last.flat()[1]) / 1000); // RESP 3 has pairs
+      return text + (silence <= 5 ? ': a poller lives' : `: no poller has given a heartbeat for ${silence} s`);
+    }).catch(() => text);
+  }
+
+  /** Reads, and after a lost connection once more. */
+  async #read(words, key = words[1]) {
+    this.client.connect();
+    return this.client.send(words, { key }).catch((error) => (isReply(error) ? Promise.reject(error) : this.client.send(words, { key })));
+  }
+
+  async #homes() {
+    this.client.connect();
+    this.#names ??= await readNames(this.client, this.queue);
+    return this.#names.parts;
+  }
+
+  async #home(uid) {
+    const parts = await this.#homes();
+    return uid === undefined ? parts[0] : parts[crc32(uid) % parts.length];
+  }
+}
+
+/** The names of the sets whose models a selector picks. */
+function indexesOf(selector) {
+  return selector.split(',').map((text) => {
+    const term = text.trim();
+    const status = /^status=(disabled|failing|parked|running|stale)$/.exec(term);
+    if (status) return status[1];
+    if (/^(?!(status|uid|policy|error)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
+    throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale, with commas between them, found '
+      + JSON.stringify(term));
+  });
 }
 
 /**
@@ -1027,4 +1246,4 @@ return codes
 `;
 // <<< scripts
 
-module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker, publish, wins };
+module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker, publish, testing, wins };

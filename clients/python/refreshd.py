@@ -10,13 +10,20 @@
     shop = refreshd.Client(by="shop")                      # an application
     shop.put("tbl_1", {"input_url": "https://example.com/feed.csv"}, rrule="every day at 6 AM")
     shop.run("tbl_1")
+    shop.get("tbl_1").state
+
+    refreshd.testing.run(refresh, [{"input_url": "…"}])    # a test of the worker, without Redis
 
 Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Python 3.8
 and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, for redis-py 4.3. docs/wire.md of refreshd describes the wire format.
 """
 
+import asyncio
 import collections
 import datetime
+import functools
+import inspect
+import itertools
 import json
 import logging
 import math
@@ -43,7 +50,8 @@ except ImportError:
                       % getattr(sys.modules.get("redis"), "__version__", sys.modules.get("redis"))) from None
 
 __version__ = "0.9.0"
-__all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish", "publish_file", "wins"]
+__all__ = ["AsyncClient", "Attempt", "Client", "Failure", "Model", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish", "publish_file",
+           "testing", "wins"]
 
 log = logging.getLogger("refreshd")
 
@@ -55,7 +63,8 @@ class Failure(Exception):
         super().__init__(reason)
         if isinstance(retry_after, datetime.datetime):
             retry_after = retry_after.isoformat()
-        fields = {"reason": str(reason), "error_type": error_type, "retryable": retryable,
+        text = _reason(reason) if isinstance(reason, BaseException) else str(reason)
+        fields = {"reason": text, "error_type": error_type, "retryable": retryable,
                   "retry_after": retry_after, "user_friendly_reason": user_friendly_reason}
         self.fields = {name: value for name, value in fields.items() if value is not None}
 
@@ -111,7 +120,7 @@ class Attempt:
         self._answered = threading.Lock()
         self._status, self._sent_at = None, self._taken_at - 0.25  # so that the first is sent immediately
         self._lives, self._signs_every = False, None  # the handler has shown life since the last message; None: no signs are announced
-        self._send = self._ask = None
+        self._send = self._ask = _no_worker
 
     def check(self):
         """Raises Stopped once the work no longer counts. Call it between two steps of the work. It is a sign of life, as alive() is."""
@@ -180,6 +189,10 @@ class Attempt:
         if not self.stopped.is_set():
             self._send(self, "user_friendly_status", **(status or {}))
 
+    def _ending(self):
+        """What each message that ends the attempt has beside its own fields."""
+        return {name: text for name, text in (("log", self._log), ("log_url", self.log_url)) if text}
+
     def _over(self):
         """Whether all its messages are stale, as Redis said last. What was done in time counts however late: an outage is nobody's timeout. Where nobody
         lets it begin it is over a minute after its deadline was heard of."""
@@ -192,10 +205,15 @@ class Attempt:
             self.stopped.set()
 
 
+def _no_worker(*_, **__):
+    raise RuntimeError("no worker has this attempt: in a test make it by refreshd.testing.attempt(), which needs no Redis")
+
+
 class Worker:
     """Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time, each in a thread.
 
-    What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. grace is how many
+    What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. An `async def` runs in an event loop
+    of its own, which ends with the attempt; it must call check() like any other, as nothing cancels it. grace is how many
     seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped and handed back. fence_every is how often, in seconds, it
     is compared with Redis. redis is a URL, or a redis.Redis, of which the worker makes a client of its own, with timeouts.
 
@@ -350,7 +368,7 @@ class Worker:
                 attempt._stop("shutdown")
             elif not attempt.stopped.is_set() and not self._begin(attempt):
                 attempt._stop("fence_lost")
-            self._answer(attempt, *self._outcome(attempt))
+            self._answer(attempt, *_outcome(self.refresh, attempt))
         finally:
             self._in_hand.pop(id(attempt), None)
             self._slots.release()
@@ -358,7 +376,7 @@ class Worker:
     def _begin(self, attempt):
         """Says that the work begins, and asks whether it counts: it may have been superseded while it stood in line."""
         signs = {} if self.signs_every is None else {"signs_every": self.signs_every}
-        started = self._message(attempt, "started", worker=self.name, **signs)
+        started = _message(attempt, "started", worker=self.name, **signs)
 
         commands = [("rpush", attempt._reply_to, started), ("hget", attempt._queue + ":model:" + attempt.uid, "attempt_uid")]
         said = self._with_retry(lambda: _whole(_answers(self._redis, commands)), attempt, "started")
@@ -367,7 +385,7 @@ class Worker:
     def _verdict(self, attempt, timeout):
         """What the guards of the policy say about the numbers of an attempt. After an error they are asked again, as the reply may be lost."""
         reply_to = "%s:reply:%s.%s" % (attempt._queue, attempt.attempt_uid, _letters())
-        message = self._message(attempt, "ready", metrics=dict(attempt._metrics), reply_to=reply_to)
+        message = _message(attempt, "ready", metrics=dict(attempt._metrics), reply_to=reply_to)
         end = time.monotonic() + timeout
 
         def ask():
@@ -383,30 +401,6 @@ class Worker:
             raise Failure("no verdict came within %g s: no poller has answered" % timeout, error_type="no_verdict")
         return said
 
-    def _outcome(self, attempt):
-        """The type and the fields of the message that ends an attempt; None: none, it would be stale."""
-        try:
-            attempt.check()
-            self.refresh(attempt)
-            kind, fields = "success", {} if attempt.changed else {"changed": False}
-            if attempt._metrics:
-                fields["metrics"] = dict(attempt._metrics)
-            if attempt.verdict not in (None, "publish"):
-                fields["published"] = False
-        except Postpone as wish:
-            kind, fields = "postponed", {"retry_after": wish.seconds}
-        except Failure as failure:
-            kind, fields = "failure", failure.fields
-        except BaseException as error:  # a SystemExit in a thread, too
-            if not attempt.stopped.is_set():
-                log.exception("refreshing %s", attempt.uid)
-            kind, fields = "failure", {"reason": str(error) or repr(error), "error_type": type(error).__name__}
-        if attempt.why in _UNHEARD:
-            return None, {}
-        if attempt.why == "shutdown" and kind != "success":
-            return "interrupted", {}  # it may have failed or only stopped
-        return kind, fields
-
     def _answer(self, attempt, kind, fields):
         """Pushes a result. After an error it is pushed again, which is safe: the second one is a duplicate."""
         if not attempt._answered.acquire(blocking=False):  # once: it may be handed back meanwhile
@@ -415,8 +409,7 @@ class Worker:
         pushed = None
         if kind is not None:
             attempt._flush(last=True)
-            said = {name: text for name, text in (("log", attempt._log), ("log_url", attempt.log_url)) if text}
-            message = self._message(attempt, kind, **fields, **said)
+            message = _message(attempt, kind, **fields, **attempt._ending())
 
             def push():
                 return part.answer(owner, entry, attempt._reply_to, message) if part else self._redis.rpush(attempt._reply_to, message)
@@ -424,15 +417,10 @@ class Worker:
         if part and not pushed and not self._gone.is_set():  # an attempt without an answer is requeued
             part.settle((owner, entry))
 
-    def _message(self, attempt, kind, **fields):
-        """A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory."""
-        fields = {name: value[:2000] if isinstance(value, str) and name != "log" else value for name, value in fields.items()}
-        return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
-
     def _send(self, attempt, kind, **fields):
         """Pushes a message that may be lost."""
         try:
-            self._redis.rpush(attempt._reply_to, self._message(attempt, kind, **fields))
+            self._redis.rpush(attempt._reply_to, _message(attempt, kind, **fields))
         except redis.RedisError as error:
             log.warning("%s of %s: %s", kind, attempt.uid, error)
 
@@ -523,6 +511,108 @@ class Worker:
         end = time.monotonic() + seconds
         while any(attempts is None or attempt in attempts for attempt in list(self._in_hand.values())) and time.monotonic() < end:
             time.sleep(0.02)
+
+
+def _outcome(refresh, attempt):
+    """The type and the fields of the message that ends an attempt; None: none, it would be stale."""
+    try:
+        attempt.check()
+        work = refresh(attempt)
+        if inspect.iscoroutine(work):
+            asyncio.run(work)
+        kind, fields = "success", {} if attempt.changed else {"changed": False}
+        if attempt._metrics:
+            fields["metrics"] = dict(attempt._metrics)
+        if attempt.verdict not in (None, "publish"):
+            fields["published"] = False
+    except Postpone as wish:
+        kind, fields = "postponed", {"retry_after": wish.seconds}
+    except Failure as failure:
+        kind, fields = "failure", failure.fields
+    except BaseException as error:  # a SystemExit in a thread, too
+        if not attempt.stopped.is_set():
+            log.exception("refreshing %s", attempt.uid)
+        kind, fields = "failure", {"reason": _reason(error), "error_type": type(error).__name__}
+    if attempt.why in _UNHEARD:
+        return None, {}
+    if attempt.why == "shutdown" and kind != "success":
+        return "interrupted", {}  # it may have failed or only stopped
+    return kind, fields
+
+
+def _reason(error):
+    """The text of an exception, with its class where the text is none or has no words: that of KeyError("x") is 'x'."""
+    text, name = str(error), type(error).__name__
+    if not text:
+        return repr(error)
+    return text if not isinstance(error, KeyError) and re.search(r"[^\W\d_]", text) else "%s: %s" % (name, text)
+
+
+def _message(attempt, kind, **fields):
+    """A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory."""
+    fields = {name: value[:2000] if isinstance(value, str) and name != "log" else value for name, value in fields.items()}
+    return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
+
+
+class testing:
+    """Tests of a worker without Redis: told, = refreshd.testing.run(refresh, [{"input_url": "…"}])"""
+
+    @staticmethod
+    def attempt(payload=None, uid="model", *, verdicts=("publish",), **fields):
+        """An attempt by hand, also to call a handler with. told lists the messages that it has sent; sleep() returns at once and adds to slept. fields
+        are others of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies such as
+        {"verdict": "hold", "reason": "no rows"}."""
+        entry = {"attempt_no": 1, "fence": 1, "due_at": "2026-01-01T00:00:00.000Z", "for": "planned", "payload": dict(payload or {}), **fields}
+        return _Given(dict(entry, big_table_uid=uid, refresh_attempt_uid="attempt"), verdicts)
+
+    @staticmethod
+    def stop(attempt, why):
+        """Stops the work, as a worker does by "deadline", "shutdown", "fence_lost" or "requeued": check() and sleep() raise Stopped from now on."""
+        if why not in _UNHEARD + ("shutdown",):
+            raise ValueError("why: expected one of %s, shutdown, found %r" % (", ".join(_UNHEARD), why))
+        attempt._stop(why)
+
+    @staticmethod
+    def run(refresh, attempts):
+        """Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`, as dicts; the last one ends
+        the attempt, unless it no longer counts."""
+        attempts = [one if isinstance(one, Attempt) else testing.attempt(one) for one in attempts]
+        for attempt in attempts:
+            _start(attempt._run, refresh).join()  # in a thread, as in a worker: the test may have an event loop
+        return [attempt.told for attempt in attempts]
+
+
+sys.modules[__name__ + ".testing"] = testing  # for: import refreshd.testing
+
+
+class _Given(Attempt):
+    def __init__(self, entry, verdicts):
+        names = _Names.__new__(_Names)
+        names.model, names.attempt, names.nested = "big_table_uid", "refresh_attempt_uid", True
+        super().__init__(entry, "testing-input", names)
+        self.told, self.slept, self._verdicts, self._send, self._ask = [], 0, list(verdicts), self._tell, self._judge
+
+    def sleep(self, seconds):
+        self.check()
+        self.slept += seconds
+
+    def status(self, text, progress=None):
+        super().status(text, progress)
+        self._flush(last=True)
+
+    def _tell(self, attempt, kind, **fields):
+        self.told.append(json.loads(_message(attempt, kind, **fields)))
+
+    def _judge(self, attempt, timeout):
+        self._tell(attempt, "ready", metrics=dict(attempt._metrics), reply_to="testing:reply:1")
+        said = self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
+        return {"verdict": said} if isinstance(said, str) else said
+
+    def _run(self, refresh):
+        kind, fields = _outcome(refresh, self)
+        self._answered.acquire(blocking=False)
+        if kind is not None:
+            self._tell(self, kind, **fields, **self._ending())
 
 
 class _Taken:
@@ -689,22 +779,85 @@ class Refused(Exception):
 class NoReply(Exception):
     """No poller has answered in time. The command may be carried out yet; sent again with this command_id it is done once."""
 
-    def __init__(self, command_id):
-        super().__init__("no reply to the command " + command_id)
+    def __init__(self, command_id, known=""):
+        super().__init__("no reply to the command " + command_id + known)
         self.command_id = command_id
 
 
+class Model:
+    """A model as it was when it was read. A time is in UTC; None: there is none.
+
+    state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
+    begins. refresh_at, refresh_why: when it is refreshed next, and why then. parked_by: what a parked one waits for. status, progress: last said by a
+    worker, for the owner. disabled_reason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts."""
+
+    def __init__(self, uid, fields, now):
+        self.uid, self.fields = uid, fields
+        self.refresh_at, self.last_success_at, self.failing_since = (_time(fields.get(name)) for name in (
+            "refresh_at", "last_success_at", "failing_since"))
+        self.refresh_why, self.parked_by, self.freshness = (fields.get(name) for name in ("refresh_why", "parked_by", "freshness"))
+        self.status, self.disabled_reason = fields.get("user_friendly_status"), fields.get("refresh_disabled_user_friendly_reason")
+        self.progress = int(fields["progress"]) if fields.get("progress") else None
+        self.labels = {name[len("label:"):]: value for name, value in fields.items() if name.startswith("label:")}
+        if fields.get("refresh_disabled_until_update"):
+            self.state = "disabled"
+        elif fields.get("attempt_uid"):
+            self.state = "processing" if fields.get("processing_at") else "queued"
+        elif self.refresh_at is None:
+            self.state = "finished"
+        else:
+            self.state = "parked" if self.parked_by else "due" if self.refresh_at <= now else "scheduled"
+
+
 class Client:
-    """Sends commands of an application. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it; outcome is
-    "applied", "unchanged" or "duplicate". With timeout=None it is only sent. by is who wants it, for the journal."""
+    """Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it;
+    outcome is "applied", "unchanged" or "duplicate". With timeout=None it is only sent. by is who wants it, for the journal."""
 
     def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
         self.by, self.timeout = by, timeout
         self._redis, self._queue, self._names = _connect(redis, 10), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
 
+    def get(self, uid):
+        """The model as it is now; None: there is none of that name. It has no payload."""
+        fields, now = _whole(_answers(self._redis, [("hgetall", self._home(uid) + ":model:" + uid), ("time",)]))
+        if not fields:
+            return None
+        now = datetime.datetime.fromtimestamp(now[0], datetime.timezone.utc)
+        return Model(uid, {_text(name): _text(value) for name, value in fields.items()}, now)
+
+    def history(self, uid, n=10):
+        """The attempts that ended last, at most so many, newest first: dicts as docs/wire.md has an entry of the history."""
+        return [json.loads(_text(entry)) for entry in self._redis.lrange(self._home(uid) + ":history:" + uid, 0, n - 1)] if n > 0 else []
+
+    def list(self, selector, *, after="", limit=1000):
+        """The uids of the models with all labels of a selector such as "tenant=t1,kind=feed", and with a status of disabled, failing, parked, running or
+        stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page
+        begins after the last one of this."""
+        (index, *others), found = _indexes(selector), set()
+        for home in self._homes():
+            cursor = None
+            while cursor != 0:
+                labelled = index.startswith("label:")
+                cursor, page = getattr(self._redis, "sscan" if labelled else "zscan")(home + ":" + index, cursor or 0, count=500)
+                uids = [uid for uid in (_text(one if labelled else one[0]) for one in page) if uid > after]
+                commands = [("smismember" if other.startswith("label:") else "zmscore", home + ":" + other, uids) for other in others if uids]
+                found.update(uid for uid, *held in zip(uids, *_whole(_answers(self._redis, commands))) if all(held))
+                if len(found) > 2 * limit + 1000:
+                    found = set(sorted(found)[:limit])
+        return sorted(found)[:limit]
+
     def put(self, uid, payload=None, *, command_id=None, **definition):
         """Saves a model. definition: rrule, timezone, dtstart, refresh ("now" or "planned"), policy (a name or a dict), labels."""
         return self._send("put", uid, command_id, payload=payload, **definition)
+
+    def put_many(self, definitions):
+        """Saves models, each a dict as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused
+        ones too, whose outcome is "refused". Raises NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged."""
+        definitions, replies = iter(definitions), []
+        for batch in iter(lambda: list(itertools.islice(definitions, _BATCH)), []):
+            name = str(uuid.uuid4())
+            replies += self._exchange(name, [dict(one, type="put", command_id="%s.%d" % (name, i)) for i, one in enumerate(batch)])
+        return replies
 
     def run(self, uid, *, force=None, command_id=None):
         """Refreshes a model now. Refused (busy) while it is being refreshed, unless force is True."""
@@ -719,32 +872,102 @@ class Client:
     def remove(self, uid, *, command_id=None):
         return self._send("remove", uid, command_id)
 
-    def _send(self, kind, uid, command_id, **fields):
+    def accept(self, uid, *, command_id=None):
+        """Lets the success count that a guard of the policy doubts; reject() makes it a failure."""
+        return self._send("accept", uid, command_id)
+
+    def reject(self, uid, *, command_id=None):
+        return self._send("reject", uid, command_id)
+
+    def hold(self, id, reason, *, selector=None, for_=None, until=None, within=None, command_id=None):
+        """Lets no model of a selector (None: any) start for so long (seconds, or "2h"), until a time, or until release(). At the end its models
+        start, spread over within."""
+        until = until.isoformat() if isinstance(until, datetime.datetime) else until
+        return self._send("hold", None, command_id, id=id, reason=reason, selector=selector, until=until, within=within, **{"for": for_})
+
+    def release(self, id, *, within=None, command_id=None):
+        return self._send("release", None, command_id, id=id, within=within)
+
+    def _homes(self):
         self._names = self._names or _Names(self._redis, self._queue)
-        home = self._names.parts[zlib.crc32(uid.encode()) % len(self._names.parts)]
+        return self._names.parts
+
+    def _home(self, uid):
+        """The part of a model; without one any, which passes a command on."""
+        parts = self._homes()
+        return parts[zlib.crc32((uid or "").encode()) % len(parts)]
+
+    def _send(self, kind, uid, command_id, **fields):
         command_id = command_id or str(uuid.uuid4())
-        reply_to = home + ":reply:" + command_id
-        fields.update(type=kind, uid=uid, command_id=command_id, by=self.by, reply_to=reply_to if self.timeout else None)
-        command = json.dumps({name: value for name, value in fields.items() if value is not None})
-        for left in (1, 0):  # after an error once more: with the same command_id it is carried out once
+        reply, = self._exchange(command_id, [dict(fields, type=kind, uid=uid, command_id=command_id)])
+        if reply and reply["outcome"] == "refused":
+            raise Refused(reply)
+        return reply
+
+    def _exchange(self, name, commands):
+        """Pushes commands to the parts of their models, and waits for their replies under one name, the first one to each."""
+        parts, replies = collections.defaultdict(dict), {}
+        for command in commands:
+            home = self._home(command.get("uid"))
+            command.update(by=self.by, reply_to="%s:reply:%s" % (home, name) if self.timeout else None)
+            parts[home][command["command_id"]] = json.dumps({field: value for field, value in command.items() if value is not None})
+        for home, texts in parts.items():
+            self._push(home, *texts.values())
+        for home, texts in parts.items() if self.timeout else ():
+            end = time.monotonic() + self.timeout
+            while not texts.keys() <= replies.keys():
+                if time.monotonic() >= end:
+                    raise NoReply(next(one for one in texts if one not in replies), self._pollers(home))
+                first = self._redis.blpop("%s:reply:%s" % (home, name), timeout=1)
+                more = self._redis.lpop("%s:reply:%s" % (home, name), 1000) if first and len(texts) > 1 else None
+                for text in [first[1], *(more or ())] if first else ():
+                    reply, end = json.loads(_text(text)), time.monotonic() + self.timeout
+                    replies.setdefault(reply.get("command_id") or name, reply)
+        return [replies.get(one["command_id"]) for one in commands]
+
+    def _push(self, home, *commands):
+        for left in (1, 0):  # after an error once more: with the same command_id they are carried out once
             try:
-                self._redis.rpush(home + "-control", command)
-                break
+                return self._redis.rpush(home + "-control", *commands)
             except (redis.ConnectionError, redis.TimeoutError):
                 if not left:
                     raise
-        return self._await(reply_to, command_id) if self.timeout else None
 
-    def _await(self, reply_to, command_id):
-        end = time.monotonic() + self.timeout
-        while time.monotonic() < end:
-            answer = self._redis.blpop(reply_to, timeout=1)
-            if answer is not None:
-                reply = json.loads(answer[1])
-                if reply["outcome"] == "refused":
-                    raise Refused(reply)
-                return reply
-        raise NoReply(command_id)
+    def _pollers(self, home):
+        """What NoReply says: where it has waited and, if the user of Redis may ask, whether a poller lives."""
+        text = " in the queue %s within %g s" % (home, self.timeout)
+        try:
+            last, now = _whole(_answers(self._redis, [("zrange", home + ":pollers", -1, -1, False, True), ("time",)]))
+        except redis.RedisError:
+            return text
+        silence = now[0] - int(last[0][1]) // 1000 if last else 0
+        return text + (": no poller has given a heartbeat for %d s" % silence if silence > 5 else ": a poller lives" if last else ": no poller is running")
+
+
+class AsyncClient:
+    """Client for code with an event loop: its methods are awaited, and each waits in a thread."""
+
+    def __init__(self, **options):
+        self._client = Client(**options)
+
+    def __getattr__(self, name):
+        method = getattr(self._client, name)
+        return lambda *args, **more: asyncio.get_running_loop().run_in_executor(None, functools.partial(method, *args, **more))
+
+
+_BATCH = 250  # commands: a list of replies keeps 1,000
+
+
+def _indexes(selector):
+    """The names of the sets whose models a selector picks."""
+    names = []
+    for term in (term.strip() for term in selector.split(",")):
+        status = re.fullmatch("status=(disabled|failing|parked|running|stale)", term)
+        if not status and not re.fullmatch(r"(?!(status|uid|policy|error)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
+            raise ValueError("selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale, with commas between them,"
+                             " found %r" % term)
+        names.append(status.group(1) if status else "label:" + term)
+    return names
 
 
 class _Names:
@@ -773,7 +996,7 @@ class _Cluster:
         return lambda *args, **more: self._send(command, args, more)
 
     def _send(self, command, args, more):
-        key = args[2] if command.startswith("eval") else args[0] if isinstance(args[0], str) else args[0][0]
+        key = "" if not args else args[2] if command.startswith("eval") else args[0] if isinstance(args[0], str) else args[0][0]
         tag = re.search(r"\{([^}]+)|$", key).group(1) or key
         with self._lock:
             home = self._homes.get(tag)

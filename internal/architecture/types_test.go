@@ -14,7 +14,7 @@ var (
 	nodeExports   = regexp.MustCompile(`(?m)^module\.exports = \{ (.*) \};$`)
 	typedClass    = regexp.MustCompile(`(?m)^export class (\w+)(?: extends \w+)? \{\n((?: .*\n)*)\}$`)
 	typedMember   = regexp.MustCompile(`(?m)^  (?:readonly )?(\w+)[(:]`)
-	typedFunction = regexp.MustCompile(`(?m)^export function (\w+)\(`)
+	typedFunction = regexp.MustCompile(`(?m)^export (?:function|const) (\w+)[(:]`)
 	nodeClass     = regexp.MustCompile(`(?m)^class (\w+)(?: extends \w+)? \{\n((?: .*\n|\n)*)\}$`)
 	nodeMember    = regexp.MustCompile(`(?m)^  (?:async |get )?([a-z]\w*)\(|^    this\.(\w+) = `)
 )

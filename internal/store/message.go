@@ -205,9 +205,9 @@ func (s *Store) WaitWake(ctx context.Context) (bool, error) {
 	return redis.Arrived(s.Clients.Block.BLPop(ctx, redis.BlockFor, s.Keys.Wake).Err(), "wait for a wake call")
 }
 
-// PushCommand appends a command to the control list. After an error it may be pushed again with its command_id: it is carried out once.
-func PushCommand(ctx context.Context, part *Store, command string) error {
-	return redis.Wrap(part.Clients.Write.RPush(ctx, part.Keys.Control, command).Err(), "push a command")
+// PushCommands appends commands to the control list. After an error they may be pushed again with their command_id: each is carried out once.
+func PushCommands(ctx context.Context, part *Store, commands ...string) error {
+	return redis.Wrap(part.Clients.Write.RPush(ctx, part.Keys.Control, redis.Anys(commands)...).Err(), "push a command")
 }
 
 // TakeReply waits up to a second for a reply under a name, the oldest one, and takes it; empty: none came. After an error it may be lost.

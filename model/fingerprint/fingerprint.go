@@ -34,6 +34,7 @@ const Other = "other"
 func Of(uid, errorType, reason string) Text {
 	codes := digits.FindAllString(errorType[:min(len(errorType), maxUnblanked)], -1)
 	codes = slices.DeleteFunc(codes, func(code string) bool { return len(code) > longestCode })
+	reason = strings.TrimPrefix(reason, errorType+": ") // some workers say it twice
 	kind, text := blank(errorType, uid, codes), blank(reason, uid, codes)
 	switch {
 	case kind != "" && text != "" && kind != text:

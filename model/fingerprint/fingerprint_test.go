@@ -21,6 +21,7 @@ func TestAFingerprintIsWhatFailuresOfOneKindHaveInCommon(t *testing.T) {
 		{"t1", "", "status code 12345", "status code #"}, {"t1", "timeout", "timeout", "timeout"}, {"t1", "", "", "no reason given"},
 		{"t1", "http", "503", "http: 503"},
 		{"t1", "network", "", "network"},
+		{"t1", "KeyError", "'x'", "KeyError: <value>"}, {"t1", "KeyError", "KeyError: 'x'", "KeyError: <value>"}, {"t1", "Error", "Error: 404", "Error: 404"},
 		{"tbl_7", "", "cannot load tbl_7: tbl_7x and tbl_8 stay, (tbl_7)", "cannot load <uid>: tbl_#x and tbl_# stay, (<uid>)"},
 		{"https://a/b", "", "no https://a/b: https://a/b/c", "no <uid>: <url>"},
 		{"a", "", "a row of a table, abc", "<uid> row of <uid> table, abc"},

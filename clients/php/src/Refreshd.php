@@ -14,6 +14,9 @@ declare(strict_types=1);
  *     $shop = new Client(by: 'shop');                         // an application
  *     $shop->put('tbl_1', ['input_url' => 'https://example.com/feed.csv'], ['rrule' => 'every day at 6 AM']);
  *     $shop->run('tbl_1');
+ *     $shop->get('tbl_1')->state;
+ *
+ *     Testing::run($refresh, [['input_url' => '…']]);         // a test of the worker, without Redis
  *
  * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs PHP 8.1 and
  * phpredis 5.3; with pcntl and posix a worker hands its attempt back when it is asked to end, and others get the attempt within seconds if it
@@ -102,7 +105,8 @@ class Attempt
     private string $log = '';
 
     /** @internal @param ?array $place as Taken has it; null: its entry is in no list, it was popped */
-    public function __construct(string $raw, public readonly string $queue, public readonly ?array $place, Names $names, private Worker $worker)
+    public function __construct(string $raw, public readonly string $queue, public readonly ?array $place, Names $names,
+        private Worker|Given $worker)
     {
         $entry = json_decode($raw, true, 512, JSON_THROW_ON_ERROR);
         $entry = is_array($entry) ? $entry : [];
@@ -489,7 +493,7 @@ class Taken
 class Worker
 {
     /** Reasons to send nothing about an attempt: the message would be stale. */
-    private const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
+    public const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
     private Connection $redis;
     private string $queue, $name;
     private ?float $stoppedAt = null;
@@ -628,7 +632,7 @@ class Worker
             $attempt->why = 'fence_lost';
         }
         $this->judgedAt = clock();
-        [$type, $fields] = $this->outcome($attempt);
+        [$type, $fields] = self::outcome($this->refresh, $attempt);
         if ($this->stopping()) {
             $this->redis->until = max($this->stoppedAt + $this->grace + 2, clock() + 1);
         }
@@ -667,14 +671,14 @@ class Worker
         throw new Failure("no verdict came within $timeout s: no poller has answered", 'no_verdict');
     }
 
-    /** The type and the fields of the message that ends an attempt; null: none, it would be stale. */
-    private function outcome(Attempt $attempt): array
+    /** @internal The type and the fields of the message that ends an attempt; null: none, it would be stale. */
+    public static function outcome(callable $refresh, Attempt $attempt): array
     {
         try {
             if ($attempt->why !== null) {
                 throw new Stopped($attempt->why);
             }
-            ($this->refresh)($attempt);
+            $refresh($attempt);
             $fields = $attempt->changed ? [] : ['changed' => false];
             $fields += $attempt->metrics === [] ? [] : ['metrics' => $attempt->metrics];
             [$type, $fields] = ['success', $fields + (in_array($attempt->verdict, [null, 'publish'], true) ? [] : ['published' => false])];
@@ -683,7 +687,8 @@ class Worker
         } catch (Failure $failure) {
             [$type, $fields] = ['failure', $failure->fields];
         } catch (Throwable $error) {
-            [$type, $fields] = ['failure', ['reason' => $error->getMessage() ?: $error::class, 'error_type' => $error::class]];
+            [$text, $class] = [$error->getMessage(), $error::class]; // a text without words comes with the class
+            [$type, $fields] = ['failure', ['reason' => preg_match('/\pL/u', $text) === 0 ? rtrim("$class: $text", ': ') : $text, 'error_type' => $class]];
         }
         return match (true) {
             in_array($attempt->why, self::UNHEARD, true) => [null, []],
@@ -771,7 +776,8 @@ class Worker
         return $this->stopping() && clock() > $this->redis->until;
     }
 
-    private static function message(Attempt $attempt, string $type, array $fields): string
+    /** @internal */
+    public static function message(Attempt $attempt, string $type, array $fields): string
     {
         // Texts are cut to 2,000 characters: so no message is too large for a Redis that is short of memory.
         $cut = fn ($value, string $name) => is_string($value) && $name !== 'log'
@@ -796,18 +802,134 @@ class Refused extends Exception
 /** No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. */
 class NoReply extends Exception
 {
-    public function __construct(public readonly string $commandId)
+    public function __construct(public readonly string $commandId, string $known = '')
     {
-        parent::__construct("no reply to the command $commandId");
+        parent::__construct("no reply to the command $commandId$known");
+    }
+}
+
+/** Tests of a worker without Redis. */
+class Testing
+{
+    /**
+     * An attempt by hand, also to call a handler with. Its told lists the messages that it has sent; sleep() returns at once and adds to slept. more are
+     * other fields of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies.
+     */
+    public static function attempt(array $payload = [], string $uid = 'model', array $verdicts = ['publish'], array $more = []): Given
+    {
+        return new Given(['uid' => $uid, 'attempt' => 'attempt', 'payload' => $payload] + $more
+            + ['attempt_no' => 1, 'fence' => 1, 'due_at' => '2026-01-01T00:00:00.000Z', 'for' => 'planned'], $verdicts);
+    }
+
+    /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': check() and sleep() throw Stopped from now on. */
+    public static function stop(Attempt $attempt, string $why): void
+    {
+        if (!in_array($why, [...Worker::UNHEARD, 'shutdown'], true)) {
+            throw new InvalidArgumentException('why: expected one of ' . implode(', ', Worker::UNHEARD) . ", shutdown, found $why");
+        }
+        $attempt->why ??= $why;
+    }
+
+    /**
+     * Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`; the last one ends the attempt,
+     * unless it no longer counts.
+     */
+    public static function run(callable $refresh, array $attempts): array
+    {
+        return array_map(function (Given|array $one) use ($refresh): array {
+            $attempt = is_array($one) ? self::attempt($one) : $one;
+            [$type, $fields] = Worker::outcome($refresh, $attempt);
+            return $type === null ? $attempt->told : $attempt->send($attempt, $type, $fields + $attempt->ending());
+        }, $attempts);
+    }
+}
+
+/** An attempt by hand, which is its own worker: see Testing. */
+class Given extends Attempt
+{
+    /** @var array[] messages that it has sent */
+    public array $told = [];
+    public float $slept = 0;
+    public ?float $signsEvery = null; // @internal, as are the last three methods
+
+    public function __construct(array $entry, private array $verdicts)
+    {
+        parent::__construct(json($entry), 'testing', null, new Names([], 'uid', 'attempt', true), $this);
+    }
+
+    public function sleep(float $seconds): void
+    {
+        $this->check();
+        $this->slept += $seconds;
+    }
+
+    public function status(string $text, ?int $progress = null): void
+    {
+        parent::status($text, $progress);
+        $this->flush(true);
+    }
+
+    public function judge(): ?string
+    {
+        return null; // it is stopped by hand
+    }
+
+    public function verdict(): array
+    {
+        $this->send($this, 'ready', ['metrics' => (object) $this->metrics, 'reply_to' => 'testing:reply:1']);
+        $said = count($this->verdicts) > 1 ? array_shift($this->verdicts) : $this->verdicts[0];
+        return is_string($said) ? ['verdict' => $said] : $said;
+    }
+
+    public function send(self $attempt, string $type, array $fields): array
+    {
+        $this->told[] = json_decode(Worker::message($attempt, $type, $fields), true);
+        return $this->told;
     }
 }
 
 /**
- * Sends commands of an application. Each command waits up to timeout seconds for its reply, an array as docs/wire.md has it; outcome is
+ * A model as it was when it was read; null: there is no such time or text.
+ *
+ * state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
+ * begins. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits for. status, progress: last said by a
+ * worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts.
+ */
+class Model
+{
+    public readonly ?DateTimeImmutable $refreshAt, $lastSuccessAt, $failingSince;
+    public readonly ?string $refreshWhy, $parkedBy, $status, $disabledReason, $freshness;
+    public readonly ?int $progress;
+    public readonly array $labels;
+    public readonly string $state;
+
+    /** @internal */
+    public function __construct(public readonly string $uid, public readonly array $fields, int $now)
+    {
+        [$this->refreshAt, $this->lastSuccessAt, $this->failingSince] = array_map(
+            fn (string $name) => Attempt::time($fields[$name] ?? null), ['refresh_at', 'last_success_at', 'failing_since']);
+        [$this->refreshWhy, $this->parkedBy, $this->freshness, $this->status, $this->disabledReason] = array_map(fn (string $name) => $fields[$name] ?? null,
+            ['refresh_why', 'parked_by', 'freshness', 'user_friendly_status', 'refresh_disabled_user_friendly_reason']);
+        $this->progress = isset($fields['progress']) ? (int) $fields['progress'] : null;
+        $labels = array_filter($fields, fn (int|string $name) => str_starts_with((string) $name, 'label:'), ARRAY_FILTER_USE_KEY);
+        $this->labels = array_combine(array_map(fn (string $name) => substr($name, 6), array_keys($labels)), $labels);
+        $this->state = match (true) {
+            isset($fields['refresh_disabled_until_update']) => 'disabled',
+            isset($fields['attempt_uid']) => isset($fields['processing_at']) ? 'processing' : 'queued',
+            $this->refreshAt === null => 'finished',
+            $this->parkedBy !== null => 'parked',
+            default => $this->refreshAt->getTimestamp() <= $now ? 'due' : 'scheduled',
+        };
+    }
+}
+
+/**
+ * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an array as docs/wire.md has it; outcome is
  * 'applied', 'unchanged' or 'duplicate'. With timeout 0 it is only sent. by is who wants it, for the journal.
  */
 class Client
 {
+    private const BATCH = 250; // commands: a list of replies keeps 1,000
     private Connection $redis;
     private string $queue;
     private ?Names $names = null;
@@ -818,60 +940,220 @@ class Client
         $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
     }
 
+    /** The model as it is now; null: there is none of that name. It has no payload. */
+    public function get(string $uid): ?Model
+    {
+        $key = $this->home($uid) . ":model:$uid";
+        [$fields, $now] = [$this->twice(fn () => $this->redis->send('hGetAll', $key)), $this->read($key, ['TIME'])];
+        return $fields ? new Model($uid, $fields, (int) $now[0]) : null;
+    }
+
+    /** The attempts that ended last, at most $n, newest first: as docs/wire.md has an entry of the history. @return array[] */
+    public function history(string $uid, int $n = 10): array
+    {
+        $key = $this->home($uid) . ":history:$uid";
+        return array_map(fn (string $entry) => json_decode($entry, true), $n > 0 ? $this->read($key, ['LRANGE', $key, 0, $n - 1]) : []);
+    }
+
+    /**
+     * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, parked, running or stale,
+     * as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page begins
+     * after the last one of this.
+     *
+     * @return string[]
+     */
+    public function list(string $selector, string $after = '', int $limit = 1000): array
+    {
+        [$indexes, $found, $isLabel] = [self::indexes($selector), [], fn (string $index) => str_starts_with($index, 'label:')];
+        $first = array_shift($indexes);
+        $bound = function (array $found) use ($limit): array {
+            sort($found, SORT_STRING);
+            return array_slice(array_values(array_unique($found)), 0, $limit);
+        };
+        foreach ($this->parts() as $home) {
+            for ($cursor = null; $cursor !== '0';) {
+                $words = [$isLabel($first) ? 'SSCAN' : 'ZSCAN', "$home:$first", $cursor ?? '0', 'COUNT', 500];
+                [$cursor, $page] = $this->read($words[1], $words);
+                $uids = $isLabel($first) ? $page : array_column(array_chunk($page, 2), 0);
+                $uids = array_values(array_filter($uids, fn (string $uid) => strcmp($uid, $after) > 0));
+                foreach ($indexes as $other) {
+                    $held = $uids === [] ? [] : $this->read("$home:$other", [$isLabel($other) ? 'SMISMEMBER' : 'ZMSCORE', "$home:$other", ...$uids]);
+                    $uids = array_values(array_intersect_key($uids, array_filter($held)));
+                }
+                $found = count($found) > 2 * $limit + 1000 ? $bound([...$found, ...$uids]) : [...$found, ...$uids];
+            }
+        }
+        return $bound($found);
+    }
+
     /** Saves a model. definition: rrule, timezone, dtstart, refresh ('now' or 'planned'), policy (a name or an array), labels. */
     public function put(string $uid, array $payload = [], array $definition = [], ?string $commandId = null): ?array
     {
-        return $this->send('put', $uid, $commandId, ['payload' => $payload ?: new stdClass()] + $definition);
+        return $this->send('put', $commandId, ['uid' => $uid, 'payload' => $payload] + $definition);
+    }
+
+    /**
+     * Saves models, each an array as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused ones
+     * too, whose outcome is 'refused'. Throws NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged.
+     *
+     * @return array[]
+     */
+    public function putMany(iterable $definitions): array
+    {
+        $replies = [];
+        foreach (array_chunk([...$definitions], self::BATCH) as $batch) {
+            $name = bin2hex(random_bytes(16));
+            $commands = array_map(fn (array $one, int $i) => ['type' => 'put', 'command_id' => "$name.$i"] + $one, $batch, array_keys($batch));
+            array_push($replies, ...$this->exchange($name, $commands));
+        }
+        return $replies;
     }
 
     /** Refreshes a model now. Refused (busy) while it is being refreshed, unless force is true. */
     public function run(string $uid, bool $force = false, ?string $commandId = null): ?array
     {
-        return $this->send('run', $uid, $commandId, $force ? ['force' => true] : []);
+        return $this->send('run', $commandId, ['uid' => $uid, 'force' => $force ?: null]);
     }
 
     public function enable(string $uid, ?string $commandId = null): ?array
     {
-        return $this->send('enable', $uid, $commandId, []);
+        return $this->send('enable', $commandId, ['uid' => $uid]);
     }
 
     public function disable(string $uid, ?string $reason = null, ?string $commandId = null): ?array
     {
-        return $this->send('disable', $uid, $commandId, $reason === null ? [] : ['reason' => $reason]);
+        return $this->send('disable', $commandId, ['uid' => $uid, 'reason' => $reason]);
     }
 
     public function remove(string $uid, ?string $commandId = null): ?array
     {
-        return $this->send('remove', $uid, $commandId, []);
+        return $this->send('remove', $commandId, ['uid' => $uid]);
     }
 
-    private function send(string $type, string $uid, ?string $commandId, array $fields): ?array
+    /** Lets the success count that a guard of the policy doubts; reject() makes it a failure. */
+    public function accept(string $uid, ?string $commandId = null): ?array
     {
-        $this->names ??= Names::read($this->redis, $this->queue);
-        $home = $this->names->parts[crc32($uid) % count($this->names->parts)];
+        return $this->send('accept', $commandId, ['uid' => $uid]);
+    }
+
+    public function reject(string $uid, ?string $commandId = null): ?array
+    {
+        return $this->send('reject', $commandId, ['uid' => $uid]);
+    }
+
+    /**
+     * Lets no model of a selector (null: any) start for so long (seconds, or '2h'), until a time, or until release(). At the end its models start, spread
+     * over within.
+     */
+    public function hold(string $id, string $reason, ?string $selector = null, int|string|null $for = null, DateTimeInterface|string|null $until = null,
+        int|string|null $within = null, ?string $commandId = null): ?array
+    {
+        $until = $until instanceof DateTimeInterface ? $until->format(DATE_RFC3339) : $until;
+        return $this->send('hold', $commandId, compact('id', 'reason', 'selector', 'for', 'until', 'within'));
+    }
+
+    public function release(string $id, int|string|null $within = null, ?string $commandId = null): ?array
+    {
+        return $this->send('release', $commandId, compact('id', 'within'));
+    }
+
+    private function send(string $type, ?string $commandId, array $fields): ?array
+    {
         $commandId ??= bin2hex(random_bytes(16));
-        $replyTo = "$home:reply:$commandId";
-        $fields += ['type' => $type, 'uid' => $uid, 'command_id' => $commandId] + ($this->by === null ? [] : ['by' => $this->by])
-            + ($this->timeout > 0 ? ['reply_to' => $replyTo] : []);
-        $tries = 0; // after an error once more: with the same command_id it is carried out once
-        $this->redis->withRetry(fn () => $this->redis->send('rPush', "$home-control", json($fields)), function (RedisException $error) use (&$tries) {
-            return preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $tries++ > 0;
-        }) ?? throw new NoReply($commandId);
-        for ($end = clock() + $this->timeout; clock() < $end;) {
-            $answer = $this->redis->send('blPop', [$replyTo], 1);
-            if ($answer) {
-                $reply = json_decode($answer[1], true, 512, JSON_THROW_ON_ERROR);
-                return $reply['outcome'] === 'refused' ? throw new Refused($reply) : $reply;
+        [$reply] = $this->exchange($commandId, [['type' => $type, 'command_id' => $commandId] + $fields]);
+        return ($reply['outcome'] ?? null) === 'refused' ? throw new Refused($reply) : $reply;
+    }
+
+    /** Pushes commands to the parts of their models, and waits for their replies under one name, the first one to each. */
+    private function exchange(string $name, array $commands): array
+    {
+        [$parts, $replies] = [[], []];
+        foreach ($commands as $command) {
+            $home = $this->home($command['uid'] ?? null);
+            $command += ['by' => $this->by, 'reply_to' => $this->timeout > 0 ? "$home:reply:$name" : null];
+            $command = array_filter($command, fn ($value) => $value !== null);
+            $parts[$home][$command['command_id']] = json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command);
+        }
+        foreach ($parts as $home => $texts) {
+            $this->twice(fn () => $this->redis->send('rPush', "$home-control", ...array_values($texts))); // with its command_id each is carried out once
+        }
+        foreach ($this->timeout > 0 ? $parts : [] as $home => $texts) {
+            for ($end = clock() + $this->timeout; $missing = array_diff_key($texts, $replies);) {
+                if (clock() >= $end) {
+                    throw new NoReply((string) array_key_first($missing), $this->pollers((string) $home));
+                }
+                $first = $this->redis->send('blPop', ["$home:reply:$name"], 1);
+                $more = $first && count($texts) > 1 ? $this->redis->raw("$home:reply:$name", ['LPOP', "$home:reply:$name", 1000]) : [];
+                foreach ($first ? [$first[1], ...($more ?: [])] : [] as $text) {
+                    $reply = json_decode($text, true, 512, JSON_THROW_ON_ERROR);
+                    $replies[$reply['command_id'] ?? $name] ??= $reply;
+                    $end = clock() + $this->timeout;
+                }
             }
         }
-        return $this->timeout > 0 ? throw new NoReply($commandId) : null;
+        return array_map(fn (array $command) => $replies[$command['command_id']] ?? null, $commands);
+    }
+
+    /** What NoReply says: where it has waited and, if the user of Redis may ask, whether a poller lives. */
+    private function pollers(string $home): string
+    {
+        $text = " in the queue $home within $this->timeout s";
+        try {
+            $last = $this->read("$home:pollers", ['ZRANGE', "$home:pollers", -1, -1, 'WITHSCORES']);
+            $silence = (int) $this->read("$home:pollers", ['TIME'])[0] - intdiv((int) ($last[1] ?? 0), 1000);
+        } catch (RedisException) {
+            return $text;
+        }
+        return $text . match (true) {
+            !$last => ': no poller is running',
+            $silence <= 5 => ': a poller lives',
+            default => ": no poller has given a heartbeat for $silence s",
+        };
+    }
+
+    /** Calls, and after a lost connection once more. */
+    private function twice(callable $call): mixed
+    {
+        $tries = 0;
+        return $this->redis->withRetry($call, function (RedisException $error) use (&$tries) {
+            return preg_match('/^[A-Z]{2,} /', $error->getMessage()) || $tries++ > 0 ? throw $error : false;
+        });
+    }
+
+    private function read(string $key, array $words): mixed
+    {
+        return $this->twice(fn () => $this->redis->raw($key, $words));
+    }
+
+    /** @return string[] */
+    private function parts(): array
+    {
+        return ($this->names ??= $this->twice(fn () => Names::read($this->redis, $this->queue)))->parts;
+    }
+
+    /** The part of a model; without one any, which passes the command on. */
+    private function home(?string $uid): string
+    {
+        return $this->parts()[crc32($uid ?? '') % count($this->parts())];
+    }
+
+    /** The names of the sets whose models a selector picks. @return string[] */
+    private static function indexes(string $selector): array
+    {
+        $label = '~^(?!(status|uid|policy|error)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
+        return array_map(fn (string $term) => match (true) {
+            preg_match($label, $term) === 1 => "label:$term",
+            preg_match('~^status=(disabled|failing|parked|running|stale)$~D', $term, $found) === 1 => $found[1],
+            default => throw new InvalidArgumentException('selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale,'
+                . ' with commas between them, found ' . json_encode($term)),
+        }, array_map(trim(...), explode(',', $selector)));
     }
 }
 
 /** @internal What a queue is divided into, and how its messages call things. */
 class Names
 {
-    private function __construct(public readonly array $parts, public readonly string $model, public readonly string $attempt,
+    public function __construct(public readonly array $parts, public readonly string $model, public readonly string $attempt,
         public readonly bool $nested)
     {
     }

@@ -57,7 +57,10 @@ var matrix = map[acl.Role]map[string]string{
 	},
 	acl.Subscriber:    {"q:outbox": "g", "q:told:ops": "t"},                // and XACK
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a", "q:reply:r": "t"}, // and HGET of a fence
-	acl.Application:   {"q-control": "a", "q:reply:r": "rt"},
+	acl.Application: { // and ZRANGE of the sets and of pollers
+		"q-control": "a", "q:reply:r": "rt", "q:model:m": "fr", "q:history:m": "r", "q:label:tenant=t1": "s",
+		"q:running": "s", "q:failing": "s", "q:disabled": "s", "q:parked": "s",
+	},
 	acl.Operator: {
 		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",

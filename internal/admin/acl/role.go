@@ -187,6 +187,12 @@ func application(k scope) part {
 		opening(k),
 		allow("rpush", writing(k.Control)),
 		allow("lpop blpop lrange", both(k.Reply(all))), // what became of its commands
+		// Its pages show models, but no payloads.
+		allow("hgetall hmget hget", reading(k.Model(all))),
+		allow("lrange", reading(k.History(all))),
+		allow("scard sscan sismember smismember smembers sinter", reading(k.Label(all))),
+		allow("zcard zscan zscore zmscore zrange", reading(k.StatusSets("")...)),
+		allow("zrange", reading(k.Pollers)), // whether anybody answers
 	}}
 }
 

@@ -25,7 +25,7 @@ const (
 	Notifier      Role = "notifier"
 	Subscriber    Role = "subscriber"     // programs that read the outbox, or what the notifier pushes for them
 	ForeignWorker Role = "foreign-worker" // workers that know nothing but the input and the output list
-	Application   Role = "application"    // programs that push commands to the control list
+	Application   Role = "application"    // programs that push commands to the control list and read models
 	Operator      Role = "operator"       // people who use the command line
 	Viewer        Role = "viewer"         // people who only look
 )
@@ -101,9 +101,9 @@ func NewUser(role Role, queue Queue) (User, error) {
 func session(role Role) []string {
 	commands := []string{"ping", "select", "client|setname"}
 	switch role {
-	case ForeignWorker, Application, Subscriber:
+	case ForeignWorker, Subscriber:
 		return commands
-	case Worker, Notifier:
+	case Worker, Notifier, Application:
 		return append(commands, "time")
 	case Dispatcher: // it and the poller load the scripts for all
 		return append(commands, "time", "multi", "exec", "unwatch", "info", "script|load")

@@ -63,6 +63,13 @@ func TestTheNodeClientWorksWithEachVersionOfNodeRedis(t *testing.T) {
 				awaitSuccess(t, users)
 				check.Equal(t, worker.Stop(), 0)
 			})
+			t.Run("pages of an application", func(t *testing.T) {
+				t.Parallel()
+				app := applications["one part"](t)
+				output, err := example(t, "node", "page", "REDIS_URL="+app.address, "REFRESHD_QUEUE="+app.queue, library).Output()
+				diff := cmp.Diff(shown, string(output))
+				stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
+			})
 			t.Run("cluster", func(t *testing.T) {
 				t.Parallel()
 				d := divide(t, testkit.Cluster(t))

@@ -1,0 +1,118 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/report"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Get reads a model and its state, or returns ErrUnknownModel. It reads neither the payload nor the policy in force. Its word for the state is
+// Status(now, true): an attempt counts as queued until a worker says that it begins.
+func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
+	part := c.queue.Of(uid)
+	hash, err := part.Clients.Read.HGetAll(ctx, part.Keys.Model(uid)).Result()
+	if err != nil {
+		return model.Model{}, fmt.Errorf("read %s: %w", uid, err)
+	}
+	record := store.NewRecord(uid, hash)
+	if !record.Exists {
+		return model.Model{}, ErrUnknownModel
+	}
+	return record.Model, nil
+}
+
+// History reads the attempts that ended last, at most n, newest first.
+func (c *Client) History(ctx context.Context, uid string, n int) ([]model.Attempt, error) {
+	past, err := report.Of(c.queue.Of(uid)).History(ctx, uid)
+	return past[:max(0, min(n, len(past)))], err
+}
+
+// statuses are those that List knows.
+var statuses = []string{"disabled", "failing", "parked", "running", "stale"}
+
+// List returns the uids of the models with all labels of a selector such as "tenant=t1,kind=feed", and with a status of disabled, failing, parked,
+// running or stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted, at
+// most limit (0: 1,000) from the first one behind after on.
+func (c *Client) List(ctx context.Context, selector, after string, limit int) (uids []string, err error) {
+	if _, err := setsOf(c.queue.Parts[0], selector); err != nil {
+		return nil, err
+	}
+	limit = cmp.Or(limit, 1000)
+	bound := func() { slices.Sort(uids); uids = slices.Compact(uids); uids = uids[:min(limit, len(uids))] }
+	err = c.queue.Each(func(part *store.Store) error {
+		sets, _ := setsOf(part, selector)
+		return scan(ctx, part, sets, func(page []string) {
+			uids = append(uids, slices.DeleteFunc(page, func(uid string) bool { return uid <= after })...)
+			if len(uids) > 2*limit+1000 {
+				bound()
+			}
+		})
+	})
+	bound()
+	return uids, err
+}
+
+// set is a set of the models of a part.
+type set struct {
+	key    string
+	scored bool
+}
+
+// setsOf returns the sets whose common models a selector picks.
+func setsOf(part *store.Store, selector string) (sets []set, err error) {
+	for term := range strings.SplitSeq(selector, ",") {
+		term = strings.TrimSpace(term)
+		switch name, value, _ := strings.Cut(term, "="); {
+		case name == model.SelectStatus && slices.Contains(statuses, value):
+			sets = append(sets, set{part.Keys.StatusSets(model.Status(value))[0], true})
+		case model.ValidateLabel(name, value) == nil:
+			sets = append(sets, set{part.Keys.Label(term), false})
+		default:
+			want := "labels such as tenant=t1 and status=" + strings.Join(statuses, "|") + ", with commas between them"
+			return nil, document.Refuse("selector", want, document.Found(term))
+		}
+	}
+	return sets, nil
+}
+
+// scan hands over the models that are in all sets, page by page, in no order, and some twice.
+func scan(ctx context.Context, part *store.Store, sets []set, visit func(page []string)) error {
+	for cursor := uint64(0); ; {
+		page, next, err := store.ScanMembers(ctx, part.Clients.Read, sets[0].key, sets[0].scored, cursor)
+		for _, one := range sets[1:] {
+			if err == nil && len(page) > 0 {
+				page, err = one.keep(ctx, part, page)
+			}
+		}
+		if visit(page); err != nil || next == 0 {
+			return redis.Wrap(err, "list models")
+		}
+		cursor = next
+	}
+}
+
+// keep returns those of a page that are in the set.
+func (s set) keep(ctx context.Context, part *store.Store, page []string) (kept []string, err error) {
+	var in []bool
+	if s.scored {
+		var scores []float64
+		scores, err = part.Clients.Read.ZMScore(ctx, s.key, page...).Result()
+		in = redis.Map(scores, func(score float64) bool { return score != 0 })
+	} else {
+		in, err = part.Clients.Read.SMIsMember(ctx, s.key, redis.Anys(page)...).Result()
+	}
+	for i, is := range in {
+		if is {
+			kept = append(kept, page[i])
+		}
+	}
+	return kept, err
+}

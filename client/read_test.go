@@ -1,0 +1,75 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+func TestAListRefusesWhatNoIndexOfModelsHas(t *testing.T) {
+	t.Parallel()
+	shop := newClient(t, fixture.Open(t, testkit.Miniredis(t).URL, store.Config{}), client.Config{})
+	for _, selector := range []string{"", "tenant", "policy=daily", "uid=tbl_1", "status=due", "tenant!=t1", "tenant=t1|t2", "tenant=t1,", "Tenant=t1", "tenant=t 1"} {
+		_, err := shop.List(t.Context(), selector, "", 0)
+		refused, is := errors.AsType[*document.Error](err)
+		failIf(t, !is || refused.Field != "selector", "%q: expected it refused, found %v", selector, err)
+	}
+	uids, err := shop.List(t.Context(), "tenant=t1, status=failing", "", 0)
+	failIf(t, len(uids) > 0 || err != nil, "expected no model, found %v, %v", uids, err)
+}
+
+func TestAHistoryHasAtMostSoManyAttempts(t *testing.T) {
+	t.Parallel()
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
+	part := queue.Parts[0]
+	for no := range 3 {
+		must(t, part.Clients.Write.LPush(t.Context(), part.Keys.History("a"), fmt.Sprintf(`{"at":"2026-11-21T07:00:00.000Z","no":%d}`, no)).Err())
+	}
+	for n, want := range map[int]int{-1: 0, 0: 0, 2: 2, 9: 3} {
+		past, err := newClient(t, queue, client.Config{}).History(t.Context(), "a", n)
+		failIf(t, len(past) != want || err != nil || want > 0 && past[0].AttemptNo != 2, "%d: expected %d attempts, found %+v, %v", n, want, past, err)
+	}
+}
+
+// TestNoMoreCommandsWaitForTheirRepliesThanAListKeeps counts the commands of each push: no other one begins before they are answered.
+func TestNoMoreCommandsWaitForTheirRepliesThanAListKeeps(t *testing.T) {
+	t.Parallel()
+	s := testkit.Miniredis(t)
+	serve(t, fixture.Open(t, s.URL, store.Config{}))
+	clients, pushed, taken := fixture.Connect(t, s.URL), 0, 0
+	hook := testkit.Hook(func(_ context.Context, commands []redis.Cmder, next func() error) error {
+		err := next()
+		switch command := commands[0]; {
+		case command.Name() == "rpush":
+			pushed += len(command.Args()) - 2
+			failIf(t, pushed-taken > 500, "%d commands wait for their replies", pushed-taken)
+		case command.Name() == "blpop" && command.Err() == nil:
+			taken++
+		}
+		return err
+	})
+	clients.Write.AddHook(hook)
+	if clients.Block != clients.Write {
+		clients.Block.AddHook(hook)
+	}
+	queue := check.Got(store.Open(t.Context(), clients, store.Config{}))(t)
+	var definitions []client.Definition
+	for i := range 1200 {
+		definitions = append(definitions, client.Definition{UID: fmt.Sprint("m", i)})
+	}
+	replies, err := newClient(t, queue, client.Config{Timeout: check.Limit}).PutMany(t.Context(), definitions)
+	stopIf(t, len(replies) != 1200 || pushed != 1200 || taken != 1200 || err != nil, "expected 1200 replies, found %d of %d pushed, %d taken, %v", len(replies), pushed, taken, err)
+	for i, reply := range replies {
+		failIf(t, reply.UID != definitions[i].UID || reply.Outcome != client.Applied, "%s: found %+v", definitions[i].UID, reply)
+	}
+}
