@@ -28,10 +28,10 @@ func bindEnding(flags *pflag.FlagSet, e *operate.Ending) {
 
 func holdCommand(a *app) *cobra.Command {
 	var r operate.HoldRequest
-	var models int
+	var models expectation
 	command := a.operates("hold", "Keep models from starting, for a while or until they are released", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
-			if err := expect(ctx, o, r.Selector, models); err != nil {
+			if err := models.of(ctx, o, r.Selector); err != nil {
 				return err
 			}
 			hold, bulk, err := o.Hold(ctx, r)
@@ -46,7 +46,7 @@ What it waits counts neither as an attempt nor towards giving up. Attempts that 
 refreshd hold ls shows the holds, refreshd release ends one.`
 	flags := command.Flags()
 	flags.StringVarP(&r.Selector, "selector", "l", "", "models that `SELECTOR` picks, such as tenant=t1 (default all)")
-	bindExpect(flags, &models)
+	models.bind(flags)
 	flags.StringVar(&r.Reason, "reason", "", "`TEXT` for people: why (required)")
 	flags.StringVar(&r.ID, "id", "", "`NAME` of the hold; the same again changes it (default a new one)")
 	flags.StringVar(&r.Within, "within", "", "spread the starts at its end over `DURATION` (default all at once)")

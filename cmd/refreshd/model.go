@@ -61,7 +61,7 @@ func (a *app) actionCommand(use, short string, same *model.Command) *cobra.Comma
 	selection.bind(a, action.Flags())
 	selection.flags.StringVar(&selection.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	selection.flags.BoolVar(&selection.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
-	bindExpect(selection.flags, &selection.expect)
+	selection.expect.bind(selection.flags)
 	selection.flags.BoolVar(&selection.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
 	return action
 }
@@ -95,7 +95,7 @@ type bulkSelection struct {
 
 	flags  *pflag.FlagSet
 	dryRun bool
-	expect int // models; negative: any number
+	expect expectation
 }
 
 func (m *bulkSelection) bind(a *app, flags *pflag.FlagSet) {
@@ -127,7 +127,7 @@ func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSe
 		found, err := o.Select(ctx, m.Selector, false)
 		return cmp.Or(result(a, a.printSelected)(found, err), a.warnOfNoMatch(ctx, o, m.Selector, found.Models == 0))
 	}
-	if err := expect(ctx, o, m.Selector, m.expect); err != nil {
+	if err := m.expect.of(ctx, o, m.Selector); err != nil {
 		return err
 	}
 	m.Action, m.Reason, m.Force = same.Type, same.Reason, same.Force
@@ -138,15 +138,34 @@ func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSe
 	return a.follow(ctx, o, id)
 }
 
-func bindExpect(flags *pflag.FlagSet, models *int) {
-	flags.IntVar(models, "expect", -1, "with -l: do nothing unless `N` models are picked now (default any number)")
+// expectation is how many models a selector has to pick; nil: any number.
+type expectation struct{ models *int }
+
+func (e *expectation) bind(flags *pflag.FlagSet) {
+	flags.Var(e, "expect", "with -l: do nothing unless `N` models are picked now (default any number)")
 }
 
-func expect(ctx context.Context, o operate.Operator, selector string, models int) error {
-	if models < 0 {
+func (e *expectation) Type() string { return "int" }
+
+func (e *expectation) String() string {
+	if e.models == nil {
+		return ""
+	}
+	return strconv.Itoa(*e.models)
+}
+
+// Set is that of a flag.
+func (e *expectation) Set(text string) error {
+	models, err := strconv.ParseUint(text, 10, 31)
+	e.models = new(int(models))
+	return err
+}
+
+func (e *expectation) of(ctx context.Context, o operate.Operator, selector string) error {
+	if e.models == nil {
 		return nil
 	}
-	return operate.Expect(ctx, o, selector, models)
+	return operate.Expect(ctx, o, selector, *e.models)
 }
 
 // warnOfNoMatch prints a hint when nothing was found and a selector is why.
