@@ -19,7 +19,7 @@ import (
 func TestAListRefusesWhatNoIndexOfModelsHas(t *testing.T) {
 	t.Parallel()
 	shop := newClient(t, fixture.Open(t, testkit.Miniredis(t).URL, store.Config{}), client.Config{})
-	for _, selector := range []string{"", "tenant", "policy=daily", "uid=tbl_1", "status=due", "tenant!=t1", "tenant=t1|t2", "tenant=t1,", "Tenant=t1", "tenant=t 1"} {
+	for _, selector := range []string{"", "tenant", "policy=daily", "uid=tbl_1", "waits=hold", "status=due", "tenant!=t1", "tenant=t1|t2", "tenant=t1,", "Tenant=t1", "tenant=t 1"} {
 		_, err := shop.List(t.Context(), selector, "", 0)
 		refused, is := errors.AsType[*document.Error](err)
 		failIf(t, !is || refused.Field != "selector", "%q: expected it refused, found %v", selector, err)

@@ -921,7 +921,7 @@ function indexesOf(selector) {
     const term = text.trim();
     const status = /^status=(disabled|failing|parked|running|stale)$/.exec(term);
     if (status) return status[1];
-    if (/^(?!(status|uid|policy|error)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
+    if (/^(?!(status|uid|policy|error|waits)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
     throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale, with commas between them, found '
       + JSON.stringify(term));
   });

@@ -235,7 +235,13 @@ class Worker:
         self._parts, self._empty = collections.deque(), 0  # of the queue; how many in a row had nothing to take
 
     def run(self):
-        """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT."""
+        """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT. It logs each attempt and its result as INFO to the logger
+        "refreshd", and prints that where the program has no handler for it."""
+        if not log.hasHandlers():
+            handler = logging.StreamHandler()
+            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+            log.addHandler(handler)
+            log.setLevel(logging.INFO)
         if threading.current_thread() is not threading.main_thread():
             return self._run()
         signals = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
@@ -252,6 +258,7 @@ class Worker:
         names = self._with_retry(lambda: _Names(self._redis, self._queue))
         if names is None:
             return
+        log.info("working for the queue %s, %d at a time", self._queue, self.concurrency)
         owner = _owner()
         self._parts.extend(_Taken(self._redis, part, owner) for part in names.parts)
         parts = list(self._parts)
@@ -368,7 +375,12 @@ class Worker:
                 attempt._stop("shutdown")
             elif not attempt.stopped.is_set() and not self._begin(attempt):
                 attempt._stop("fence_lost")
-            self._answer(attempt, *_outcome(self.refresh, attempt))
+            log.info("%s: attempt %s begins", attempt.uid, attempt.attempt_no)
+            begun = time.monotonic()
+            kind, fields = _outcome(self.refresh, attempt)
+            reason = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", ": " + fields["reason"]) if "reason" in fields else ""
+            log.info("%s: %s after %.1f s%s", attempt.uid, kind or attempt.why, time.monotonic() - begun, reason)
+            self._answer(attempt, kind, fields)
         finally:
             self._in_hand.pop(id(attempt), None)
             self._slots.release()
@@ -963,7 +975,7 @@ def _indexes(selector):
     names = []
     for term in (term.strip() for term in selector.split(",")):
         status = re.fullmatch("status=(disabled|failing|parked|running|stale)", term)
-        if not status and not re.fullmatch(r"(?!(status|uid|policy|error)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
+        if not status and not re.fullmatch(r"(?!(status|uid|policy|error|waits)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
             raise ValueError("selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale, with commas between them,"
                              " found %r" % term)
         names.append(status.group(1) if status else "label:" + term)

@@ -91,7 +91,7 @@ routes:
 
 	// Their own worker, and their own model, whose address has a slip of the pen.
 	me.write("worker.py", ownWorker)
-	me.start(python, "worker.py")
+	work := me.start(python, "worker.py")
 	me.write("policy.txt", ownPolicy)
 	me.run(me.refreshd, "policy", "put", "policy.txt")
 	model := `uid: my_table
@@ -106,6 +106,7 @@ policy: mine
 	// It fails: on screen, in redis-cli, in the browser, and by mail to the owner.
 	const reason = "Your feed answers with HTTP 404"
 	me.prints(reason, me.refreshd, "explain", "my_table")
+	work.AwaitOutput(t, "my_table: failure after ")
 	logTime("the failure and its reason")
 	me.prints(reason, "redis-cli", "-p", port, "HGET", "bigtables:model:my_table", "refresh_disabled_user_friendly_reason")
 	me.prints("http_404", "redis-cli", "-p", port, "LRANGE", "bigtables:history:my_table", "0", "-1")
@@ -120,6 +121,7 @@ policy: mine
 	me.write("models.yaml", strings.Replace(model, "/fed.csv", "/feed.csv", 1))
 	me.run(me.refreshd, "model", "put", "models.yaml")
 	tab.AwaitText("success")
+	work.AwaitOutput(t, "my_table: success after ")
 	logTime("the first success, with a look at the pages and the mail")
 	me.prints("last_success_at", "redis-cli", "-p", port, "HKEYS", "bigtables:model:my_table")
 	requireMail(t, mail, 2, "my_table", "works again")

@@ -1140,7 +1140,7 @@ class Client
     /** The names of the sets whose models a selector picks. @return string[] */
     private static function indexes(string $selector): array
     {
-        $label = '~^(?!(status|uid|policy|error)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
+        $label = '~^(?!(status|uid|policy|error|waits)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
         return array_map(fn (string $term) => match (true) {
             preg_match($label, $term) === 1 => "label:$term",
             preg_match('~^status=(disabled|failing|parked|running|stale)$~D', $term, $found) === 1 => $found[1],
