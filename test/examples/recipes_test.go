@@ -1,0 +1,160 @@
+package examples
+
+import (
+	"bytes"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/admin/acl"
+	"github.com/refreshd/refreshd/internal/dispatcher"
+	"github.com/refreshd/refreshd/internal/poller"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+)
+
+// theRecipes are the applications whose rows are models. testdata/recipes has a project around each.
+var theRecipes = []struct{ name, language, project string }{
+	{"django", "python with Django", "project.py"},
+	{"express", "node with Express", "project.js"},
+	{"laravel", "php with Laravel", "project.php"},
+	{"rails", "ruby with Rails", "project.rb"},
+}
+
+// TestTheModelsOfAnApplicationFollowItsCommittedRows saves, loses, reconciles, shows and deletes rows in each framework, with the rights of the Redis
+// user for applications, and plays the worker.
+func TestTheModelsOfAnApplicationFollowItsCommittedRows(t *testing.T) {
+	for _, one := range theRecipes {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRecipe(t, one.name, one.language, one.project)
+			r.do("create")
+			first := "feed_" + r.do("save", "Hats & <b>shoes</b>", "https://example.com/hats.csv")
+			r.expectModels("after the commit", "hats.csv")
+
+			r.do("rollback", "Rolled back", "https://example.com/back.csv")
+			r.diesAt("die", "Gloves", "https://example.com/gloves.csv")
+			r.expectModels("after a rollback, and a death behind the commit", "hats.csv")
+			before := r.Model(first)["rev"]
+			r.do("reconcile")
+			r.expectModels("reconciled", "gloves.csv", "hats.csv")
+			failIf(t, r.Model(first)["rev"] != before, "want a model that nobody changed left as it was, got revision %s after %s", r.Model(first)["rev"], before)
+
+			r.expectPage("queued", "Hats &amp; &lt;b&gt;shoes&lt;/b&gt;", "never")
+			attempt := r.work(first)
+			r.expectPage("processing", "half of &lt;b&gt;it&lt;/b&gt;", "50 %", "never")
+			r.Say(fixture.Result("success", first, attempt))
+			r.AwaitEvent("success", 1)
+			page := r.expectPage("scheduled")
+			failIf(t, strings.Count(page, "never") != 1, "want the time of the last success of one of two feeds, got\n%s", page)
+
+			r.do("delete", strings.TrimPrefix(first, "feed_"))
+			r.expectModels("after a row was deleted", "gloves.csv")
+			r.do("lose", r.uids()[0][len("feed_"):])
+			r.expectModels("after a row was deleted by a statement", "gloves.csv")
+			r.do("reconcile")
+			r.expectModels("reconciled again")
+			r.users.ExpectNoRefusal(t)
+		})
+	}
+}
+
+// recipe is an application with its database, a queue with its daemons, and the rights of an application there.
+type recipe struct {
+	*fixture.Queue
+	t       *testing.T
+	users   *fixture.Users
+	command []string
+	environ []string
+}
+
+func newRecipe(t *testing.T, name, language, project string) *recipe {
+	t.Helper()
+	program, environ := testkit.Interpreter(t, language)
+	here := check.Got(filepath.Abs(root))(t)
+	projects, clients := filepath.Join(here, "test", "examples", "testdata", "recipes"), filepath.Join(here, "clients")
+	users := fixture.WithUsers(t, store.DefaultQueue)
+	r := &recipe{Queue: fixture.Live(t, users.Server), t: t, users: users, command: []string{program, filepath.Join(projects, project)}}
+	r.environ = append(environ, "REDIS_URL="+users.URL(t, acl.Application), "RECIPE="+filepath.Join(here, "examples", name), "CLIENTS="+clients,
+		"DATABASE="+filepath.Join(t.TempDir(), "rows.sqlite"), "PYTHONPATH="+filepath.Join(clients, "python"), "PYTHONDONTWRITEBYTECODE=1",
+		"NODE_PATH="+strings.Join([]string{filepath.Join(projects, "node"), filepath.Join(clients, "node"), "/usr/share/nodejs"}, ":"))
+	if name == "express" {
+		testkit.RequireProgram(t, "psql", "postgresql-client")
+		r.environ = append(r.environ, "PGHOST=127.0.0.1", "PGPORT="+portOf(startPostgres(t)), "PGUSER=postgres")
+	}
+	d := check.Got(dispatcher.New(dispatcher.RoomsOf(r.Store), dispatcher.Config{}))(t)
+	p := check.Got(poller.New(poller.RoomsOf(r.Store), poller.Config{}))(t)
+	check.Run(t, d.Run, p.Run)
+	return r
+}
+
+// run runs an action of the project in a process of its own.
+func (r *recipe) run(args []string) (stdout, stderr string, err error) {
+	var told bytes.Buffer
+	command := exec.CommandContext(r.t.Context(), r.command[0], slices.Concat(r.command[1:], args)...)
+	command.Env, command.Stderr = r.environ, &told
+	output, err := command.Output()
+	return strings.TrimSpace(string(output)), told.String(), err
+}
+
+// do runs an action that must end well, without a word about an error.
+func (r *recipe) do(args ...string) string {
+	r.t.Helper()
+	stdout, stderr, err := r.run(args)
+	stopIf(r.t, err != nil || stderr != "", "%s: %v\n%s\n%s", args, err, stdout, stderr)
+	return stdout
+}
+
+// diesAt runs an action whose process ends behind the commit, before the model is saved.
+func (r *recipe) diesAt(args ...string) {
+	r.t.Helper()
+	_, stderr, err := r.run(args)
+	exit, dead := err.(*exec.ExitError)
+	stopIf(r.t, !dead || exit.ExitCode() != 3, "%s: want exit code 3, got %v\n%s", args, err, stderr)
+}
+
+func (r *recipe) uids() []string {
+	r.t.Helper()
+	return check.Got(r.Redis.SMembers(r.t.Context(), r.Store.Keys.Label("kind=feed")).Result())(r.t)
+}
+
+// expectModels compares the names of the files that the models load.
+func (r *recipe) expectModels(when string, want ...string) {
+	r.t.Helper()
+	found := map[string]bool{}
+	for _, uid := range r.uids() {
+		payload := check.Got(r.Redis.Get(r.t.Context(), r.Store.Keys.Payload(uid)).Result())(r.t)
+		found[strings.TrimSuffix(strings.TrimPrefix(payload, `{"input_url":"https://example.com/`), `"}`)] = true
+	}
+	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
+		r.t.Fatalf("%s: want models of %v, got %v", when, want, got)
+	}
+}
+
+// work takes the attempt of a model, and says how far it is.
+func (r *recipe) work(uid string) (attemptUID string) {
+	r.t.Helper()
+	check.Eventually(r.t, uid+" is refreshed", func() bool {
+		entry, _ := r.Take()
+		attemptUID = entry.AttemptUID
+		return entry.UID == uid
+	})
+	r.Say(fixture.Result("started", uid, attemptUID),
+		fixture.Result("user_friendly_status", uid, attemptUID, `"status":"half of <b>it</b>"`, `"progress":50`))
+	check.Eventually(r.t, "its progress is known", func() bool { return r.Model(uid)["progress"] == "50" })
+	return attemptUID
+}
+
+func (r *recipe) expectPage(shows ...string) string {
+	r.t.Helper()
+	page := r.do("page")
+	for _, text := range shows {
+		failIf(r.t, !strings.Contains(page, text), "want a page with %q, got\n%s", text, page)
+	}
+	return page
+}
