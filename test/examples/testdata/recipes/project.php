@@ -91,5 +91,5 @@ match ($action) {
     })(),
     'page' => print($app->call([new App\Http\Controllers\FeedController(), 'index'])->render()),
     'delete' => Feed::findOrFail($first)->delete(),
-    'lose' => Feed::whereKey($first)->toBase()->delete(),
+    'lose' => Feed::query()->delete(),
 };

@@ -37,4 +37,4 @@ if action == "page":
 if action == "delete":
     models.Feed.objects.get(pk=args[0]).delete()
 if action == "lose":
-    connection.cursor().execute("DELETE FROM feeds_feed WHERE id = %s", args)
+    connection.cursor().execute("DELETE FROM feeds_feed")

@@ -43,5 +43,5 @@ when 'page'
 when 'delete'
   Feed.find(args[0]).destroy!
 when 'lose'
-  Feed.where(id: args[0]).delete_all
+  Feed.delete_all
 end
