@@ -7,6 +7,7 @@ use Illuminate\Database\Capsule\Manager;
 use Illuminate\Database\DatabaseTransactionsManager;
 use Illuminate\Database\Eloquent\Model;
 use Illuminate\Events\Dispatcher;
+use Illuminate\Support\Facades\Facade;
 use Illuminate\View\Compilers\BladeCompiler;
 use Illuminate\View\Engines\{CompilerEngine, EngineResolver};
 use Illuminate\View\{Factory, FileViewFinder};
@@ -14,7 +15,7 @@ use Refreshd\Client;
 use Symfony\Component\Console\{Input\ArrayInput, Output\ConsoleOutput};
 
 error_reporting(E_ALL & ~E_DEPRECATED); // of the framework
-foreach (['Database', 'Events', 'View', 'Console', 'Filesystem', 'Support'] as $part) {
+foreach (['Database', 'Events', 'View', 'Console', 'Filesystem'] as $part) {
     require_once "/usr/share/php/Illuminate/$part/autoload.php";
 }
 require getenv('CLIENTS') . '/php/src/Refreshd.php';
@@ -59,6 +60,13 @@ $files = new Illuminate\Filesystem\Filesystem();
 $engines = new EngineResolver();
 $engines->register('blade', fn () => new CompilerEngine(new BladeCompiler($files, sys_get_temp_dir()), $files));
 $app['view'] = new Factory($engines, new FileViewFinder($files, [getenv('RECIPE') . '/resources/views']), $events);
+$app['router'] = new class {
+    public function get(string $path, Closure $handler): void
+    {
+        echo $GLOBALS['app']->call($handler)->render();
+    }
+};
+Facade::setFacadeApplication($app);
 $provider = new App\Providers\RefreshdServiceProvider($app);
 $provider->register();
 $provider->boot();
@@ -89,7 +97,7 @@ match ($action) {
         $command->setLaravel($app);
         exit($command->run(new ArrayInput([]), new ConsoleOutput()));
     })(),
-    'page' => print($app->call([new App\Http\Controllers\FeedController(), 'index'])->render()),
+    'page' => require getenv('RECIPE') . '/routes/web.php',
     'delete' => Feed::findOrFail($first)->delete(),
     'lose' => Feed::query()->delete(),
 };
