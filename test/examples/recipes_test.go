@@ -2,6 +2,7 @@ package examples
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +63,29 @@ func TestTheModelsOfAnApplicationFollowItsCommittedRows(t *testing.T) {
 			r.do("reconcile")
 			r.expectModels("reconciled again")
 			r.users.ExpectNoRefusal(t)
+		})
+	}
+}
+
+// TestTheWireOfTheRailsRecipeReachesAllPartsOfAQueue reads between commands, while no dispatcher starts anything.
+func TestTheWireOfTheRailsRecipeReachesAllPartsOfAQueue(t *testing.T) {
+	for parts, start := range map[int]func(testing.TB, string) *fixture.Users{1: fixture.WithUsers, 3: fixture.WithUsersOfParts} {
+		t.Run(fmt.Sprint(parts), func(t *testing.T) {
+			t.Parallel()
+			program, environ := testkit.Interpreter(t, "ruby with Rails")
+			users := start(t, store.DefaultQueue)
+			if parts > 1 {
+				must(t, store.Create(t.Context(), fixture.Connect(t, users.Server.URL), store.Config{Queue: store.DefaultQueue}, parts))
+			}
+			for _, part := range fixture.Open(t, users.URL(t, acl.Poller), store.Config{Queue: store.DefaultQueue}).Parts {
+				check.Run(t, check.Got(poller.New(poller.RoomsOf(part), poller.Config{}))(t).Run)
+			}
+			r := &recipe{t: t, command: []string{program, filepath.Join("testdata", "recipes", "wire.rb")}}
+			r.environ = append(environ, "REDIS_URL="+users.URL(t, acl.Application), "RECIPE="+filepath.Join(root, "examples", "rails"))
+			want := "300 refused x 150 scheduled nil applied due applied nil Refreshd::Refused"
+			got := strings.Join(strings.FieldsFunc(r.do(), func(c rune) bool { return c == '\n' }), " ")
+			failIf(t, got != want, "want %s, got %s", want, got)
+			users.ExpectNoRefusal(t)
 		})
 	}
 }

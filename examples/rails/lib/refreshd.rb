@@ -14,27 +14,26 @@ class Refreshd
     def state
       return 'disabled' if refresh_disabled_until_update
       return processing_at ? 'processing' : 'queued' if attempt_uid
-      parked_by ? 'parked' : refresh_at ? 'scheduled' : 'finished'
+      return 'finished' unless refresh_at
+      parked_by ? 'parked' : refresh_at > Time.now.utc.strftime('%FT%T.%LZ') ? 'scheduled' : 'due'
     end
   end
 
-  def self.client = Thread.current[:refreshd] ||= new # one for each thread, as it waits for replies
+  def self.client = Thread.current[:refreshd] ||= new # finds Redis in REDIS_URL; one for each thread, as it waits for replies
 
-  def initialize(redis: Redis.new(url: ENV.fetch('REDIS_URL', nil)), queue: 'bigtables', timeout: 2)
+  def initialize(redis: Redis.new, queue: 'bigtables', timeout: 2)
     @redis, @queue, @timeout = redis, queue, timeout
   end
 
-  def put(**definition) = one(type: 'put', **definition)
-  def run(uid) = one(type: 'run', uid: uid)
-  def remove(uid) = one(type: 'remove', uid: uid)
+  def put(**definition) = ask(type: 'put', **definition)
+  def run(uid) = ask(type: 'run', uid: uid)
+  def remove(uid) = ask(type: 'remove', uid: uid)
+
   # Returns a reply for each definition, those of refused ones too.
   def put_many(definitions) = definitions.each_slice(250).flat_map { |some| exchange(some.map { |one| { type: 'put', **one } }) }
 
   # The model as it is now; nil: there is none.
-  def get(uid)
-    model = Model.new(*@redis.hmget("#{home(uid)}:model:#{uid}", *FIELDS.map(&:to_s)))
-    model if model.rev
-  end
+  def get(uid) = Model.new(*@redis.hmget("#{home(uid)}:model:#{uid}", *FIELDS.map(&:to_s))).then { |model| model if model.rev }
 
   # The uids of all models with a label, such as "kind=feed".
   def uids(label) = homes.flat_map { |home| @redis.sscan_each("#{home}:label:#{label}").to_a }.uniq
@@ -44,7 +43,7 @@ class Refreshd
   def parts = @parts ||= @redis.hget("{#{@queue}}:settings", 'parts').to_i
   def homes = parts > 1 ? Array.new(parts) { |i| "{#{@queue}:#{i}}" } : [@queue]
   def home(uid) = homes[Zlib.crc32(uid) % homes.size]
-  def one(**command) = exchange([command]).first.tap { |reply| raise Refused, reply['reason'] if reply['outcome'] == 'refused' }
+  def ask(**command) = exchange([command]).first.tap { |reply| raise Refused, reply['reason'] if reply['outcome'] == 'refused' }
 
   # Pushes each command to the part of its model, and waits there for its reply.
   def exchange(commands)
