@@ -2,6 +2,7 @@ package examples
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -140,7 +141,7 @@ func (r *recipe) do(args ...string) string {
 func (r *recipe) diesAt(args ...string) {
 	r.t.Helper()
 	_, stderr, err := r.run(args)
-	exit, dead := err.(*exec.ExitError)
+	exit, dead := errors.AsType[*exec.ExitError](err)
 	stopIf(r.t, !dead || exit.ExitCode() != 3, "%s: want exit code 3, got %v\n%s", args, err, stderr)
 }
 
