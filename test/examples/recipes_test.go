@@ -18,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // theRecipes are the applications whose rows are models. testdata/recipes has a project around each.
@@ -29,9 +30,9 @@ var theRecipes = []struct{ name, language, project string }{
 }
 
 // TestTheModelsOfAnApplicationFollowItsCommittedRows saves, loses, reconciles, shows and deletes rows in each framework, with the rights of the Redis
-// user for applications, and plays the worker.
+// user for applications, and plays the worker. The long run plays all of them.
 func TestTheModelsOfAnApplicationFollowItsCommittedRows(t *testing.T) {
-	for _, one := range theRecipes {
+	for _, one := range theRecipes[:long.Or(1, len(theRecipes))] {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRecipe(t, one.name, one.language, one.project)
