@@ -169,12 +169,21 @@ var interpreters = map[string]interpreter{
 	"python with requests":  {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, requests"}, "python3 python3-redis python3-requests"},
 	"python with psycopg":   {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg"}, "python3 python3-redis python3-psycopg"},
 	"python with databases": {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg, pymysql"}, "python3 python3-redis python3-psycopg python3-pymysql"},
+	"python with Django":    {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, django"}, "python3 python3-redis python3-django"},
 	"node":                  {[]string{"node"}, []string{"-e", "require('redis')"}, "nodejs node-redis"},
+	"node with Express":     {[]string{"node"}, []string{"-e", "require('redis'), require('express'), require('ejs')"}, "nodejs node-redis node-express node-ejs"},
 	"php":                   {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"}, "php-cli php-redis"},
 	"php with databases":    {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') && extension_loaded('pdo_pgsql') && extension_loaded('pdo_mysql') ? 0 : 1);"}, "php-cli php-redis php-pgsql php-mysql"},
+	"php with Laravel":      {[]string{"php"}, []string{"-r", laravel}, "php-cli php-redis php-sqlite3 php-illuminate-console php-illuminate-database php-illuminate-view"},
+	"ruby with Rails":       {[]string{"ruby"}, []string{"-e", "%w[redis sqlite3 active_record action_view rake].each { |gem| require gem }"}, "ruby-redis ruby-sqlite3 ruby-activerecord ruby-actionview"},
 }
 
-// Interpreter returns the program of a language, python, python with requests, psycopg or databases, node or php, that has the usual client of Redis, and an
+// laravel tells whether PHP has the components of Laravel that Debian has.
+const laravel = `foreach (["Console", "Database", "View"] as $part) {
+	is_file("/usr/share/php/Illuminate/$part/autoload.php") && extension_loaded("redis") && extension_loaded("pdo_sqlite") || exit(1);
+}`
+
+// Interpreter returns the program of a language, a key of interpreters, that has the usual client of Redis, and an
 // environment in which it finds that. Without one it skips the test, or fails it in CI, as RequireProgram does.
 func Interpreter(t testing.TB, language string) (program string, environ []string) {
 	t.Helper()

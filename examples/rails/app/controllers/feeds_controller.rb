@@ -1,0 +1,5 @@
+class FeedsController < ApplicationController
+  def index
+    @feeds = Feed.order(:name)
+  end
+end
