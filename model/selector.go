@@ -32,12 +32,10 @@ const (
 	SelectUID    = "uid"    // with * for any text and ? for any one character
 	SelectError  = "error"  // the fingerprint of its failure
 	SelectWaits  = "waits"  // the blocker that it is parked by, or the kind of it
+	SelectKey    = "key"    // a key of its limits and circuit, such as host=example.com
 )
 
-// SelectHost is the host in the keys of limits and circuits, else that of the input_url. A label of this name goes before.
-const SelectHost = "host"
-
-var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
+var reservedNames = []string{SelectError, SelectKey, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
 
 // Statuses that only a selector knows.
 const (
@@ -136,10 +134,10 @@ func (s Selector) Only(name string) (values []string) {
 	return values
 }
 
-// Labels returns the names of labels that the selector fixes, in their order; see Only. Host is none of them: a model may have one without the label.
+// Labels returns the names of labels that the selector fixes, in their order; see Only.
 func (s Selector) Labels() (names []string) {
 	for _, t := range s.terms {
-		if !t.not && t.name != SelectHost && !slices.Contains(reservedNames, t.name) {
+		if !t.not && !slices.Contains(reservedNames, t.name) {
 			names = append(names, t.name)
 		}
 	}
@@ -186,12 +184,12 @@ func (t term) check(value string) error {
 		return document.Refuse(t.name, want, foundNear(Blocker(value).Kind(), BlockerKinds))
 	case t.name == SelectPolicy && !document.IsUID(value):
 		return document.Refuse(t.name, "the name of a policy", document.Found(value))
-	case t.name == SelectHost && !document.IsUID(value):
-		return document.Refuse(t.name, "a host such as feeds.example.com", document.Found(value))
-	case t.name == SelectHost, slices.Contains(reservedNames, t.name):
+	case t.name == SelectKey && (!document.IsUID(value) || !strings.Contains(value, "=")):
+		return document.Refuse(t.name, "a key of limits and circuits such as host=example.com", document.Found(value))
+	case slices.Contains(reservedNames, t.name):
 		return nil
 	case !isLabelName(t.name):
-		return document.Refuse("", "status, policy, uid, waits or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
+		return document.Refuse("", "status, policy, uid, waits, key or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
 	case !isLabelValue(value):
 		return document.Refuse(t.name, "a label: 1-60 letters, digits or _.:/@+-", document.Found(value))
 	}
@@ -207,7 +205,7 @@ func foundNear(value string, known []string) string {
 
 // contradicts refuses two values where a model has only one.
 func (t term) contradicts(other term) error {
-	single := t.name != SelectStatus && t.name != SelectUID && t.name != SelectWaits
+	single := t.name != SelectStatus && t.name != SelectUID && t.name != SelectWaits && t.name != SelectKey
 	if !single || t.name != other.name || t.not || other.not {
 		return nil
 	}
@@ -245,8 +243,8 @@ func (m *Model) has(name, value string, status Status) bool {
 		return m.FingerprintID == value
 	case SelectUID:
 		return matchGlob(value, m.UID)
-	case SelectHost:
-		return m.host() == value
+	case SelectKey:
+		return m.counts(value)
 	case SelectWaits:
 		return string(m.ParkedBy) == value || m.ParkedBy.Kind() == value
 	default:
@@ -256,22 +254,17 @@ func (m *Model) has(name, value string, status Status) bool {
 
 var inputHost, _ = policy.ParseKey("{host(input_url)}")
 
-// host is the host of a model, as in the keys of its limits and circuit; without such keys that of its input_url. Empty: it has none. It needs the
-// payload.
-func (m *Model) host() string {
-	if label, is := m.Labels[SelectHost]; is {
-		return label
+// counts reports whether a limit or the circuit of the model counts by a key such as host=example.com. The host of its input_url counts in any case, as
+// failures are grouped by it. It needs the payload.
+func (m *Model) counts(key string) bool {
+	keys := []policy.Key{inputHost}
+	for _, limit := range m.Policy.Limits {
+		keys = append(keys, limit.Key)
 	}
-	key := inputHost
-	if circuit := m.Policy.Circuit; circuit != nil && circuit.Key.Kind == policy.KeyHost {
-		key = circuit.Key
+	if m.Policy.Circuit != nil {
+		keys = append(keys, m.Policy.Circuit.Key)
 	}
-	for _, limit := range m.Policy.Limits { // one of them at most
-		if limit.Key.Kind == policy.KeyHost {
-			key = limit.Key
-		}
-	}
-	return strings.TrimPrefix(key.Of(m.Payload, nil, ""), SelectHost+"=")
+	return slices.ContainsFunc(keys, func(one policy.Key) bool { return one.Of(m.Payload, m.Labels, m.PolicyKey()) == key })
 }
 
 // slashes would end the star of path.Match. No uid has a space.

@@ -72,20 +72,24 @@ func TestASelectorPicksModelsByTheBlockerThatTheyWaitFor(t *testing.T) {
 	}
 }
 
-func TestASelectorPicksModelsByTheHostOfTheirKeys(t *testing.T) {
+func TestASelectorPicksModelsByTheKeysThatCountThem(t *testing.T) {
 	key := func(text string) policy.Key { return check.Got(policy.ParseKey(text))(t) }
 	feed := `{"feed_url":"https://FEED.example:8443/a","input_url":"https://input.example/b"}`
+	limited := policy.Policy{Limits: []policy.Limit{{Key: key("{label.tenant}")}, {Key: key("{host(feed_url)}")}}}
 	for want, m := range map[string]Model{
-		"input.example": {Payload: feed},
-		"labelled":      {Payload: feed, Labels: map[string]string{"host": "labelled"}},
-		"feed.example":  {Payload: feed, Policy: policy.Policy{Limits: []policy.Limit{{Key: key("{label.tenant}")}, {Key: key("{host(feed_url)}")}}}},
-		"":              {Payload: `{"input_url":5}`},
-		"other.example": {Payload: `{"other":"http://other.example"}`, Policy: policy.Policy{Circuit: &policy.Circuit{Key: key("{host(other)}")}}},
+		"host=input.example":                             {Payload: feed, Labels: map[string]string{"host": "a"}},
+		"host=feed.example host=input.example tenant=t1": {Payload: feed, Policy: limited, Labels: map[string]string{"tenant": "t1"}},
+		"":             {Payload: `{"input_url":5}`, Policy: limited},
+		"policy=daily": {Payload: "{}", PolicyName: "daily", Policy: policy.Policy{Circuit: &policy.Circuit{Key: key("{policy}")}}},
 	} {
-		for _, host := range []string{"input.example", "labelled", "feed.example", "other.example"} {
-			if got := selectorOf(t, "host="+host).Matches(&m, StatusDue); got != (host == want) {
-				t.Errorf("host=%s picks the model of %q: %v", host, want, got)
+		var got []string
+		for _, key := range []string{"host=a", "host=feed.example", "host=input.example", "policy=daily", "tenant=t1"} {
+			if selectorOf(t, "key="+key).Matches(&m, StatusDue) {
+				got = append(got, key)
 			}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -118,7 +122,7 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"error=timeout":           `error: expected the id of a fingerprint, 12 hex digits, or other, found "timeout"`,
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
 		"waits=limits:host=a":     `waits: expected one of hold, calendar, limit, circuit, suspect, or a blocker such as limit:host=example.com, found "limits"; did you mean limit?`,
-		"host=a b":                `host: expected a host such as feeds.example.com, found "a b"`,
+		"key=example.com":         `key: expected a key of limits and circuits such as host=example.com, found "example.com"`,
 		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
 		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,
 		strings.Repeat("a", 1001): `selector: expected at most 1000 bytes, found 1001`,

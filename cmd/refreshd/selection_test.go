@@ -54,17 +54,18 @@ func TestNothingIsDoneToMoreModelsThanExpected(t *testing.T) {
 	})
 }
 
-func TestModelsArePickedByTheHostThatThePagesShow(t *testing.T) {
+func TestModelsArePickedByTheKeyThatThePagesShow(t *testing.T) {
 	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.put(`{"uid":"a","payload":{"input_url":"https://one.example/feed.csv"}}
 {"uid":"b","payload":{"input_url":"https://two.example/feed.csv"}}
 {"uid":"c","payload":{"feed":"https://one.example/feed.csv"},"policy":{"timeout":"1m","retries":[],"limits":[{"key":"{host(feed)}","running":1}]}}
 `)
-		got := c.pages("-l", "host=one.example")
+		got := c.pages("-l", "key=host=one.example")
 		slices.Sort(got)
 		if want := []string{"a", "c"}; !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
-		c.do("hold", "--reason", "their proxy", "-l", "host=one.example", "--expect", "2")
+		c.do("hold", "--reason", "their proxy", "-l", "key=host=one.example", "--expect", "2")
+		expectContains(t, c.whatTold("model", "ls", "-l", "host=one.example"), "matches 0 models now; did you mean key=host=one.example?")
 	})
 }
