@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,8 +20,8 @@ func TestACrontabIsWrittenAsADirectoryThatCanBeApplied(t *testing.T) {
 		code, stdout, _ := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Europe/Berlin", "--out", out)
 		failIf(t, code != exitDiffer, "expected exit code %d, found %d", exitDiffer, code)
 		expectContains(t, stdout, "left_out  standard input line 1: PATH", "left_out  standard input line 4: the text after %", "carried   standard input line 5: tidy")
-		expectContains(t, c.do("apply", "-f", out, "--owner", "ann"), "create   policy  crontab-1h-spread-1m", "create   model   import-feed-a-b", "create   model   tidy")
-		model := c.object("model", "get", "import-feed-a-b")
+		expectContains(t, c.do("apply", "-f", out, "--owner", "ann"), "create   policy  crontab-1h-spread-1m", "create   model   import-feed-d41da2", "create   model   tidy-")
+		model := c.object("model", "get", "import-feed-d41da2")
 		failIf(t, model["payload"].(map[string]any)["command"] != `import-feed "a: b"`, "expected the command in the payload, found %v", model)
 
 		// What is there is not overwritten, even where the same would be written.
@@ -33,7 +34,7 @@ func TestWithoutATimeoutNothingIsWrittenAndTheLinesThatNeedOneAreListed(t *testi
 	c.in = aCrontab
 	code, stdout, stderr := c.run("import", "crontab", "-", "--timezone", "UTC", "--out", out)
 	failIf(t, code != exitUsage, "expected exit code %d, found %d: %s", exitUsage, code, stdout)
-	expectContains(t, stderr, "standard input line 2: import-feed-a-b needs a timeout", "standard input line 5: tidy needs a timeout", "for 2 models")
+	expectContains(t, stderr, "standard input line 2: import-feed-d41da2 needs a timeout", "standard input line 5: tidy-", "for 2 models")
 	_, err := os.Stat(out)
 	failIf(t, err == nil, "expected no directory, found one")
 }
@@ -109,18 +110,20 @@ func TestTheCommandsOfACrontabRunThroughDaemonsAndAWorker(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, out, dir := at(t, server), filepath.Join(t.TempDir(), "models"), t.TempDir()
 		c.in = "0 6 * * * date \"+\\%Z $REFRESHD_UID\" > " + dir + "/ran\n0 6 * * * touch " + dir + "/never\n"
-		c.env["TZ"] = "UTC"
-		c.do("import", "crontab", "-", "--timeout", "1h", "--out", out)
+		c.do("import", "crontab", "-", "--timeout", "1h", "--timezone", "UTC", "--out", out)
+		uids := regexp.MustCompile("uid: (.*)").FindAllStringSubmatch(readFile(t, filepath.Join(out, "models.yaml")), -1)
+		date, never := uids[0][1], uids[1][1]
 		c.do("apply", "-f", out, "--owner", "ann")
 		for _, args := range [][]string{{"dispatcher"}, {"poller"}, {"worker", "--shell", "--shell-allow", "date \"+%Z $REFRESHD_UID\" > " + dir + "/ran"}} {
 			c.start(args...)
 		}
-		c.do("model", "run", "date-z-refreshd_uid", "touch-never")
+		c.do("model", "run", date, never)
 		check.Eventually(t, "one command runs, and the other is refused", func() bool {
-			return c.object("model", "get", "date-z-refreshd_uid")["last_success_at"] != nil && c.object("model", "get", "touch-never")["status"] == "disabled"
+			return c.object("model", "get", date)["last_success_at"] != nil && c.object("model", "get", never)["failing_since"] != nil
 		})
-		expectContains(t, readFile(t, filepath.Join(dir, "ran")), "UTC date-z-refreshd_uid")
-		expectContains(t, c.do("model", "get", "touch-never"), "a command that --shell-allow allows")
+		expectContains(t, readFile(t, filepath.Join(dir, "ran")), "UTC "+date)
+		expectContains(t, c.do("history", never), "a command that --shell-allow allows")
+		failIf(t, c.object("model", "get", never)["status"] == "disabled", "expected the model to wait for its next time")
 		_, err := os.Stat(filepath.Join(dir, "never"))
 		failIf(t, err == nil, "expected no file, found one")
 	})

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,23 +146,57 @@ func TestAWaitAtRandomBecomesASpreadOnlyWhereTheRestMeansTheSame(t *testing.T) {
 	}
 }
 
-func TestUidsComeFromCommandsAndNotFromTheOrderOfLines(t *testing.T) {
+// uidsOf returns the uids of the models of lines, in their order.
+func uidsOf(lines ...string) (uids []string) {
+	for _, m := range Crontab(strings.Join(lines, "\n"), usual).Models {
+		uids = append(uids, m.UID)
+	}
+	return uids
+}
+
+func TestTheUidOfALineDependsOnItsCommandAndNotOnOtherLines(t *testing.T) {
 	lines := []string{
-		"0 6 * * * /usr/bin/feeds run acme", "0 7 * * * /opt/feeds run acme", "0 8 * * * /usr/bin/feeds run bolt",
-		"0,30 9 * * 1-5 backup", "@daily backup", "0 6 * * * ", "0 6 * * * ''", "0 6 * * * ../$X", "0 6 * * * Ünïcode", "5 5 * * * cd /tmp",
+		"0 6 * * * /usr/bin/feeds run acme", "0 7 * * * /opt/feeds run acme", "0 8 * * * /usr/bin/feeds run bolt", "@daily backup",
+		"0 6 * * * ''", "0 6 * * * ../$X", "0 6 * * * Ünïcode", "5 5 * * * cd /tmp",
 	}
-	uidsOf := func(lines []string) map[string]string {
-		uids := make(map[string]string)
-		for _, m := range Crontab(strings.Join(lines, "\n"), usual).Models {
-			uids[m.Rule+m.Payload] = m.UID
-		}
-		return uids
+	want := []string{
+		"feeds-run-acme-70ea27", "feeds-run-acme-04c9f4", "feeds-run-bolt-bd8ae1", "backup-f03faf", "job-7e9a91", "x-14aaba", "n-code-b01c0b", "cd-tmp-c2913b",
 	}
-	want := uidsOf(lines)
-	slices.Reverse(lines)
-	check.Equal(t, want, uidsOf(lines))
-	check.Equal(t, []string{"backup@0+30.9._._.1-5", "backup@daily", "cd-tmp", "feeds-run-acme-04c9f4", "feeds-run-acme-70ea27", "feeds-run-bolt", "job", "n-code", "x"},
-		slices.Sorted(maps.Values(want)))
+	check.Equal(t, want, uidsOf(lines...))
+	for i, line := range lines {
+		check.Equal(t, want[i:i+1], uidsOf(line))
+	}
+	check.Equal(t, want[:1], uidsOf(strings.Replace(lines[0], "0 6", "30 9", 1)))
+}
+
+func TestAFurtherLineOfACommandHasItsTimesInItsUid(t *testing.T) {
+	uids := uidsOf("@daily a", "* 1 * * * a", "1 * * * * a", "* * * * * a", "0,30 9 * * 1-5 a", "@daily a", "CRON_TZ=Asia/Tokyo", "1 * * * * a", "1 * * * * a",
+		"0,5,10,15,20,25,30,35,40 0,1,2,3,4,5,6,7,8,9 * * * a", "0,5,10,15,20,25,30,35,40 0,1,2,3,4,5,6,7,8 * * * a")
+	for i := range uids {
+		uids[i] = strings.TrimPrefix(uids[i], "a-022a69")
+	}
+	check.Equal(t, []string{"", "@_.1", "@1", "@_", "@0+30.9._._.1-5", "@daily", "@1.Asia/Tokyo", "@1.Asia/Tokyo~2"}, uids[:8])
+	check.FailIf(t, uids[8] == uids[9], "expected two uids, found %s twice", uids[8])
+}
+
+func TestNoSecretOfACommandGetsIntoAUid(t *testing.T) {
+	for command, want := range map[string]string{
+		"curl -u ann:geheim https://ann:geheim@feeds.example.com:8443/geheim?key=geheim": "curl-feeds.example.com",
+		`curl -fsS "https://feeds.example.com/geheim" > /dev/null`:                       "curl-feeds.example.com",
+		"curl -H 'Authorization: Bearer geheim' x":                                       "curl-x",
+		"wget --header \"Cookie: a; geheim\" x":                                          "wget-x",
+		"mysql -p geheim shop":                                                           "mysql-shop",
+		"mysql -pgeheim shop":                                                            "mysql-shop",
+		"backup --password geheim all":                                                   "backup-all",
+		"backup --password=geheim all":                                                   "backup-all",
+		"backup geheim@example.com:geheim token=geheim all":                              "backup-all",
+		"PGPASSWORD=geheim pg_dump shop":                                                 "pg_dump-shop",
+		`sh -c "cd /x && sync -k 'geheim a' all"`:                                        "sh",
+		"flock -n /l -c 'sync -k geheim all'":                                            "sync-all",
+		"nice -n 10 sudo -n timeout 20m sync all":                                        "sync-all",
+	} {
+		check.Equal(t, want, programName(command))
+	}
 }
 
 func TestWhatIsWrittenIsReadBackWhateverACommandHolds(t *testing.T) {
@@ -197,5 +229,5 @@ func TestAModelWithoutATimeoutIsNamed(t *testing.T) {
 	options := usual
 	options.Timeout = 0
 	need := Crontab("# \n0 6 * * * a", options).WithoutTimeout()
-	check.FailIf(t, len(need) != 1 || need[0].Line != 2 || need[0].UID != "a", "expected a of line 2, found %+v", need)
+	check.FailIf(t, len(need) != 1 || need[0].Line != 2 || !strings.HasPrefix(need[0].UID, "a-"), "expected a of line 2, found %+v", need)
 }

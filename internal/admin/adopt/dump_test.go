@@ -119,11 +119,11 @@ TimeoutStartSec=infinity
 # /lib/systemd/system/lonely.timer
 [Timer]
 OnCalendar=daily
-`, `6 feeds@4a6588 "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
+`, `6 feeds "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
 6 feeds@da9b50 "FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0" Europe/Berlin systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
-differs 6 feeds@4a6588 ExecStart: a % of systemd is none to sh, and a prefix such a
-differs 6 feeds@4a6588 each OnCalendar is a model of its own: two of them may run a
-differs 6 feeds@4a6588 set it where the worker starts: User
+differs 6 feeds ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds each OnCalendar is a model of its own: two of them may run a
+differs 6 feeds set it where the worker starts: User
 differs 6 feeds@da9b50 ExecStart: a % of systemd is none to sh, and a prefix such a
 differs 6 feeds@da9b50 each OnCalendar is a model of its own: two of them may run a
 differs 6 feeds@da9b50 set it where the worker starts: User
@@ -139,7 +139,7 @@ left_out 36  lonely.timer: expected its service with an ExecStart in the
 {"model":"django_celery_beat.crontabschedule","pk":7,"fields":{"minute":"0","hour":"6, 16","day_of_week":"mon","day_of_month":"1-7","month_of_year":"*","timezone":"Asia/Tokyo"}},
 {"model":"django_celery_beat.intervalschedule","pk":7,"fields":{"every":10,"period":"minutes"}},
 {"model":"django_celery_beat.periodictasks","pk":1,"fields":{"last_update":"2026-01-01T00:00:00Z"}}]`,
-			`1 Import-feeds "FREQ=MONTHLY;BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0" Asia/Tokyo celery-beat-1h map[] {"args":["acme"],"kwargs":{"full":true},"queue":null,"task":"shop.import"}
+			`1 Import-feeds-28931f "FREQ=MONTHLY;BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0" Asia/Tokyo celery-beat-1h map[] {"args":["acme"],"kwargs":{"full":true},"queue":null,"task":"shop.import"}
 2 ping "every 10 minutes" Europe/Berlin celery-beat-1h map[] {"args":[],"kwargs":{},"queue":null,"task":"ping"}
 left_out 3  off: it is disabled, runs once, begins or ends
 left_out 4  sun: expected an interval, or a crontab of days that we can 

@@ -88,7 +88,7 @@ func Timers(text string, o Options) (*Adopted, error) {
 			}
 		}
 		for _, calendar := range u.values["Timer.OnCalendar"] {
-			j := &job{line: u.lines["Timer.OnCalendar"], name: slug(base, `[^\w.-]+`), zone: o.Timezone}
+			j := &job{line: u.lines["Timer.OnCalendar"], name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
 			rule, zone, ok := schedule.FromCalendar(calendar)
 			if !ok {
 				notes = append(notes, Note{Line: j.line, Kind: Refused, Text: "OnCalendar: expected a calendar that has a rule, found " + document.Found(calendar)})
@@ -131,8 +131,7 @@ func (j *job) readService(timer, service *unit) {
 	}
 	j.spread = j.length("RandomizedDelaySec", timer.last("Timer.RandomizedDelaySec"))
 	j.timeout = j.length("TimeoutStartSec", service.last("Service.TimeoutStartSec"))
-	command := strings.Join(commands, " && ")
-	j.payload, j.same = map[string]any{"command": command}, command
+	j.payload = map[string]any{"command": strings.Join(commands, " && ")}
 }
 
 // length reads a time span of systemd, in seconds if it has no unit. Infinity is none.
