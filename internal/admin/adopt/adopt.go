@@ -122,6 +122,9 @@ func (j *job) checkSchedule(o Options) error {
 		return err
 	}
 	compiled, err := schedule.Parse(read.Rule, j.zone, dtstart)
+	if err == nil && max(j.spread, j.timeout) > document.MaxDuration {
+		err = document.Refuse("", "a timeout and a spread of at most ten years", document.FormatDuration(max(j.spread, j.timeout)))
+	}
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ func Crontab(text string, o Options) *Adopted {
 		case !utf8.ValidString(line):
 			c.note(number, Refused, "expected text in UTF-8, found other bytes")
 			continue
+		case strings.Contains(line, "\x00"):
+			c.note(number, Refused, "expected text, found a NUL: no program takes one in an argument")
+			continue
 		}
 		if set := assignment.FindStringSubmatch(line); set != nil {
 			c.set(number, set[1]+set[2]+set[3], strings.Trim(strings.TrimSpace(set[4]), `"'`))
@@ -45,6 +48,7 @@ func Crontab(text string, o Options) *Adopted {
 			c.job(number, line)
 		}
 	}
+	c.noteSystem()
 	return adopt("crontab", c.jobs, c.notes, o)
 }
 
@@ -60,8 +64,8 @@ func (c *crontab) set(line int, name, value string) {
 		c.note(line, Carried, "CRON_TZ is the zone of the lines below, as in cronie; cron of Debian has none, and runs them in the zone of the machine")
 	case "RANDOM_DELAY":
 		minutes, err := strconv.Atoi(value)
-		if err != nil || minutes < 0 {
-			c.note(line, Refused, "RANDOM_DELAY: expected a number of minutes, found "+document.Found(value))
+		if err != nil || minutes < 0 || minutes > int(document.MaxDuration/time.Minute) {
+			c.note(line, Refused, "RANDOM_DELAY: expected a number of minutes, at most ten years, found "+document.Found(value))
 			return
 		}
 		c.delay = time.Duration(minutes) * time.Minute
@@ -115,7 +119,11 @@ func (c *crontab) job(line int, text string) {
 		return
 	}
 	user, _ := j.labels["user"].(string)
-	c.noteUser(j, user, command)
+	if user != "" && !userName.MatchString(user) {
+		c.note(line, Refused, "expected a user before the command, found "+document.Found(user)+": is this the crontab of a user? Leave out --system")
+		return
+	}
+	c.noteUser(j, user)
 	command = j.takeSleep(command)
 	j.noteCommand(command)
 	j.payload = map[string]any{"command": command}
@@ -124,14 +132,37 @@ func (c *crontab) job(line int, text string) {
 }
 
 // noteUser says once of each user that its commands run as another one.
-func (c *crontab) noteUser(j *job, user, command string) {
-	switch {
-	case user == "" && strings.HasPrefix(command, "root "):
-		j.note(Differs, "the command begins with root: if that is a user, add --system")
-	case user != "" && !slices.Contains(c.users, user):
+func (c *crontab) noteUser(j *job, user string) {
+	if user != "" && !slices.Contains(c.users, user) {
 		c.users = append(c.users, user)
 		j.note(Differs, "the user %s is a label only: commands run as the user of the worker, so give each user a queue", document.Shorten(user, maxName))
 	}
+}
+
+var (
+	userName = regexp.MustCompile(`^[a-z_][a-z0-9_-]*\$?$`)
+	// begins matches a command with a user before it, or with a program that takes a path.
+	begins   = regexp.MustCompile(`^((root|www-data|nobody)|[a-z_][a-z0-9_-]*)\s+(/?)`)
+	programs = regexp.MustCompile(`^(\w*sh|php|python3?|perl|ruby|node|java|find|rm|cp|mv|rsync|tar|chown|chmod)$`)
+)
+
+// noteSystem asks whether the first word of all commands is a user.
+func (c *crontab) noteSystem() {
+	same := ""
+	for _, j := range c.jobs {
+		found := begins.FindStringSubmatch(j.payload["command"].(string))
+		if c.options.System || found == nil || same != "" && found[1] != same || found[2] == "" && (found[3] == "" || known(found[1])) {
+			return
+		}
+		same = found[1]
+	}
+	if same != "" {
+		c.jobs[0].note(Differs, "each command begins with %s: if that is a user, add --system", document.Shorten(same, maxName))
+	}
+}
+
+func known(program string) bool {
+	return programs.MatchString(program) || slices.Contains(guards, program) || slices.Contains(wrappers, program)
 }
 
 // maxName bounds a name of the text in a note, in bytes.

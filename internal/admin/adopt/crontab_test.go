@@ -64,43 +64,58 @@ func listOf(a *Adopted) string {
 
 func TestALineOfACrontabIsReadAsCronReadsIt(t *testing.T) {
 	for line, want := range map[string]struct{ rule, command, list string }{
-		"0 6 * * * a":                           {"0 6 * * *", "a", ""},
-		"  0\t6  * * *\t a  b ":                 {"0 6 * * *", "a  b ", ""},
-		"@DAILY a":                              {"@DAILY", "a", ""},
-		`0 6 * * * date +\%F`:                   {"0 6 * * *", "date +%F", ""},
-		`0 6 * * * a \\% b`:                     {"", "", "1 left_out"}, // the \ escapes the \
-		`0 6 * * * a \n \\ \`:                   {"0 6 * * *", `a \n \\ \`, ""},
-		`0 6 * * * a # b`:                       {"0 6 * * *", "a # b", ""},
-		"0 6 * * * a%b":                         {"", "", "1 left_out"},
-		"0 6 * * * %b":                          {"", "", "1 left_out"},
-		"0 6 * * * A=b a":                       {"0 6 * * *", "A=b a", ""},
-		"0 6 * * * a\r\n":                       {"0 6 * * *", "a", ""},
-		"-0 6 * * * a":                          {"0 6 * * *", "a", "1 carried"},
-		"0 6 * * *":                             {"", "", "1 refused"},
-		"@daily":                                {"", "", "1 refused"},
-		"@reboot a":                             {"", "", "1 left_out"},
-		"@every 5m a":                           {"", "", "1 refused"},
-		"0 6 * * 8 a":                           {"", "", "1 refused"},
-		"0 22-2 * * * a":                        {"", "", "1 refused"},
-		"0 6 * * * \xff":                        {"", "", "1 refused"},
-		"A = b":                                 {"", "", "1 left_out"},
-		`"A B"='c'`:                             {"", "", "1 left_out"},
-		`MAILTO=""`:                             {"", "", "1 carried"},
-		"SHELL=/bin/sh":                         {"", "", ""},
-		"CRON_TZ=Mars/Base\n0 6 * * * a":        {"", "", "1 carried, 2 refused"},
-		"RANDOM_DELAY=x\n0 6 * * * a":           {"0 6 * * *", "a", "1 refused"},
-		"# 0 6 * * * a\n\n   # b":               {"", "", ""},
-		"0 6 * * * root a":                      {"0 6 * * *", "root a", "1 differs"},
-		"0 6 * * * flock -n /l a":               {"0 6 * * *", "flock -n /l a", "1 differs"},
-		"0 6 * * * flock -xn /l a":              {"0 6 * * *", "flock -xn /l a", "1 differs"},
-		"0 6 * * * flock -n -E 0 /l a":          {"0 6 * * *", "flock -n -E 0 /l a", ""},
-		"0 6 * * * flock /l a -n":               {"0 6 * * *", "flock /l a -n", ""},
-		"0 6 * * * a > /dev/null 2>&1":          {"0 6 * * *", "a > /dev/null 2>&1", ""},
-		"0 6 * * * (a; b &)":                    {"0 6 * * *", "(a; b &)", "1 differs"},
-		"0 6 * * * sleep `shuf -i 3-9 -n 1`; a": {"0 6 * * *", "sleep `shuf -i 3-9 -n 1`; a", "1 differs"},
-		"30 2 * * * a":                          {"30 2 * * *", "a", "1 differs"},              // a gap
-		"*/30 2 * * * a":                        {"*/30 2 * * *", "a", "1 differs, 1 differs"}, // a gap, and twice
-		"0 6 * * * a\x1b[31m":                   {"0 6 * * *", "a\x1b[31m", ""},
+		"0 6 * * * a":                      {"0 6 * * *", "a", ""},
+		"  0\t6  * * *\t a  b ":            {"0 6 * * *", "a  b ", ""},
+		"@DAILY a":                         {"@DAILY", "a", ""},
+		`0 6 * * * date +\%F`:              {"0 6 * * *", "date +%F", ""},
+		`0 6 * * * a \\% b`:                {"", "", "1 left_out"},                  // the \ escapes the \
+		`0 6 * * * a \n \\ \`:              {"0 6 * * *", `a \n \\ \`, "1 differs"}, // Debian's makes one \ of two
+		`0 6 * * * a \n \`:                 {"0 6 * * *", `a \n \`, ""},
+		`0 6 * * * a # b`:                  {"0 6 * * *", "a # b", ""},
+		"0 6 * * * a%b":                    {"", "", "1 left_out"},
+		"0 6 * * * %b":                     {"", "", "1 left_out"},
+		"0 6 * * * A=b a":                  {"0 6 * * *", "A=b a", ""},
+		"0 6 * * * a\r\n":                  {"0 6 * * *", "a", ""},
+		"-0 6 * * * a":                     {"0 6 * * *", "a", "1 carried"},
+		"0 6 * * *":                        {"", "", "1 refused"},
+		"@daily":                           {"", "", "1 refused"},
+		"@reboot a":                        {"", "", "1 left_out"},
+		"@every 5m a":                      {"", "", "1 refused"},
+		"0 6 * * 8 a":                      {"", "", "1 refused"},
+		"0 22-2 * * * a":                   {"", "", "1 refused"},
+		"0 6 * * * \xff":                   {"", "", "1 refused"},
+		"A = b":                            {"", "", "1 left_out"},
+		`"A B"='c'`:                        {"", "", "1 left_out"},
+		`MAILTO=""`:                        {"", "", "1 carried"},
+		"SHELL=/bin/sh":                    {"", "", ""},
+		"CRON_TZ=Mars/Base\n0 6 * * * a":   {"", "", "1 carried, 2 refused"},
+		"RANDOM_DELAY=x\n0 6 * * * a":      {"0 6 * * *", "a", "1 refused"},
+		"# 0 6 * * * a\n\n   # b":          {"", "", ""},
+		"0 6 * * * root a":                 {"0 6 * * *", "root a", "1 differs"},
+		"0 6 * * * root a\n1 6 * * * b":    {"0 6 * * *", "root a", ""},
+		"0 6 * * * ann /bin/a":             {"0 6 * * *", "ann /bin/a", "1 differs"},
+		"0 6 * * * php /a":                 {"0 6 * * *", "php /a", ""},
+		"0 6 * * * a\x00b":                 {"", "", "1 refused"},
+		"RANDOM_DELAY=99999999999999999\n": {"", "", "1 refused"},
+		"0 6 * * * sleep $((RANDOM \\% 99999))h; a": {"", "", "1 refused"},
+		"0 6 * * * sleep 5; brand a":                {"0 6 * * *", "sleep 5; brand a", ""},
+		"0 6 * * * flock -n /l a":                   {"0 6 * * *", "flock -n /l a", "1 differs"},
+		"0 6 * * * flock -xn /l a":                  {"0 6 * * *", "flock -xn /l a", "1 differs"},
+		"0 6 * * * flock -w 60 /l a":                {"0 6 * * *", "flock -w 60 /l a", "1 differs"},
+		"0 6 * * * flock --timeout=60 /l a":         {"0 6 * * *", "flock --timeout=60 /l a", "1 differs"},
+		"0 6 * * * flock -n /l grep -E x":           {"0 6 * * *", "flock -n /l grep -E x", "1 differs"},
+		"0 6 * * * flock -n /l a || exit 1":         {"0 6 * * *", "flock -n /l a || exit 1", "1 differs"},
+		"0 6 * * * flock -n /l a || true":           {"0 6 * * *", "flock -n /l a || true", ""},
+		"0 6 * * * flock -n /l a || exit 0":         {"0 6 * * *", "flock -n /l a || exit 0", ""},
+		"0 6 * * * (flock -n 9 || :) 9>/l":          {"0 6 * * *", "(flock -n 9 || :) 9>/l", ""},
+		"0 6 * * * flock -n -E 0 /l a":              {"0 6 * * *", "flock -n -E 0 /l a", ""},
+		"0 6 * * * flock /l a -n":                   {"0 6 * * *", "flock /l a -n", ""},
+		"0 6 * * * a > /dev/null 2>&1":              {"0 6 * * *", "a > /dev/null 2>&1", ""},
+		"0 6 * * * (a; b &)":                        {"0 6 * * *", "(a; b &)", "1 differs"},
+		"0 6 * * * sleep `shuf -i 3-9 -n 1`; a":     {"0 6 * * *", "sleep `shuf -i 3-9 -n 1`; a", "1 differs"},
+		"30 2 * * * a":                              {"30 2 * * *", "a", "1 differs"},              // a gap
+		"*/30 2 * * * a":                            {"*/30 2 * * *", "a", "1 differs, 1 differs"}, // a gap, and twice
+		"0 6 * * * a\x1b[31m":                       {"0 6 * * *", "a\x1b[31m", ""},
 	} {
 		a := Crontab(line, usual)
 		rule, command := "", ""
@@ -115,22 +130,38 @@ func TestALineOfACrontabIsReadAsCronReadsIt(t *testing.T) {
 	}
 }
 
+func TestTheCrontabOfAUserIsNotTakenForOneOfTheSystem(t *testing.T) {
+	options := usual
+	options.System = true
+	a := Crontab("0 6 * * * /bin/a b\n0 6 * * * ann /bin/a", options)
+	check.FailIf(t, len(a.Models) != 1 || a.Notes[0].Kind != Refused || !strings.Contains(a.Notes[0].Text, "Leave out --system"), "expected a hint, found %v", a.Notes)
+}
+
 func TestAWaitAtRandomBecomesASpreadOnlyWhereTheRestMeansTheSame(t *testing.T) {
 	for command, want := range map[string]struct {
 		command string
 		spread  time.Duration
 	}{
-		"sleep $((RANDOM % 60)); a":                  {"a", time.Minute},
-		"sleep $(( $RANDOM % 10 ))m && a":            {"a", 10 * time.Minute},
-		`sleep "$((RANDOM%3600))" ; a; b`:            {"a; b", time.Hour},
-		"sleep $[ RANDOM % 90 ];a":                   {"a", 90 * time.Second},
-		"sleep $[RANDOM%90]s && a":                   {"a", 90 * time.Second},
-		"sleep $RANDOM; a":                           {"a", longestRandom},
-		"sleep $(shuf -i 0-600 -n 1) && a":           {"a", 10 * time.Minute},
-		"x && perl -e 'sleep int(rand(43200))' && a": {"x && a", 12 * time.Hour},
-		"/usr/bin/perl -e 'sleep int rand 60' && a":  {"a", time.Minute},
+		"sleep $((RANDOM % 60)); a":                                                        {"a", time.Minute},
+		"sleep $(( $RANDOM % 10 ))m && a":                                                  {"a", 10 * time.Minute},
+		`sleep "$((RANDOM%3600))" ; a; b`:                                                  {"a; b", time.Hour},
+		"sleep $[ RANDOM % 90 ];a":                                                         {"a", 90 * time.Second},
+		"sleep $[RANDOM%90]s && a":                                                         {"a", 90 * time.Second},
+		"sleep $RANDOM; a":                                                                 {"a", longestRandom},
+		"sleep $(shuf -i 0-600 -n 1) && a":                                                 {"a", 10 * time.Minute},
+		"test -x /a -a \\! -d /b && perl -e 'sleep int(rand(43200))' && a":                 {"test -x /a -a \\! -d /b && a", 12 * time.Hour},
+		"command -v a >/dev/null 2>&1 && cd /x && sleep $((RANDOM % 60)) && a":             {"command -v a >/dev/null 2>&1 && cd /x && a", time.Minute},
+		"/usr/bin/perl -e 'sleep int rand 60' && a":                                        {"a", time.Minute},
 		"python3 -c 'import random; import time; time.sleep(random.random() * 3600)' && a": {"a", time.Hour},
 
+		"sleep $((RANDOM % 60)); # a":              {"sleep $((RANDOM % 60)); # a", 0},
+		"sleep $((RANDOM % 60));":                  {"sleep $((RANDOM % 60));", 0},
+		"x && sleep $((RANDOM % 60)) && a":         {"x && sleep $((RANDOM % 60)) && a", 0},
+		"echo 'x && sleep $RANDOM && a'":           {"echo 'x && sleep $RANDOM && a'", 0},
+		"cd '/x && sleep $RANDOM && a'":            {"cd '/x && sleep $RANDOM && a'", 0},
+		"cd /x; y && sleep $RANDOM && a":           {"cd /x; y && sleep $RANDOM && a", 0},
+		"(cd /x && sleep $RANDOM && a)":            {"(cd /x && sleep $RANDOM && a)", 0},
+		"test -f /x # && sleep $RANDOM && a":       {"test -f /x # && sleep $RANDOM && a", 0},
 		"sleep 30; a":                              {"sleep 30; a", 0},
 		"x && sleep $((RANDOM % 60)); a":           {"x && sleep $((RANDOM % 60)); a", 0},
 		"x || sleep $((RANDOM % 60)) && a":         {"x || sleep $((RANDOM % 60)) && a", 0},
