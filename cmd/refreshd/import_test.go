@@ -42,7 +42,7 @@ func TestWithoutATimeoutNothingIsWrittenAndTheLinesThatNeedOneAreListed(t *testi
 func TestTheExitCodeOfAnImportSaysWhetherAllIsCarriedOver(t *testing.T) {
 	c := nowhere(t)
 	for crontab, want := range map[string]int{
-		"0 6 * * * a": exitDone, "MAILTO=a\n0 6 * * * a": exitDiffer, "0 6 * * * flock -n /l a": exitDiffer, "0 66 * * * a\n0 6 * * * a": exitFailed, "# a": exitFailed,
+		"0 6 * * * a": exitDone, "\ufeff0 6 * * * a": exitDone, "MAILTO=a\n0 6 * * * a": exitDiffer, "0 6 * * * flock -n /l a": exitDiffer, "0 66 * * * a\n0 6 * * * a": exitFailed, "# a": exitFailed,
 	} {
 		c.in = crontab
 		code, stdout, stderr := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Europe/Berlin")
@@ -61,20 +61,15 @@ func TestTheExitCodeOfAnImportSaysWhetherAllIsCarriedOver(t *testing.T) {
 	})
 }
 
-func TestTheZoneOfTheMachineIsOfTZOrOfItsFilesOrElseAskedFor(t *testing.T) {
-	for name, c := range map[string]struct {
-		tz             string
-		written, link  string
-		want, wantsErr string
-	}{
-		"TZ":                     {"Asia/Tokyo", "Europe/Berlin\n", "", "Asia/Tokyo", ""},
-		"TZ is a path":           {":/usr/share/zoneinfo/Asia/Tokyo", "", "", "Asia/Tokyo", ""},
-		"TZ is no name":          {"CET-1CEST", "Europe/Berlin", "", "", `"CET-1CEST"`},
-		"the file":               {"", "Europe/Berlin\n", "/usr/share/zoneinfo/Asia/Tokyo", "Europe/Berlin", ""},
-		"the link":               {"", "", "../usr/share/zoneinfo/America/New_York", "America/New_York", ""},
-		"the file names nothing": {"", "local\n", "/usr/share/zoneinfo/UTC", "", `"local"`},
-		"none":                   {"", "", "", "", "name none"},
-		"the link leads nowhere": {"", "", "/etc/zones/1", "", "name none"},
+func TestTheZoneOfTheMachineIsThatOfCronOrElseAskedFor(t *testing.T) {
+	for name, c := range map[string]struct{ written, link, want, wantsErr string }{
+		"both name one":          {"Asia/Tokyo\n", "/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo", ""},
+		"they differ":            {"Europe/Berlin\n", "/usr/share/zoneinfo/Asia/Tokyo", "", `"Asia/Tokyo" and "Europe/Berlin"`},
+		"the file":               {"Europe/Berlin\n", "", "Europe/Berlin", ""},
+		"the link":               {"", "../usr/share/zoneinfo/America/New_York", "America/New_York", ""},
+		"the file names nothing": {"local\n", "/usr/share/zoneinfo/UTC", "", `"local"`},
+		"none":                   {"", "", "", "name the same one"},
+		"the link leads nowhere": {"", "/etc/zones/1", "", "name the same one"},
 	} {
 		root := t.TempDir()
 		must(t, os.Mkdir(filepath.Join(root, "etc"), 0o700))
@@ -84,7 +79,7 @@ func TestTheZoneOfTheMachineIsOfTZOrOfItsFilesOrElseAskedFor(t *testing.T) {
 		if c.link != "" {
 			must(t, os.Symlink(c.link, filepath.Join(root, "etc/localtime")))
 		}
-		got, err := machineZone(c.tz, root)
+		got, err := machineZone(root)
 		failIf(t, got != c.want || (err == nil) != (c.wantsErr == "") || err != nil && !strings.Contains(err.Error(), c.wantsErr), "%s: expected %q, found %q: %v", name, c.want+c.wantsErr, got, err)
 	}
 }
@@ -146,9 +141,10 @@ func TestTheLogOfCronIsComparedWithWhatWasImported(t *testing.T) {
 func TestADumpOfAnotherSchedulerIsWrittenAsModels(t *testing.T) {
 	c := nowhere(t)
 	c.in = "sweep: {cron: \"0 6 * * *\", class: SweepJob}\n"
-	code, stdout, _ := c.run("import", "sidekiq-cron", "-", "--timeout", "1h", "--timezone", "UTC")
+	code, stdout, stderr := c.run("import", "sidekiq-cron", "-", "--timeout", "1h", "--timezone", "UTC")
 	failIf(t, code != exitDiffer, "expected exit code %d, found %d", exitDiffer, code)
 	expectContains(t, stdout, "uid: sweep\n", "class: SweepJob")
+	expectContains(t, stderr, "1 model in UTC;")
 	c.in = "sweep: [\n"
 	expectContains(t, c.fail(exitFailed, "import", "sidekiq-cron", "-", "--timeout", "1h", "--timezone", "UTC"), "standard input: read YAML")
 }
