@@ -71,12 +71,18 @@ differs 1 sweep Sidekiq retries a job that fails as its class says: write re
 left_out 5  old: it is disabled
 refused 6  expected five cron fields (minute, hour, day of month, month
 `},
-		"BullMQ": {BullMQ, `[{"key":"daily","name":"report","next":1796101754958,"iterationCount":3,"pattern":"0 9 * * *","tz":"Asia/Tokyo","template":{"data":{"id":12345678901234567890},"opts":{"attempts":3}}},
+		"sidekiq-cron as a list": {SidekiqCron, `[{"name": "sweep", "cron": "30 2 * * *", "class": "SweepJob"}, {"name": "old", "cron": "@daily", "status": "disabled"}]`,
+			`1 sweep "30 2 * * *" Europe/Berlin sidekiq-cron-1h map[] {"class":"SweepJob","name":"sweep"}
+left_out 1  old: it is disabled
+differs 1 sweep Sidekiq retries a job that fails as its class says: write re
+`},
+		"BullMQ": {BullMQ, `[{"key":"daily","name":"report","next":1796101754958,"iterationCount":3,"pattern":"0 9 * * *","tz":"Asia/Tokyo","template":{"data":{"id":12345678901234567890},"opts":{"attempts":3,"priority":5,"removeOnFail":false}}},
 {"key":"poll","name":"poll","every":90000,"tz":null,"offset":7},
 {"key":"seconds","name":"s","pattern":"0 0 9 * * *"},
 {"key":"until","name":"u","pattern":"0 9 * * *","endDate":1796101754958}]`, `1 daily "0 9 * * *" Asia/Tokyo bullmq-1h map[] {"data":{"id":12345678901234567890},"name":"report"}
 2 poll "@every 1m30s" Europe/Berlin bullmq-1h map[] {"data":null,"name":"poll"}
 differs 1 daily it is attempted up to 3 times: write retries into the policy
+left_out 1 daily priority
 differs 2 poll its interval counts from the midnight before the save, not f
 refused 3  expected five cron fields (minute, hour, day of month, month
 left_out 4  until: it begins or ends: write a rule with DTSTART, UNTIL o
@@ -132,15 +138,17 @@ left_out 13  feeds.timer: OnBootSec counts from a start: write a rule suc
 refused 28  OnCalendar: expected a calendar that has a rule
 left_out 36  lonely.timer: expected its service with an ExecStart in the 
 `},
-		"celery beat": {CeleryBeat, `[{"model":"django_celery_beat.periodictask","pk":1,"fields":{"name":"Import feeds","task":"shop.import","interval":null,"crontab":7,"args":"[\"acme\"]","kwargs":"{\"full\": true}","queue":null,"enabled":true,"one_off":false}},
+		"celery beat": {CeleryBeat, `[{"model":"django_celery_beat.periodictask","pk":1,"fields":{"name":"Import feeds","task":"shop.import","interval":null,"crontab":7,"args":"[\"acme\"]","kwargs":"{\"id\": 12345678901234567890}","queue":null,"enabled":true,"one_off":false,"expire_seconds":60,"exchange":"","headers":"{}","priority":null,"total_run_count":7}},
 {"model":"django_celery_beat.periodictask","pk":2,"fields":{"name":"ping","task":"ping","interval":7,"crontab":null,"args":"[]","kwargs":"{}","enabled":true}},
 {"model":"django_celery_beat.periodictask","pk":3,"fields":{"name":"off","task":"off","interval":7,"enabled":false}},
 {"model":"django_celery_beat.periodictask","pk":4,"fields":{"name":"sun","task":"sun","solar":1,"enabled":true}},
 {"model":"django_celery_beat.crontabschedule","pk":7,"fields":{"minute":"0","hour":"6, 16","day_of_week":"mon","day_of_month":"1-7","month_of_year":"*","timezone":"Asia/Tokyo"}},
 {"model":"django_celery_beat.intervalschedule","pk":7,"fields":{"every":10,"period":"minutes"}},
 {"model":"django_celery_beat.periodictasks","pk":1,"fields":{"last_update":"2026-01-01T00:00:00Z"}}]`,
-			`1 Import-feeds-28931f "FREQ=MONTHLY;BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0" Asia/Tokyo celery-beat-1h map[] {"args":["acme"],"kwargs":{"full":true},"queue":null,"task":"shop.import"}
+			`1 Import-feeds-28931f "FREQ=MONTHLY;BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0" Asia/Tokyo celery-beat-1h map[] {"args":["acme"],"kwargs":{"id":12345678901234567890},"queue":null,"task":"shop.import"}
 2 ping "every 10 minutes" Europe/Berlin celery-beat-1h map[] {"args":[],"kwargs":{},"queue":null,"task":"ping"}
+left_out 1 Import-feeds-28931f expire_seconds
+differs 2 ping its interval counts from the midnight before the save, not f
 left_out 3  off: it is disabled, runs once, begins or ends
 left_out 4  sun: expected an interval, or a crontab of days that we can 
 `},
