@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
@@ -127,10 +128,10 @@ TimeoutStartSec=infinity
 OnCalendar=daily
 `, `6 feeds "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
 6 feeds@da9b50 "FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0" Europe/Berlin systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
-differs 6 feeds ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds ExecStart: to sh letters such as $ and * mean something else
 differs 6 feeds each OnCalendar is a model of its own: two of them may run a
 differs 6 feeds set it where the worker starts: User
-differs 6 feeds@da9b50 ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds@da9b50 ExecStart: to sh letters such as $ and * mean something else
 differs 6 feeds@da9b50 each OnCalendar is a model of its own: two of them may run a
 differs 6 feeds@da9b50 set it where the worker starts: User
 left_out 9  feeds.timer: AccuracySec
@@ -157,6 +158,37 @@ left_out 4  sun: expected an interval, or a crontab of days that we can
 			a := check.Got(test.read(test.text, usual))(t)
 			check.Equal(t, test.want, summary(a))
 		})
+	}
+}
+
+func TestATimerIsReadAsSystemdReadsIt(t *testing.T) {
+	const differs = "3 differs"
+	for name, c := range map[string]struct {
+		timer, service  string
+		timeout, spread time.Duration
+		list            string
+	}{
+		"oneshot":                {"Persistent=true", "Type=oneshot\nTimeoutStartSec=5minutes\nRuntimeMaxSec=1\nExecStart=/bin/a", 5 * time.Minute, 0, ""},
+		"simple":                 {"Persistent=On\nRandomizedDelaySec=1 hour 30 seconds", "TimeoutStartSec=9\nRuntimeMaxSec=2hours\nExecStart=/bin/a", 2 * time.Hour, time.Hour + 30*time.Second, ""},
+		"no limit":               {"Persistent=1", "RuntimeMaxSec=infinity\nExecStart=/bin/a", time.Hour, 0, ""},
+		"not persistent":         {"Persistent=off", "ExecStart=/bin/a", time.Hour, 0, differs},
+		"months":                 {"Persistent=yes", "RuntimeMaxSec=1month\nExecStart=/bin/a", time.Hour, 0, differs},
+		"sh reads a $":           {"Persistent=yes", "ExecStart=/bin/a $HOME", time.Hour, 0, differs},
+		"sh reads a glob":        {"Persistent=yes", "ExecStart=/bin/a *.csv", time.Hour, 0, differs},
+		"sh reads a ;":           {"Persistent=yes", "ExecStart=/bin/a ; /bin/b", time.Hour, 0, differs},
+		"sh reads a quote":       {"Persistent=yes", "ExecStart=/bin/a \"b c\"", time.Hour, 0, ""},
+		"sh reads a \\":          {"Persistent=yes", `ExecStart=/bin/a \x20`, time.Hour, 0, differs},
+		"sh reads a #":           {"Persistent=yes", "ExecStart=/bin/a #b", time.Hour, 0, differs},
+		"sh reads a redirection": {"Persistent=yes", "ExecStart=/bin/a >b", time.Hour, 0, differs},
+	} {
+		a := check.Got(Timers("# /a/a.timer\n[Timer]\nOnCalendar=daily\n"+c.timer+"\n# /a/a.service\n[Service]\n"+c.service, usual))(t)
+		if p := a.Models[0].Policy; p.Timeout != c.timeout || p.Spread != c.spread || listOf(a) != c.list {
+			t.Errorf("%s: expected %+v, found %s, %s and %v", name, c, p.Timeout, p.Spread, a.Notes)
+		}
+	}
+	for _, text := range []string{"", "[Timer]\nOnCalendar=daily\n", "[Timer]\n# /a/a.timer\n[Timer]\nOnCalendar=daily\n"} {
+		a, err := Timers(text, usual)
+		check.FailIf(t, err == nil || !strings.Contains(err.Error(), "systemctl cat"), "%q: expected an error that says what to do, found %+v", text, a)
 	}
 }
 
