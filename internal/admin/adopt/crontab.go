@@ -142,27 +142,23 @@ func (c *crontab) noteUser(j *job, user string) {
 var (
 	userName = regexp.MustCompile(`^[a-z_][a-z0-9_-]*\$?$`)
 	// begins matches a command with a user before it, or with a program that takes a path.
-	begins   = regexp.MustCompile(`^((root|www-data|nobody)|[a-z_][a-z0-9_-]*)\s+(/?)`)
-	programs = regexp.MustCompile(`^(\w*sh|php|python3?|perl|ruby|node|java|find|rm|cp|mv|rsync|tar|chown|chmod)$`)
+	begins   = regexp.MustCompile(`^(?:(root|www-data|nobody)\s|([a-z_][a-z0-9_-]*)\s+/)`)
+	programs = regexp.MustCompile(`^(\w*sh|php|python3?|perl|ruby|node|java|find|rm|cp|mv|rsync|tar|cd|test|nice|flock|chronic|sudo|env|exec|time)$`)
 )
 
 // noteSystem asks whether the first word of all commands is a user.
 func (c *crontab) noteSystem() {
-	same := ""
+	name := ""
 	for _, j := range c.jobs {
 		found := begins.FindStringSubmatch(j.payload["command"].(string))
-		if c.options.System || found == nil || same != "" && found[1] != same || found[2] == "" && (found[3] == "" || known(found[1])) {
+		if c.options.System || found == nil || name != "" && found[1]+found[2] != name || programs.MatchString(found[2]) {
 			return
 		}
-		same = found[1]
+		name = found[1] + found[2]
 	}
-	if same != "" {
-		c.jobs[0].note(Differs, "each command begins with %s: if that is a user, add --system", document.Shorten(same, maxName))
+	if name != "" {
+		c.jobs[0].note(Differs, "each command begins with %s: if that is a user, add --system", document.Shorten(name, maxName))
 	}
-}
-
-func known(program string) bool {
-	return programs.MatchString(program) || slices.Contains(guards, program) || slices.Contains(wrappers, program)
 }
 
 // maxName bounds a name of the text in a note, in bytes.

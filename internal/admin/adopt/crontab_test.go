@@ -213,9 +213,10 @@ func TestAFurtherLineOfACommandHasItsTimesInItsUid(t *testing.T) {
 func TestNoSecretOfACommandGetsIntoAUid(t *testing.T) {
 	for command, want := range map[string]string{
 		"curl -u ann:geheim https://ann:geheim@feeds.example.com:8443/geheim?key=geheim": "curl-feeds.example.com",
+		`wget -q -O - "https://a.example.com/a?b=geheim&c=geheim" >/dev/null 2>&1`:       "wget-a.example.com",
 		`curl -fsS "https://feeds.example.com/geheim" > /dev/null`:                       "curl-feeds.example.com",
-		"curl -H 'Authorization: Bearer geheim' x":                                       "curl-x",
-		"wget --header \"Cookie: a; geheim\" x":                                          "wget-x",
+		"curl -H 'Authorization: Bearer geheim' x":                                       "curl",
+		"wget --header \"Cookie: a; geheim\" x":                                          "wget",
 		"mysql -p geheim shop":                                                           "mysql-shop",
 		"mysql -pgeheim shop":                                                            "mysql-shop",
 		"backup --password geheim all":                                                   "backup-all",

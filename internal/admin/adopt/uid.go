@@ -55,8 +55,8 @@ func timesName(rule string) string {
 var (
 	ends      = regexp.MustCompile(`&&|\|\|?|;`)
 	redirect  = regexp.MustCompile(`\d*[<>&].*$`)
-	script    = regexp.MustCompile(`-\w*c\s+(?:"([^"]*)"|'([^']*)')`) // of sh, su and flock
-	quoted    = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+	script    = regexp.MustCompile(`-\w*c\s+(?:"([^"]*)"|'([^']*)')`)             // of sh, su and flock
+	quoted    = regexp.MustCompile(`"([^"\s;|]*)"|'([^'\s;|]*)'|"[^"]*"|'[^']*'`) // a word, or a text that is left out
 	option    = regexp.MustCompile(`^-(\w|-[^=]+)$`)
 	host      = regexp.MustCompile(`^.*://(?:[^/?#]*@)?([^/?#:]*).*$`)
 	ignorable = regexp.MustCompile(`^\d+[smhd]?$`) // before a program: numbers of options
@@ -69,12 +69,7 @@ var (
 // a secret.
 func programName(command string) string {
 	guard := ""
-	command = quoted.ReplaceAllStringFunc(script.ReplaceAllString(command, ";$1$2;"), func(text string) string {
-		if strings.ContainsAny(text, " \t;|&<>") {
-			return "-"
-		}
-		return text
-	})
+	command = quoted.ReplaceAllString(script.ReplaceAllString(command, ";$1$2;"), "$1$2")
 	for _, part := range ends.Split(command, -1) {
 		words := significant(redirect.ReplaceAllString(strings.Trim(part, " \t(){}"), ""))
 		name := slug(strings.ToLower(strings.Join(words[:min(3, len(words))], "-")), `[^a-z0-9_.]+`)

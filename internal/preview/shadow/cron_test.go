@@ -38,7 +38,7 @@ Oct  5 06:30:01 host CRON[4711]: (ann) CMD (sleep 9; feeds)
 -- Boot 0123456789abcdef --
 2026-10-05T09:01:03+02:00 host CROND[4714]: (ann) CMD (f\303\274r^Ix^?)
 2026-10-05T09:02:03+02:00 host /usr/sbin/cron[4715]: (bob) CMD (f\303\274r^Ix^?)
-2026-10-05T09:03:03+02:00 host /USR/SBIN/CRON[4716]: (eve) CMD (für	x)
+2026-10-05T09:03:03+02:00 host /USR/SBIN/CRON[4716]: (eve) CMD (für	x`+"\x7f"+`)
 2026-10-05T25:00:03+02:00 host CRON[4713]: (root) CMD (feeds)
 `)
 	equal(t, []string{"3 feeds 05T04:00:01 0s ", "5 feeds 05T04:30:01 0s ", "6 tick@7 05T05:00:02 0s ", "7 tick@8 05T06:00:02 0s ", "8 tick@8 05T07:00:02 0s ",
