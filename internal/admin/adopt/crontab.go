@@ -35,11 +35,8 @@ func Crontab(text string, o Options) *Adopted {
 		switch {
 		case line == "" || line[0] == '#':
 			continue
-		case !utf8.ValidString(line):
-			c.note(number, Refused, "expected text in UTF-8, found other bytes")
-			continue
-		case strings.Contains(line, "\x00"):
-			c.note(number, Refused, "expected text, found a NUL: no program takes one in an argument")
+		case !utf8.ValidString(line) || strings.Contains(line, "\x00"):
+			c.note(number, Refused, "expected text in UTF-8 without a NUL, found other bytes")
 			continue
 		}
 		if set := assignment.FindStringSubmatch(line); set != nil {
@@ -106,8 +103,12 @@ func (c *crontab) job(line int, text string) {
 			j.labels = map[string]any{"user": user[0]}
 		}
 	}
+	user, _ := j.labels["user"].(string)
 	command, input := cutInput(rest)
 	switch {
+	case user != "" && !userName.MatchString(user):
+		c.note(line, Refused, "expected a user before the command, found "+document.Found(user)+": is this the crontab of a user? Leave out --system")
+		return
 	case strings.EqualFold(j.rule, "@reboot"):
 		c.note(line, LeftOut, "@reboot: the start of a machine is no time; let its init system run it")
 		return
@@ -116,11 +117,6 @@ func (c *crontab) job(line int, text string) {
 		return
 	case input:
 		c.note(line, LeftOut, "the text after % is the input of the command: write it into the command, as in printf '…' | COMMAND, or \\% for a percent sign")
-		return
-	}
-	user, _ := j.labels["user"].(string)
-	if user != "" && !userName.MatchString(user) {
-		c.note(line, Refused, "expected a user before the command, found "+document.Found(user)+": is this the crontab of a user? Leave out --system")
 		return
 	}
 	c.noteUser(j, user)

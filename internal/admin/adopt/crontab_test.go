@@ -133,7 +133,7 @@ func TestALineOfACrontabIsReadAsCronReadsIt(t *testing.T) {
 func TestTheCrontabOfAUserIsNotTakenForOneOfTheSystem(t *testing.T) {
 	options := usual
 	options.System = true
-	a := Crontab("0 6 * * * /bin/a b\n0 6 * * * ann /bin/a", options)
+	a := Crontab("0 6 * * * /bin/a\n0 6 * * * ann /bin/a", options)
 	check.FailIf(t, len(a.Models) != 1 || a.Notes[0].Kind != Refused || !strings.Contains(a.Notes[0].Text, "Leave out --system"), "expected a hint, found %v", a.Notes)
 }
 

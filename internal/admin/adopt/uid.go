@@ -38,7 +38,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:3])
 }
 
-var short = regexp.MustCompile(`^[\w.+/-]{1,40}$`)
+var short, anyDay = regexp.MustCompile(`^[\w.+/-]{1,40}$`), regexp.MustCompile(`(\._)+$`)
 
 // timesName writes a cron expression with the letters of a uid: "0 6 * * 1-5" is 0.6._._.1-5, and "0 6 * * *" 0.6. Of a longer one, and of RRULE lines, it is a digest.
 func timesName(rule string) string {
@@ -46,10 +46,7 @@ func timesName(rule string) string {
 	if !short.MatchString(name) {
 		return digest(rule)
 	}
-	for strings.HasSuffix(name, "._") {
-		name = strings.TrimSuffix(name, "._")
-	}
-	return name
+	return anyDay.ReplaceAllString(name, "")
 }
 
 var (
