@@ -44,7 +44,8 @@ func adoptCommand(a *app) *cobra.Command {
 has written is saved by refreshd model import.
 
 The zone of a schedule that names none is --timezone, or else the one of this machine. Each model needs a timeout, which most systems have not: without
---timeout nothing is written, and the lines that need one are listed. Nothing is retried, and a model goes on at its next time.
+--timeout nothing is written, and the lines that need one are listed. Nothing is retried, and a model goes on at its next time, unless a command exits
+with 64, 65, 77 or 78, which disables it.
 
 With --out the models stand in models.yaml and the policies in policies.yaml of a new or empty directory, for refreshd apply -f DIR. Without it they are
 printed, and the list goes to stderr. The list says of each line what is not carried over as it is:
@@ -89,7 +90,7 @@ func isSystemCrontab(path string) bool {
 func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options) (*adopt.Adopted, error)) (err error) {
 	own.options.Now = time.Now()
 	if own.options.Timezone == "" {
-		if own.options.Timezone, err = machineZone(a.getenv("TZ"), "/"); err != nil {
+		if own.options.Timezone, err = machineZone("/"); err != nil {
 			return usageError{err}
 		}
 	}
@@ -108,7 +109,7 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	adopted, err := read(string(text), own.options)
+	adopted, err := read(strings.TrimPrefix(string(text), "\ufeff"), own.options)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -131,7 +132,7 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 			return err
 		}
 	}
-	a.report(fmt.Sprintf("%s: %s; %d refused, %d left out, %d differ", name, words.Count(len(adopted.Models), "model", "models"),
+	a.report(fmt.Sprintf("%s: %s in %s; %d refused, %d left out, %d differ", name, words.Count(len(adopted.Models), "model", "models"), own.options.Timezone,
 		counts[adopt.Refused], counts[adopt.LeftOut], counts[adopt.Differs]))
 	switch {
 	case counts[adopt.Refused] > 0:
@@ -186,16 +187,16 @@ func (own *adopting) write(stdout io.Writer, adopted *adopt.Adopted) error {
 	return nil
 }
 
-// machineZone returns the zone of the machine: of TZ, of etc/timezone below root, or else of the link etc/localtime.
-func machineZone(tz, root string) (string, error) {
-	written, _ := os.ReadFile(filepath.Join(root, "etc/timezone")) // there is none on many machines
-	link, _ := os.Readlink(filepath.Join(root, "etc/localtime"))   // likewise
-	name := cmp.Or(strings.TrimPrefix(tz, ":"), strings.TrimSpace(string(written)), link)
-	if _, behind, is := strings.Cut(name, "zoneinfo/"); is {
-		name = behind
-	}
-	if _, err := schedule.Zone(name); err != nil || name == "" {
-		return "", document.Refuse("--timezone", "the name of a zone such as Europe/Berlin, as TZ, /etc/timezone and /etc/localtime name none", document.Found(name))
+// machineZone returns the zone of the machine as cron has it: of the link etc/localtime below root, or else of etc/timezone.
+func machineZone(root string) (string, error) {
+	link, _ := os.Readlink(filepath.Join(root, "etc/localtime"))   // there is none on some machines
+	written, _ := os.ReadFile(filepath.Join(root, "etc/timezone")) // likewise
+	_, linked, _ := strings.Cut(link, "zoneinfo/")
+	other := strings.TrimSpace(string(written))
+	name := cmp.Or(linked, other)
+	if _, err := schedule.Zone(name); err != nil || name == "" || other != "" && name != other {
+		return "", document.Refuse("--timezone", "the name of a zone such as Europe/Berlin, as /etc/localtime and /etc/timezone do not name the same one",
+			document.Found(linked)+" and "+document.Found(other))
 	}
 	return name, nil
 }

@@ -40,8 +40,7 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 			return docs, nil
 		} else if err != nil {
 			// The parser cannot continue behind an error, so the whole file is refused.
-			problem := namedAnchor.ReplaceAllLiteralString(strings.TrimPrefix(err.Error(), "yaml: "), "anchor") // the text may be no definition
-			return nil, fmt.Errorf("%s %s", name, withQuotes(problem, text))
+			return nil, fmt.Errorf("%s %s", name, withQuotes(strings.TrimPrefix(err.Error(), "yaml: "), text))
 		}
 		items := node.Content
 		if len(items) == 0 || isNull(items[0]) {
@@ -62,23 +61,29 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 	}
 }
 
-var namedAnchor = regexp.MustCompile(`anchor '[^']*'`)
+var namedAnchor = regexp.MustCompile(`anchor '([^']*)'`)
 
 var (
 	yamlLine = regexp.MustCompile(`^line (\d+): `)
-	// unquoted matches a field whose text YAML takes for something else: it begins with *, @, ` or %, or has a colon before a space.
-	unquoted = regexp.MustCompile("^[\\s{-]*(?:[^\"'\\s#]+: .*)?\\S+:\\s+(?:\\*\\W|\\*$|\\*\\w+ +[^\\s,#]|[@`%]|[^\"'|>&!#{\\[ ][^\"'#]*:\\s)")
+	// unquoted matches a field whose text YAML takes for something else: it begins with *, @, ` or %, also in a list or on a line of its own, or has a
+	// colon before a space.
+	unquoted = regexp.MustCompile(`^[\s{-]*(?:[^"'\s#]+: .*)?\S+:\s+(?:\[?\s*(?:\*\W|\*$|\*\w+ +[^\s,#]|[@\x60%])|` +
+		`[^"'|>&!#{\[ ][^"'#]*:\s)|^[\s-]+(?:\*\W|[@\x60%])`)
 )
 
-// withQuotes adds what to do to an error of YAML, and its line, if that has such a field. It repeats nothing of the text.
+// withQuotes adds what to do to an error of YAML, and its line, if that has such a field. It repeats nothing of the text, which may be no definition.
 func withQuotes(problem string, text []byte) string {
-	at := 0
+	at, isText := 1, unquoted // YAML does not name the first line
 	if found := yamlLine.FindStringSubmatch(problem); found != nil {
 		at, _ = strconv.Atoi(found[1])
 	}
+	if found := namedAnchor.FindStringSubmatch(problem); found != nil { // on any line: the error has none
+		at, isText = 0, regexp.MustCompile(`(?:\brrule["']?:\s+\[?\s*|^\s+)\*`+found[1]+`(?:\W|$)|`+`\*`+found[1]+` +[^\s,#]`)
+		problem = namedAnchor.ReplaceAllLiteralString(problem, "anchor")
+	}
 	number := 0
 	for line := range bytes.Lines(text) {
-		if number++; (at == 0 || at == number) && unquoted.Match(bytes.TrimRight(line, "\r\n")) {
+		if number++; (at == 0 || at == number) && isText.Match(bytes.TrimRight(line, "\r\n")) {
 			return fmt.Sprintf("line %d: %s: put the text in quotes, as in rrule: \"*/5 * * * *\" or \"@daily\"", number, yamlLine.ReplaceAllLiteralString(problem, ""))
 		}
 	}

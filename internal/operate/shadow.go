@@ -115,9 +115,10 @@ func (in Inputs) Shadow(
 				return part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
 					stored, payload := record.Model, record.Payload
 					stored.State, stored.Payload = model.State{Phase: stored.Phase}, "" // what it is doing does not count
+					stored.Policy.Spread = 0                                            // the old system had none
 					source := func(time.Time) (*model.Model, error) { return &stored, nil }
 					comparison.Define(stored.UID, source)
-					r.log.Commands.Add(stored.UID, payload, source)
+					r.log.Commands.Add(stored.UID, payload, stored.Labels, source)
 					return nil
 				})
 			})
@@ -163,9 +164,10 @@ func (in Inputs) define(comparison *shadow.Comparison, commands *shadow.Commands
 		if err != nil {
 			return m.At(err)
 		}
+		p.Spread = 0 // the old system had none
 		source := func(at time.Time) (*model.Model, error) { return simulate.NewModel(m.Definition, p, at) }
 		comparison.Define(m.Definition.UID, source)
-		commands.Add(m.Definition.UID, m.Definition.Payload, source)
+		commands.Add(m.Definition.UID, m.Definition.Payload, m.Definition.Labels, source)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // dangerous: whoever may save a model of the queue may run any command as the user of the process.
 //
 // With allowed, a command must be one of these texts, or begin with one, followed by a space and plain words: letters, digits and _./:=,@%+- are
-// not special to a shell there, so they can only be arguments. Another command, or none, is a failure that is not retried.
+// not special to a shell there, so they can only be arguments. Another command, or none, is a failure.
 //
 // The error says that there is no sh, or that a text of allowed is empty.
 func Shell(allowed []string, options ExecOptions) (worker.Handler, error) {
@@ -38,7 +38,7 @@ func Shell(allowed []string, options ExecOptions) (worker.Handler, error) {
 			err = checkAllowed(allowed, command)
 		}
 		if err != nil {
-			return worker.NotRetryable(worker.ErrorType(err, "shell_refused"))
+			return worker.ErrorType(err, "shell_refused")
 		}
 		return run(ctx, attempt, []string{sh, "-c", command}, nil, options)
 	}, nil

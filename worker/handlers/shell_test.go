@@ -32,11 +32,11 @@ func TestTheCommandOfThePayloadIsRunAsCronWould(t *testing.T) {
 		"expected a failure with the last line, found %+v", got)
 }
 
-func TestAPayloadWithoutACommandIsAFailureThatIsNotRetried(t *testing.T) {
+func TestAPayloadWithoutACommandIsAFailureThatThePolicyDecidesOn(t *testing.T) {
 	handler := check.Got(Shell(nil, ExecOptions{}))(t)
 	for _, command := range []any{nil, "", " ", 7, []string{"true"}, "true\x00"} {
 		_, got := try(t.Context(), t, handler, commanding(t, command))
-		failIf(t, got.Retryable == nil || *got.Retryable || got.ErrorType != "shell_refused", "%v: expected a final failure, found %+v", command, got)
+		failIf(t, got.Retryable != nil || got.Type != model.MessageFailure || got.ErrorType != "shell_refused", "%v: expected a failure, found %+v", command, got)
 	}
 }
 

@@ -62,8 +62,8 @@ func (a *Adopted) WithoutTimeout() []Model {
 	return slices.DeleteFunc(slices.Clone(a.Models), func(m Model) bool { return m.Policy.Timeout > 0 })
 }
 
-// WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time
-// whatever happens.
+// WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time,
+// but a worker's exit codes 64, 65, 77 and 78 disable it.
 func (a *Adopted) WritePolicies(to io.Writer) (err error) {
 	written := make(map[string]bool)
 	for _, m := range a.Models {
@@ -122,6 +122,9 @@ func (j *job) checkSchedule(o Options) error {
 		return err
 	}
 	compiled, err := schedule.Parse(read.Rule, j.zone, dtstart)
+	if err == nil && max(j.spread, j.timeout) > document.MaxDuration {
+		err = document.Refuse("", "a timeout and a spread of at most ten years", document.FormatDuration(max(j.spread, j.timeout)))
+	}
 	if err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func adopt(source string, jobs []*job, notes []Note, o Options) *Adopted {
 		}
 		return err != nil
 	})
-	nameAll(good)
+	nameAll(good, o.Timezone)
 	for _, j := range good {
 		m, err := j.definition(source, o.Timeout)
 		if err != nil {

@@ -27,8 +27,9 @@ func cutInput(text string) (command string, input bool) {
 }
 
 const (
-	// Behind another command only && keeps the meaning of what is left.
-	first, behind = `^(?:%)\s*(?:&&|;)\s*`, `(&&\s*)(?:%)\s*&&\s*`
+	first = `^(?:%)\s*(?:&&|;)\s*`
+	// Behind guards only && keeps the meaning of what is left.
+	behind = `^((?:(?:test|\[|command -v|cd)\s(?:[^'"` + "`" + `;|&()#]|>&\d)*&&\s*)+)(?:%)\s*&&\s*`
 )
 
 // randomSleeps are the waits that people write to spread starts: the number is the longest one, in the unit that follows, or in seconds.
@@ -52,7 +53,7 @@ const longestRandom = 32767 * time.Second
 func (j *job) takeSleep(command string) string {
 	for i, pattern := range sleeps {
 		at := pattern.FindStringSubmatchIndex(command)
-		if at == nil {
+		if at == nil || at[1] == len(command) || command[at[1]] == '#' { // nothing would be left
 			continue
 		}
 		spread, groups := longestRandom, pattern.FindStringSubmatch(command)[1+i:]
@@ -61,9 +62,9 @@ func (j *job) takeSleep(command string) string {
 				spread = time.Duration(n) * map[string]time.Duration{"": time.Second, "s": time.Second, "m": time.Minute, "h": time.Hour}[groups[k+1]]
 			}
 		}
-		before := command[:at[0]]
+		before := ""
 		if i == 1 {
-			before += command[at[2]:at[3]] // the && of the command before
+			before = command[at[2]:at[3]]
 		}
 		j.spread = max(j.spread, spread)
 		j.note(Carried, "the random sleep of up to %s is the spread of the policy: a fixed delay of each model", document.FormatDuration(spread))
@@ -79,16 +80,21 @@ func (j *job) takeSleep(command string) string {
 func Command(logged string) string { return new(job).takeSleep(logged) }
 
 var (
-	randomWait = regexp.MustCompile(`sleep.*(RANDOM|rand|shuf)|(RANDOM|rand|shuf).*sleep`)
-	busyExit   = regexp.MustCompile(`\bflock\s+(?:-\S+\s+(?:\d+\s+)?)*?(?:-[a-z]*n[a-z]*|--nb|--nonblock)\s`)
-	otherExit  = regexp.MustCompile(`\bflock\s.*(-[a-z]*E|--conflict-exit-code)`)
+	randomWait = regexp.MustCompile(`sleep.*(RANDOM|\brand|\bshuf)|(RANDOM|\brand|\bshuf).*sleep`)
+	lockBusy   = regexp.MustCompile(`\bflock((?:\s+-\S+(?:\s+\d[\d.]*)?)+)\s(.*)`) // its own options, and the rest
+	busyExit   = regexp.MustCompile(`\s(-[a-zA-Z]*[nw]|--nb|--nonblock|--wait|--timeout)`)
+	ownExit    = regexp.MustCompile(`\s(-[a-zA-Z]*E|--conflict-exit-code)`)
+	forgiven   = regexp.MustCompile(`\|\|\s*(true|exit 0|:)\s*($|[;)&#])`)
 	background = regexp.MustCompile(`(^|[^&>|])&\s*\)?\s*$`)
 )
 
 // noteCommand notes what a command does that means something else to a worker.
 func (j *job) noteCommand(command string) {
-	if busyExit.MatchString(command) && !otherExit.MatchString(command) {
-		j.note(Differs, "flock -n exits with 1 when another one runs, which counts as a failure here: leave it out, as no model runs twice at a time, or write flock -n -E 0")
+	if strings.Contains(command, `\\`) {
+		j.note(Differs, `of \\ cron of Debian makes one backslash; cronie keeps two, as here`)
+	}
+	if lock := lockBusy.FindStringSubmatch(command); lock != nil && busyExit.MatchString(lock[1]) && !ownExit.MatchString(lock[1]) && !forgiven.MatchString(lock[2]) {
+		j.note(Differs, "flock -n or -w exits with 1 when another one runs, which counts as a failure here: leave it out, as no model runs twice at a time, or write -E 0")
 	}
 	if background.MatchString(command) {
 		j.note(Differs, "the & at its end: a worker kills what is left in the background when the shell has ended")

@@ -35,8 +35,8 @@ func Crontab(text string, o Options) *Adopted {
 		switch {
 		case line == "" || line[0] == '#':
 			continue
-		case !utf8.ValidString(line):
-			c.note(number, Refused, "expected text in UTF-8, found other bytes")
+		case !utf8.ValidString(line) || strings.Contains(line, "\x00"):
+			c.note(number, Refused, "expected text in UTF-8 without a NUL, found other bytes")
 			continue
 		}
 		if set := assignment.FindStringSubmatch(line); set != nil {
@@ -45,6 +45,7 @@ func Crontab(text string, o Options) *Adopted {
 			c.job(number, line)
 		}
 	}
+	c.noteSystem()
 	return adopt("crontab", c.jobs, c.notes, o)
 }
 
@@ -60,8 +61,8 @@ func (c *crontab) set(line int, name, value string) {
 		c.note(line, Carried, "CRON_TZ is the zone of the lines below, as in cronie; cron of Debian has none, and runs them in the zone of the machine")
 	case "RANDOM_DELAY":
 		minutes, err := strconv.Atoi(value)
-		if err != nil || minutes < 0 {
-			c.note(line, Refused, "RANDOM_DELAY: expected a number of minutes, found "+document.Found(value))
+		if err != nil || minutes < 0 || minutes > int(document.MaxDuration/time.Minute) {
+			c.note(line, Refused, "RANDOM_DELAY: expected a number of minutes, at most ten years, found "+document.Found(value))
 			return
 		}
 		c.delay = time.Duration(minutes) * time.Minute
@@ -102,8 +103,12 @@ func (c *crontab) job(line int, text string) {
 			j.labels = map[string]any{"user": user[0]}
 		}
 	}
+	user, _ := j.labels["user"].(string)
 	command, input := cutInput(rest)
 	switch {
+	case user != "" && !userName.MatchString(user):
+		c.note(line, Refused, "expected a user before the command, found "+document.Found(user)+": is this the crontab of a user? Leave out --system")
+		return
 	case strings.EqualFold(j.rule, "@reboot"):
 		c.note(line, LeftOut, "@reboot: the start of a machine is no time; let its init system run it")
 		return
@@ -114,8 +119,7 @@ func (c *crontab) job(line int, text string) {
 		c.note(line, LeftOut, "the text after % is the input of the command: write it into the command, as in printf '…' | COMMAND, or \\% for a percent sign")
 		return
 	}
-	user, _ := j.labels["user"].(string)
-	c.noteUser(j, user, command)
+	c.noteUser(j, user)
 	command = j.takeSleep(command)
 	j.noteCommand(command)
 	j.payload = map[string]any{"command": command}
@@ -124,13 +128,32 @@ func (c *crontab) job(line int, text string) {
 }
 
 // noteUser says once of each user that its commands run as another one.
-func (c *crontab) noteUser(j *job, user, command string) {
-	switch {
-	case user == "" && strings.HasPrefix(command, "root "):
-		j.note(Differs, "the command begins with root: if that is a user, add --system")
-	case user != "" && !slices.Contains(c.users, user):
+func (c *crontab) noteUser(j *job, user string) {
+	if user != "" && !slices.Contains(c.users, user) {
 		c.users = append(c.users, user)
 		j.note(Differs, "the user %s is a label only: commands run as the user of the worker, so give each user a queue", document.Shorten(user, maxName))
+	}
+}
+
+var (
+	userName = regexp.MustCompile(`^[a-z_][a-z0-9_-]*\$?$`)
+	// begins matches a command with a user before it, or with a program that takes a path.
+	begins   = regexp.MustCompile(`^(?:(root|www-data|nobody)\s|([a-z_][a-z0-9_-]*)\s+/)`)
+	programs = regexp.MustCompile(`^(\w*sh|php|python3?|perl|ruby|node|java|find|rm|cp|mv|rsync|tar|cd|test|nice|flock|chronic|sudo|env|exec|time)$`)
+)
+
+// noteSystem asks whether the first word of all commands is a user.
+func (c *crontab) noteSystem() {
+	name := ""
+	for _, j := range c.jobs {
+		found := begins.FindStringSubmatch(j.payload["command"].(string))
+		if c.options.System || found == nil || name != "" && found[1]+found[2] != name || programs.MatchString(found[2]) {
+			return
+		}
+		name = found[1] + found[2]
+	}
+	if name != "" {
+		c.jobs[0].note(Differs, "each command begins with %s: if that is a user, add --system", document.Shorten(name, maxName))
 	}
 }
 

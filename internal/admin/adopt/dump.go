@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,9 +63,7 @@ func add(all []record, node *yaml.Node, name *yaml.Node, named bool) ([]record, 
 		var value any
 		err := node.Decode(&value)
 		text, failed := json.Marshal(value) // so that the payload has what JSON would have
-		decoder := json.NewDecoder(strings.NewReader(string(text)))
-		decoder.UseNumber()
-		if err = cmp.Or(err, failed, decoder.Decode(&r.fields)); value == nil {
+		if err = cmp.Or(err, failed, decodeJSON(string(text), &r.fields)); value == nil {
 			return all, nil // an empty document
 		} else if err != nil {
 			return nil, fmt.Errorf("line %d: expected an object as in JSON: %w", r.line, err)
@@ -79,6 +78,25 @@ func add(all []record, node *yaml.Node, name *yaml.Node, named bool) ([]record, 
 	}
 	return all, nil
 }
+
+// decodeJSON keeps all digits of numbers.
+func decodeJSON(text string, value any) error {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode(value)
+}
+
+// leaveOut notes the fields below a path that say something, but for the known ones.
+func (j *job) leaveOut(r *record, path string, known ...string) {
+	fields, _ := r.at(path).(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) && !slices.Contains([]string{"<nil>", "", "{}", "map[]", "false"}, fmt.Sprint(fields[name])) {
+			j.note(LeftOut, "%s", document.Shorten(name, maxName))
+		}
+	}
+}
+
+const countsAnew = "its interval counts from the midnight before the save, not from its "
 
 // adoptDump reads all records. Each one is a job that read fills in, or a note says why it is none.
 func adoptDump(source, text string, named bool, o Options, read func(all []record, r *record, j *job) (leftOut string)) (*Adopted, error) {
@@ -148,13 +166,13 @@ func CronJobs(text string, o Options) (*Adopted, error) {
 	})
 }
 
-// SidekiqCron reads the schedule of sidekiq-cron: an object with a field for each job. The payload has the job without its times.
+// SidekiqCron reads the schedule of sidekiq-cron: an object with a field for each job, or a list of jobs with their names. The payload has the job without its times.
 func SidekiqCron(text string, o Options) (*Adopted, error) {
 	return adoptDump("sidekiq-cron", text, true, o, func(_ []record, r *record, j *job) string {
+		j.name, j.rule, j.payload = cmp.Or(r.name, r.text("name")), r.text("cron"), maps.Clone(r.fields)
 		if r.text("status") == "disabled" {
 			return "it is disabled"
 		}
-		j.rule, j.payload = r.text("cron"), maps.Clone(r.fields)
 		delete(j.payload, "cron")
 		j.note(Differs, "Sidekiq retries a job that fails as its class says: write retries into the policy")
 		return ""
@@ -170,11 +188,12 @@ func BullMQ(text string, o Options) (*Adopted, error) {
 		}
 		if every, _ := strconv.Atoi(r.text("every")); every > 0 {
 			j.rule = "@every " + (time.Duration(every) * time.Millisecond).String()
-			j.note(Differs, "its interval counts from the midnight before the save, not from its offset")
+			j.note(Differs, countsAnew+"offset")
 		}
 		if attempts := r.text("template.opts.attempts"); attempts > "1" {
 			j.note(Differs, "it is attempted up to %s times: write retries into the policy", attempts)
 		}
+		j.leaveOut(r, "template.opts", "attempts")
 		j.payload = map[string]any{"name": r.at("name"), "data": r.at("template.data")}
 		return ""
 	})
@@ -194,6 +213,7 @@ func CeleryBeat(text string, o Options) (*Adopted, error) {
 			switch kind, ours := all[i].text("model"), func(field string) bool { return all[i].text("pk") == r.text("fields."+field) }; {
 			case kind == "django_celery_beat.intervalschedule" && ours("interval"):
 				j.rule = "every " + all[i].text("fields.every") + " " + all[i].text("fields.period")
+				j.note(Differs, countsAnew+"last run")
 			case kind == "django_celery_beat.crontabschedule" && ours("crontab"):
 				j.rule, j.zone = celeryRule(&all[i]), all[i].text("fields.timezone")
 			}
@@ -201,16 +221,22 @@ func CeleryBeat(text string, o Options) (*Adopted, error) {
 		if j.rule == "" {
 			return "expected an interval, or a crontab of days that we can name, found neither"
 		}
+		j.leaveOut(r, "fields", celeryFields...)
 		j.payload = map[string]any{"task": r.at("fields.task"), "queue": r.at("fields.queue")}
 		for _, name := range []string{"args", "kwargs"} {
 			var value any
-			if json.Unmarshal([]byte(r.text("fields."+name)), &value) != nil {
+			if decodeJSON(r.text("fields."+name), &value) != nil {
 				value = r.text("fields." + name)
 			}
 			j.payload[name] = value
 		}
 		return ""
 	})
+}
+
+// celeryFields are carried over, or say nothing about what is to come.
+var celeryFields = []string{
+	"name", "task", "interval", "crontab", "args", "kwargs", "queue", "enabled", "description", "last_run_at", "total_run_count", "date_changed",
 }
 
 // celeryRule writes five fields, or, as celery wants days that fit both of their fields, a rule for these.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
@@ -71,12 +72,18 @@ differs 1 sweep Sidekiq retries a job that fails as its class says: write re
 left_out 5  old: it is disabled
 refused 6  expected five cron fields (minute, hour, day of month, month
 `},
-		"BullMQ": {BullMQ, `[{"key":"daily","name":"report","next":1796101754958,"iterationCount":3,"pattern":"0 9 * * *","tz":"Asia/Tokyo","template":{"data":{"id":12345678901234567890},"opts":{"attempts":3}}},
+		"sidekiq-cron as a list": {SidekiqCron, `[{"name": "sweep", "cron": "30 2 * * *", "class": "SweepJob"}, {"name": "old", "cron": "@daily", "status": "disabled"}]`,
+			`1 sweep "30 2 * * *" Europe/Berlin sidekiq-cron-1h map[] {"class":"SweepJob","name":"sweep"}
+left_out 1  old: it is disabled
+differs 1 sweep Sidekiq retries a job that fails as its class says: write re
+`},
+		"BullMQ": {BullMQ, `[{"key":"daily","name":"report","next":1796101754958,"iterationCount":3,"pattern":"0 9 * * *","tz":"Asia/Tokyo","template":{"data":{"id":12345678901234567890},"opts":{"attempts":3,"priority":5,"removeOnFail":false}}},
 {"key":"poll","name":"poll","every":90000,"tz":null,"offset":7},
 {"key":"seconds","name":"s","pattern":"0 0 9 * * *"},
 {"key":"until","name":"u","pattern":"0 9 * * *","endDate":1796101754958}]`, `1 daily "0 9 * * *" Asia/Tokyo bullmq-1h map[] {"data":{"id":12345678901234567890},"name":"report"}
 2 poll "@every 1m30s" Europe/Berlin bullmq-1h map[] {"data":null,"name":"poll"}
 differs 1 daily it is attempted up to 3 times: write retries into the policy
+left_out 1 daily priority
 differs 2 poll its interval counts from the midnight before the save, not f
 refused 3  expected five cron fields (minute, hour, day of month, month
 left_out 4  until: it begins or ends: write a rule with DTSTART, UNTIL o
@@ -119,12 +126,12 @@ TimeoutStartSec=infinity
 # /lib/systemd/system/lonely.timer
 [Timer]
 OnCalendar=daily
-`, `6 feeds@4a6588 "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
+`, `6 feeds "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
 6 feeds@da9b50 "FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0" Europe/Berlin systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
-differs 6 feeds@4a6588 ExecStart: a % of systemd is none to sh, and a prefix such a
-differs 6 feeds@4a6588 each OnCalendar is a model of its own: two of them may run a
-differs 6 feeds@4a6588 set it where the worker starts: User
-differs 6 feeds@da9b50 ExecStart: a % of systemd is none to sh, and a prefix such a
+differs 6 feeds ExecStart: to sh letters such as $ and * mean something else
+differs 6 feeds each OnCalendar is a model of its own: two of them may run a
+differs 6 feeds set it where the worker starts: User
+differs 6 feeds@da9b50 ExecStart: to sh letters such as $ and * mean something else
 differs 6 feeds@da9b50 each OnCalendar is a model of its own: two of them may run a
 differs 6 feeds@da9b50 set it where the worker starts: User
 left_out 9  feeds.timer: AccuracySec
@@ -132,15 +139,17 @@ left_out 13  feeds.timer: OnBootSec counts from a start: write a rule suc
 refused 28  OnCalendar: expected a calendar that has a rule
 left_out 36  lonely.timer: expected its service with an ExecStart in the 
 `},
-		"celery beat": {CeleryBeat, `[{"model":"django_celery_beat.periodictask","pk":1,"fields":{"name":"Import feeds","task":"shop.import","interval":null,"crontab":7,"args":"[\"acme\"]","kwargs":"{\"full\": true}","queue":null,"enabled":true,"one_off":false}},
+		"celery beat": {CeleryBeat, `[{"model":"django_celery_beat.periodictask","pk":1,"fields":{"name":"Import feeds","task":"shop.import","interval":null,"crontab":7,"args":"[\"acme\"]","kwargs":"{\"id\": 12345678901234567890}","queue":null,"enabled":true,"one_off":false,"expire_seconds":60,"exchange":"","headers":"{}","priority":null,"total_run_count":7}},
 {"model":"django_celery_beat.periodictask","pk":2,"fields":{"name":"ping","task":"ping","interval":7,"crontab":null,"args":"[]","kwargs":"{}","enabled":true}},
 {"model":"django_celery_beat.periodictask","pk":3,"fields":{"name":"off","task":"off","interval":7,"enabled":false}},
 {"model":"django_celery_beat.periodictask","pk":4,"fields":{"name":"sun","task":"sun","solar":1,"enabled":true}},
 {"model":"django_celery_beat.crontabschedule","pk":7,"fields":{"minute":"0","hour":"6, 16","day_of_week":"mon","day_of_month":"1-7","month_of_year":"*","timezone":"Asia/Tokyo"}},
 {"model":"django_celery_beat.intervalschedule","pk":7,"fields":{"every":10,"period":"minutes"}},
 {"model":"django_celery_beat.periodictasks","pk":1,"fields":{"last_update":"2026-01-01T00:00:00Z"}}]`,
-			`1 Import-feeds "FREQ=MONTHLY;BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0" Asia/Tokyo celery-beat-1h map[] {"args":["acme"],"kwargs":{"full":true},"queue":null,"task":"shop.import"}
+			`1 Import-feeds-28931f "FREQ=MONTHLY;BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0" Asia/Tokyo celery-beat-1h map[] {"args":["acme"],"kwargs":{"id":12345678901234567890},"queue":null,"task":"shop.import"}
 2 ping "every 10 minutes" Europe/Berlin celery-beat-1h map[] {"args":[],"kwargs":{},"queue":null,"task":"ping"}
+left_out 1 Import-feeds-28931f expire_seconds
+differs 2 ping its interval counts from the midnight before the save, not f
 left_out 3  off: it is disabled, runs once, begins or ends
 left_out 4  sun: expected an interval, or a crontab of days that we can 
 `},
@@ -149,6 +158,37 @@ left_out 4  sun: expected an interval, or a crontab of days that we can
 			a := check.Got(test.read(test.text, usual))(t)
 			check.Equal(t, test.want, summary(a))
 		})
+	}
+}
+
+func TestATimerIsReadAsSystemdReadsIt(t *testing.T) {
+	const differs = "3 differs"
+	for name, c := range map[string]struct {
+		timer, service  string
+		timeout, spread time.Duration
+		list            string
+	}{
+		"oneshot":                {"Persistent=true", "Type=oneshot\nTimeoutStartSec=5minutes\nRuntimeMaxSec=1\nExecStart=/bin/a", 5 * time.Minute, 0, ""},
+		"simple":                 {"Persistent=On\nRandomizedDelaySec=1 hour 30 seconds", "TimeoutStartSec=9\nRuntimeMaxSec=2hours\nExecStart=/bin/a", 2 * time.Hour, time.Hour + 30*time.Second, ""},
+		"no limit":               {"Persistent=1", "RuntimeMaxSec=infinity\nExecStart=/bin/a", time.Hour, 0, ""},
+		"not persistent":         {"Persistent=off", "ExecStart=/bin/a", time.Hour, 0, differs},
+		"months":                 {"Persistent=yes", "RuntimeMaxSec=1month\nExecStart=/bin/a", time.Hour, 0, differs},
+		"sh reads a $":           {"Persistent=yes", "ExecStart=/bin/a $HOME", time.Hour, 0, differs},
+		"sh reads a glob":        {"Persistent=yes", "ExecStart=/bin/a *.csv", time.Hour, 0, differs},
+		"sh reads a ;":           {"Persistent=yes", "ExecStart=/bin/a ; /bin/b", time.Hour, 0, differs},
+		"sh reads a quote":       {"Persistent=yes", "ExecStart=/bin/a \"b c\"", time.Hour, 0, ""},
+		"sh reads a \\":          {"Persistent=yes", `ExecStart=/bin/a \x20`, time.Hour, 0, differs},
+		"sh reads a #":           {"Persistent=yes", "ExecStart=/bin/a #b", time.Hour, 0, differs},
+		"sh reads a redirection": {"Persistent=yes", "ExecStart=/bin/a >b", time.Hour, 0, differs},
+	} {
+		a := check.Got(Timers("# /a/a.timer\n[Timer]\nOnCalendar=daily\n"+c.timer+"\n# /a/a.service\n[Service]\n"+c.service, usual))(t)
+		if p := a.Models[0].Policy; p.Timeout != c.timeout || p.Spread != c.spread || listOf(a) != c.list {
+			t.Errorf("%s: expected %+v, found %s, %s and %v", name, c, p.Timeout, p.Spread, a.Notes)
+		}
+	}
+	for _, text := range []string{"", "[Timer]\nOnCalendar=daily\n", "[Timer]\n# /a/a.timer\n[Timer]\nOnCalendar=daily\n"} {
+		a, err := Timers(text, usual)
+		check.FailIf(t, err == nil || !strings.Contains(err.Error(), "systemctl cat"), "%q: expected an error that says what to do, found %+v", text, a)
 	}
 }
 

@@ -32,7 +32,7 @@ func (u *unit) last(name string) string {
 // heading matches the line above each file that systemctl cat prints.
 var heading = regexp.MustCompile(`^# /\S*/([^/\s]+\.(?:timer|service))$`)
 
-// units reads what systemctl cat prints, in the order of the units.
+// units reads what systemctl cat prints, in the order of the units. A text that begins otherwise has none.
 func units(text string) (all []*unit) {
 	var u *unit
 	section, number := "", 0
@@ -45,7 +45,9 @@ func units(text string) (all []*unit) {
 		case found != nil:
 			u = &unit{name: found[1], line: number, values: map[string][]string{}, lines: map[string]int{}}
 			all = append(all, u)
-		case line == "" || line[0] == '#' || line[0] == ';' || u == nil:
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case u == nil:
+			return nil
 		case line[0] == '[':
 			section = strings.Trim(line, "[]")
 		case set && strings.TrimSpace(value) == "":
@@ -62,6 +64,9 @@ func Timers(text string, o Options) (*Adopted, error) {
 	var jobs []*job
 	var notes []Note
 	all := units(text)
+	if len(all) == 0 {
+		return nil, document.Refuse("", "what systemctl cat NAME.timer NAME.service prints, where # /etc/systemd/system/NAME.timer stands above a file", "no such line")
+	}
 	byName := make(map[string]*unit)
 	for _, u := range all {
 		byName[u.name] = u
@@ -88,7 +93,7 @@ func Timers(text string, o Options) (*Adopted, error) {
 			}
 		}
 		for _, calendar := range u.values["Timer.OnCalendar"] {
-			j := &job{line: u.lines["Timer.OnCalendar"], name: slug(base, `[^\w.-]+`), zone: o.Timezone}
+			j := &job{line: u.lines["Timer.OnCalendar"], name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
 			rule, zone, ok := schedule.FromCalendar(calendar)
 			if !ok {
 				notes = append(notes, Note{Line: j.line, Kind: Refused, Text: "OnCalendar: expected a calendar that has a rule, found " + document.Found(calendar)})
@@ -103,15 +108,16 @@ func Timers(text string, o Options) (*Adopted, error) {
 }
 
 // understood are the values that are carried over.
-var understood = []string{"Timer.OnCalendar", "Timer.Unit", "Timer.Persistent", "Timer.RandomizedDelaySec", "Service.ExecStart", "Service.Type", "Service.TimeoutStartSec"}
+var understood = []string{"Timer.OnCalendar", "Timer.Unit", "Timer.Persistent", "Timer.RandomizedDelaySec", "Service.ExecStart", "Service.Type", "Service.TimeoutStartSec",
+	"Service.RuntimeMaxSec"}
 
 // readService takes the command, and what the policy says.
 func (j *job) readService(timer, service *unit) {
 	var commands, others []string
 	for _, command := range service.values["Service.ExecStart"] {
 		plain := strings.TrimLeft(command, "-@+!:")
-		if plain != command || strings.ContainsAny(command, "%") {
-			j.note(Differs, "ExecStart: a %% of systemd is none to sh, and a prefix such as - has no effect: check the command")
+		if plain != command || strings.ContainsAny(command, "%$&;|<>()*?[]#~`{}\\") {
+			j.note(Differs, "ExecStart: to sh letters such as $ and * mean something else than to systemd, and a %% or a prefix such as - nothing: check the command")
 		}
 		commands = append(commands, plain)
 	}
@@ -126,18 +132,25 @@ func (j *job) readService(timer, service *unit) {
 	if len(others) > 0 {
 		j.note(Differs, "set it where the worker starts: %s", document.Shorten(strings.Join(others, ", "), document.MaxText))
 	}
-	if timer.last("Timer.Persistent") != "true" && timer.last("Timer.Persistent") != "yes" {
+	if !slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(timer.last("Timer.Persistent"))) {
 		j.note(Differs, "it is not Persistent, and a model runs once for what was missed: write misfire: skip into the policy")
 	}
 	j.spread = j.length("RandomizedDelaySec", timer.last("Timer.RandomizedDelaySec"))
-	j.timeout = j.length("TimeoutStartSec", service.last("Service.TimeoutStartSec"))
-	command := strings.Join(commands, " && ")
-	j.payload, j.same = map[string]any{"command": command}, command
+	limit := "RuntimeMaxSec"
+	if service.last("Service.Type") == "oneshot" {
+		limit = "TimeoutStartSec"
+	}
+	j.timeout = j.length(limit, service.last("Service."+limit))
+	j.payload = map[string]any{"command": strings.Join(commands, " && ")}
 }
+
+// spans writes the units of systemd as ours.
+var spans = strings.NewReplacer("minutes", "m", "minute", "m", "min", "m", "hours", "h", "hour", "h", "hr", "h", "seconds", "s", "second", "s", "sec", "s",
+	"days", "d", "day", "d", "weeks", "w", "week", "w", " ", "")
 
 // length reads a time span of systemd, in seconds if it has no unit. Infinity is none.
 func (j *job) length(name, text string) time.Duration {
-	span, err := document.ParseDuration(strings.NewReplacer("min", "m", "hr", "h", " ", "").Replace(text))
+	span, err := document.ParseDuration(spans.Replace(text))
 	if err != nil && text != "" && text != "infinity" {
 		j.note(Differs, "%s: expected a time span such as 1h 30min, found %s", name, document.Found(text))
 	}

@@ -11,26 +11,24 @@ import (
 	"strings"
 )
 
-// nameAll gives each job a uid. It does not depend on the order of jobs that do different things: those with one name get a digest of what they do, and
-// those that do the same their times.
-func nameAll(jobs []*job) {
-	kinds, times := make(map[string]map[string]int), make(map[string]int)
-	for _, j := range jobs {
-		if kinds[j.name] == nil {
-			kinds[j.name] = make(map[string]int)
-		}
-		kinds[j.name][j.same]++
-	}
+// nameAll gives each job a uid, with a digest where its name alone says less than what it is the same as. Only another job that is the same counts: the
+// second one has its times behind, and its zone if that is not the usual one.
+func nameAll(jobs []*job, zone string) {
+	seen := make(map[string]int)
 	for _, j := range jobs {
 		j.uid = j.name
-		if len(kinds[j.name]) > 1 {
+		if j.name != j.same {
 			j.uid += "-" + digest(j.same)
 		}
-		if kinds[j.name][j.same] > 1 {
-			j.uid += "@" + timesName(j.rule)
+		if seen[j.uid]++; seen[j.uid] == 1 {
+			continue
 		}
-		if times[j.uid]++; times[j.uid] > 1 { // twice the same, in all
-			j.uid = fmt.Sprintf("%s~%d", j.uid, times[j.uid])
+		j.uid += "@" + timesName(j.rule)
+		if j.zone != zone {
+			j.uid += "." + j.zone
+		}
+		if seen[j.uid]++; seen[j.uid] > 1 { // twice the same, in all
+			j.uid = fmt.Sprintf("%s~%d", j.uid, seen[j.uid])
 		}
 	}
 }
@@ -40,30 +38,35 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:3])
 }
 
-// timesName writes a cron expression with the letters of a uid: "0 6 * * 1-5" is 0.6._._.1-5, and "0 6 * * *" 0.6. Of RRULE lines it is a digest.
+var short, anyDay = regexp.MustCompile(`^[\w.+/-]{1,40}$`), regexp.MustCompile(`(\._)+$`)
+
+// timesName writes a cron expression with the letters of a uid: "0 6 * * 1-5" is 0.6._._.1-5, and "0 6 * * *" 0.6. Of a longer one, and of RRULE lines, it is a digest.
 func timesName(rule string) string {
-	if strings.Contains(rule, "=") {
+	name := strings.NewReplacer(" ", ".", "*", "_", ",", "+", "@", "").Replace(rule)
+	if !short.MatchString(name) {
 		return digest(rule)
 	}
-	fields := strings.NewReplacer(" ", ".", "*", "_", ",", "+", "@", "").Replace(rule)
-	for strings.HasSuffix(fields, "._") {
-		fields = strings.TrimSuffix(fields, "._")
-	}
-	return slug(fields, `[^\w.+/-]+`)
+	return anyDay.ReplaceAllString(name, "")
 }
 
 var (
 	ends      = regexp.MustCompile(`&&|\|\|?|;`)
 	redirect  = regexp.MustCompile(`\d*[<>&].*$`)
-	ignorable = regexp.MustCompile(`^(\w+=.*|\d+[smhd]?)$`) // before a program: variables, and numbers of options
+	script    = regexp.MustCompile(`-\w*c\s+(?:"([^"]*)"|'([^']*)')`)             // of sh, su and flock
+	quoted    = regexp.MustCompile(`"([^"\s;|]*)"|'([^'\s;|]*)'|"[^"]*"|'[^']*'`) // a word, or a text that is left out
+	option    = regexp.MustCompile(`^-(\w|-[^=]+)$`)
+	host      = regexp.MustCompile(`^.*://(?:[^/?#]*@)?([^/?#:]*).*$`)
+	ignorable = regexp.MustCompile(`^\d+[smhd]?$`) // before a program: numbers of options
 	// guards are no work, and wrappers only run another program.
 	guards   = []string{"cd", "test", "[", "[[", "command", "export", "umask", "set", ".", "sleep", "echo", "if", "mkdir", "true", "ulimit", "!", "then"}
 	wrappers = []string{"nice", "ionice", "flock", "timeout", "sudo", "env", "chronic", "exec", "time", "nohup", "setsid", "run-one", "then", "if", "!"}
 )
 
-// programName is what the first program of a command that works is called, with its first two words that are no options.
+// programName is what the first program of a command that works is called, with its first two words that are no options. No word is taken that may be
+// a secret.
 func programName(command string) string {
 	guard := ""
+	command = quoted.ReplaceAllString(script.ReplaceAllString(command, ";$1$2;"), "$1$2")
 	for _, part := range ends.Split(command, -1) {
 		words := significant(redirect.ReplaceAllString(strings.Trim(part, " \t(){}"), ""))
 		name := slug(strings.ToLower(strings.Join(words[:min(3, len(words))], "-")), `[^a-z0-9_.]+`)
@@ -75,13 +78,16 @@ func programName(command string) string {
 	return cmp.Or(guard, "job")
 }
 
-// significant leaves out options, and before the program variables, numbers, and programs that only run another one.
+// significant leaves out options and the values behind them, words that may hold a password, of a URL all but its host, and before the program numbers,
+// and programs that only run another one.
 func significant(part string) (words []string) {
-	lock := false
-	for _, word := range strings.Fields(part) {
-		name := path.Base(strings.Trim(word, "\"'`"))
-		switch begins := len(words) == 0; {
-		case word[0] == '-' || begins && ignorable.MatchString(word):
+	lock, before := false, ""
+	for _, text := range strings.Fields(part) {
+		word := host.ReplaceAllString(strings.Trim(text, "\"'`"), "$1")
+		begins, name := len(words) == 0, path.Base(word)
+		value := !begins && option.MatchString(before) && !strings.Contains(text, "://") && (len(before) == 2 || !strings.HasPrefix(word, "/"))
+		switch before = word; {
+		case word == "" || word[0] == '-' || value || strings.ContainsAny(word, "@:=") || begins && ignorable.MatchString(word):
 		case begins && slices.Contains(wrappers, name):
 			lock = name == "flock"
 		case lock:

@@ -18,13 +18,16 @@ func TestTheLogOfCronIsReadByTheCommandsOfTheModels(t *testing.T) {
 		{"uid": "feeds", "rrule": "0 6 * * *", "payload": map[string]any{"command": "feeds"}},
 		{"uid": "tick@7", "rrule": "0 7 * * *", "timezone": "Europe/Berlin", "payload": map[string]any{"command": "tick (a)"}},
 		{"uid": "tick@8", "rrule": "0 8 * * *", "timezone": "Europe/Berlin", "payload": map[string]any{"command": "tick (a)"}},
+		{"uid": "ann", "rrule": "0 7 * * *", "payload": map[string]any{"command": "für\tx\x7f"}, "labels": map[string]any{"user": "ann"}},
+		{"uid": "bob", "rrule": "0 7 * * *", "payload": map[string]any{"command": "für\tx\x7f"}, "labels": map[string]any{"user": "bob"}},
 		{"uid": "other"},
 	} {
 		fields["policy"] = map[string]any{"timeout": "1h"}
 		d := check.Got(model.ParseDefinition(fields))(t)
-		log.Commands.Add(d.UID, d.Payload, func(at time.Time) (*model.Model, error) { return simulate.NewModel(d, *d.Inline, at) })
+		log.Commands.Add(d.UID, d.Payload, d.Labels, func(at time.Time) (*model.Model, error) { return simulate.NewModel(d, *d.Inline, at) })
 	}
-	runs, refused := read(t, log, `Oct  5 05:59:59 host systemd[1]: Started Session 7 of User root.
+	runs, refused := read(t, log, `-- Logs begin at Mon 2026-10-05 00:00:00 CEST. --
+Oct  5 05:59:59 host systemd[1]: Started Session 7 of User root.
 Oct  5 06:00:01 host CRON[4711]: (root) CMD (feeds)
 Oct  5 06:00:01 host CRON[4710]: pam_unix(cron:session): session opened for user root(uid=0)
 Oct  5 06:30:01 host CRON[4711]: (ann) CMD (sleep 9; feeds)
@@ -32,11 +35,15 @@ Oct  5 06:30:01 host CRON[4711]: (ann) CMD (sleep 9; feeds)
 2026-10-05T08:00:02+0200 host crond[4712]: (root) CMD (tick (a))
 2026-10-05T09:00:02+02:00 host CRON[4712]: (root) CMD (tick (a))
 2026-10-05T09:00:03+02:00 host CRON[4713]: (root) CMD (unknown thing)
+-- Boot 0123456789abcdef --
+2026-10-05T09:01:03+02:00 host CROND[4714]: (ann) CMD (f\303\274r^Ix^?)
+2026-10-05T09:02:03+02:00 host /usr/sbin/cron[4715]: (bob) CMD (f\303\274r^Ix^?)
+2026-10-05T09:03:03+02:00 host /USR/SBIN/CRON[4716]: (eve) CMD (für	x`+"\x7f"+`)
 2026-10-05T25:00:03+02:00 host CRON[4713]: (root) CMD (feeds)
 `)
-	equal(t, []string{"2 feeds 05T04:00:01 0s ", "4 feeds 05T04:30:01 0s ", "5 tick@7 05T05:00:02 0s ", "6 tick@8 05T06:00:02 0s ", "7 tick@8 05T07:00:02 0s ",
-		"8 unknown thing 05T07:00:03 0s "}, runs)
-	failIf(t, len(refused) != 1, "expected the time of line 9 to be refused, found %q", refused)
+	equal(t, []string{"3 feeds 05T04:00:01 0s ", "5 feeds 05T04:30:01 0s ", "6 tick@7 05T05:00:02 0s ", "7 tick@8 05T06:00:02 0s ", "8 tick@8 05T07:00:02 0s ",
+		"9 unknown thing 05T07:00:03 0s ", "11 ann 05T07:01:03 0s ", "12 bob 05T07:02:03 0s ", "13 bob 05T07:03:03 0s "}, runs)
+	failIf(t, len(refused) != 1, "expected the time of line 14 to be refused, found %q", refused)
 
 	log.Now = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC) // such a day is of last year
 	if found := check.Got(log.cron("Oct  5 06:00:01 host CRON[4711]: (root) CMD (feeds)"))(t); found[0].At.Year() != 2025 {
