@@ -31,7 +31,7 @@ The models are those of the files of -f, with the policies there, or else those 
   jsonl    a JSON object for each run
   monitor  what redis-cli monitor shows: the attempts that are pushed to NAME-input of --queue NAME, and their results on NAME-output
   cron     a log of the system in which cron names the commands that it starts: "… CRON[17]: (root) CMD (…)". A run belongs to the model with that
-           command in its payload, as import crontab writes it, and of several to the one that is planned for that minute
+           command in its payload, as import crontab writes it; of several to that of the user, and then to the one that is planned for that minute
 Lines are in the order of time for each model; models may be mixed, or come one after another. A run has uid and started_at, and if it is known
 ended_at, outcome (success, failure, lost) and error_type; --columns says how they are called in the log. Without ended_at and outcome each
 run counts as a success that took no time, so that retries cannot be compared.

@@ -193,7 +193,7 @@ one, or all of a HOST or of a process HOST:PID. They obey with their next heartb
 --shell runs what refreshd import crontab has written: {"command": "…"} by sh -c, with an empty input. It is dangerous: whoever may save a model of the queue
 may run any command as the user of the worker. Bound it by that user, by the Redis users of refreshd acl, and by --shell-allow: a command is then refused
 unless it is a PREFIX, or a PREFIX followed by a space and words of letters, digits and _./:=,@%+- alone, which a shell only hands on. Other commands are
-failures that are not retried.`
+failures.`
 	command.AddCommand(
 		lists(a, "List the workers that send heartbeats, with what each has in hand", func(o operate.Operator, ctx context.Context) ([]*operate.WorkerPool, error) {
 			return operate.ReadPools(ctx, o.Queue, "")
