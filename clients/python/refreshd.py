@@ -20,6 +20,7 @@ and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, for redis-py 4
 
 import asyncio
 import collections
+import concurrent.futures
 import datetime
 import functools
 import inspect
@@ -63,6 +64,7 @@ class Failure(Exception):
         super().__init__(reason)
         if isinstance(retry_after, datetime.datetime):
             retry_after = retry_after.isoformat()
+        retry_after = _seconds(retry_after)
         text = _reason(reason) if isinstance(reason, BaseException) else str(reason)
         fields = {"reason": text, "error_type": error_type, "retryable": retryable,
                   "retry_after": retry_after, "user_friendly_reason": user_friendly_reason}
@@ -70,11 +72,11 @@ class Failure(Exception):
 
 
 class Postpone(Exception):
-    """Raised by a handler: it cannot be done now. Tried again after so many seconds; not counted as an attempt."""
+    """Raised by a handler: it cannot be done now. Tried again after so many seconds, or a timedelta; not counted as an attempt."""
 
     def __init__(self, seconds):
-        super().__init__("postponed for %s s" % seconds)
-        self.seconds = seconds
+        self.seconds = _seconds(seconds)
+        super().__init__("postponed for %s s" % self.seconds)
 
 
 class Stopped(Exception):
@@ -191,7 +193,7 @@ class Attempt:
 
     def _ending(self):
         """What each message that ends the attempt has beside its own fields."""
-        return {name: text for name, text in (("log", self._log), ("log_url", self.log_url)) if text}
+        return {name: str(text) for name, text in (("log", self._log), ("log_url", self.log_url)) if text}
 
     def _over(self):
         """Whether all its messages are stale, as Redis said last. What was done in time counts however late: an outage is nobody's timeout. Where nobody
@@ -378,7 +380,7 @@ class Worker:
             log.info("%s: attempt %s begins", attempt.uid, attempt.attempt_no)
             begun = time.monotonic()
             kind, fields = _outcome(self.refresh, attempt)
-            reason = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", ": " + fields["reason"]) if "reason" in fields else ""
+            reason = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", ": %s" % fields["reason"]) if "reason" in fields else ""
             log.info("%s: %s after %.1f s%s", attempt.uid, kind or attempt.why, time.monotonic() - begun, reason)
             self._answer(attempt, kind, fields)
         finally:
@@ -433,7 +435,7 @@ class Worker:
         """Pushes a message that may be lost."""
         try:
             self._redis.rpush(attempt._reply_to, _message(attempt, kind, **fields))
-        except redis.RedisError as error:
+        except Exception as error:  # a progress that is no JSON must not cost the result behind it
             log.warning("%s of %s: %s", kind, attempt.uid, error)
 
     def _with_retry(self, call, attempt=None, kind=None):
@@ -528,19 +530,23 @@ class Worker:
 def _outcome(refresh, attempt):
     """The type and the fields of the message that ends an attempt; None: none, it would be stale."""
     try:
-        attempt.check()
-        work = refresh(attempt)
-        if inspect.iscoroutine(work):
-            asyncio.run(work)
-        kind, fields = "success", {} if attempt.changed else {"changed": False}
-        if attempt._metrics:
-            fields["metrics"] = dict(attempt._metrics)
-        if attempt.verdict not in (None, "publish"):
-            fields["published"] = False
-    except Postpone as wish:
-        kind, fields = "postponed", {"retry_after": wish.seconds}
-    except Failure as failure:
-        kind, fields = "failure", failure.fields
+        try:
+            attempt.check()
+            work = refresh(attempt)
+            if inspect.isgenerator(work) or inspect.isasyncgen(work):
+                raise TypeError("expected a handler that does the work, found a generator, which nobody runs: it has a yield")
+            if inspect.isawaitable(work):
+                asyncio.run(_awaited(work))
+            kind, fields = "success", {} if attempt.changed else {"changed": False}
+            if attempt._metrics:
+                fields["metrics"] = dict(attempt._metrics)
+            if attempt.verdict not in (None, "publish"):
+                fields["published"] = False
+        except Postpone as wish:
+            kind, fields = "postponed", {"retry_after": wish.seconds}
+        except Failure as failure:
+            kind, fields = "failure", failure.fields
+        _message(attempt, kind, **fields, **attempt._ending())  # what cannot be told is a failure
     except BaseException as error:  # a SystemExit in a thread, too
         if not attempt.stopped.is_set():
             log.exception("refreshing %s", attempt.uid)
@@ -552,18 +558,30 @@ def _outcome(refresh, attempt):
     return kind, fields
 
 
+async def _awaited(work):
+    return await work
+
+
+def _seconds(value):
+    return value.total_seconds() if isinstance(value, datetime.timedelta) else value
+
+
 def _reason(error):
     """The text of an exception, with its class where the text is none or has no words: that of KeyError("x") is 'x'."""
-    text, name = str(error), type(error).__name__
-    if not text:
-        return repr(error)
+    name = type(error).__name__
+    try:
+        text = str(error)
+        if not text:
+            return repr(error)
+    except Exception:
+        return name + ", whose text cannot be read"
     return text if not isinstance(error, KeyError) and re.search(r"[^\W\d_]", text) else "%s: %s" % (name, text)
 
 
 def _message(attempt, kind, **fields):
     """A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory."""
     fields = {name: value[:2000] if isinstance(value, str) and name != "log" else value for name, value in fields.items()}
-    return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
+    return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields}, allow_nan=False)
 
 
 class testing:
@@ -575,7 +593,11 @@ class testing:
         are others of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies such as
         {"verdict": "hold", "reason": "no rows"}."""
         entry = {"attempt_no": 1, "fence": 1, "due_at": "2026-01-01T00:00:00.000Z", "for": "planned", "payload": dict(payload or {}), **fields}
-        return _Given(dict(entry, big_table_uid=uid, refresh_attempt_uid="attempt"), verdicts)
+        entry = json.loads(json.dumps(dict(entry, big_table_uid=uid, refresh_attempt_uid="attempt"), allow_nan=False))  # as a worker gets it
+        replies = [] if isinstance(verdicts, str) else [{"verdict": one} if isinstance(one, str) else one for one in verdicts]
+        if not replies or any(one.get("verdict") not in ("publish", "hold", "fail", "stale") for one in replies):
+            raise ValueError("verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found %r" % (verdicts,))
+        return _Given(entry, replies)
 
     @staticmethod
     def stop(attempt, why):
@@ -589,8 +611,9 @@ class testing:
         """Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`, as dicts; the last one ends
         the attempt, unless it no longer counts."""
         attempts = [one if isinstance(one, Attempt) else testing.attempt(one) for one in attempts]
-        for attempt in attempts:
-            _start(attempt._run, refresh).join()  # in a thread, as in a worker: the test may have an event loop
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:  # as in a worker: the test may have an event loop
+            for attempt in attempts:
+                thread.submit(attempt._run, refresh).result()
         return [attempt.told for attempt in attempts]
 
 
@@ -617,8 +640,7 @@ class _Given(Attempt):
 
     def _judge(self, attempt, timeout):
         self._tell(attempt, "ready", metrics=dict(attempt._metrics), reply_to="testing:reply:1")
-        said = self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
-        return {"verdict": said} if isinstance(said, str) else said
+        return self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
 
     def _run(self, refresh):
         kind, fields = _outcome(refresh, self)
