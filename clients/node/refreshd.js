@@ -24,7 +24,7 @@ const { randomBytes, randomUUID } = require('node:crypto');
 const { EventEmitter, once } = require('node:events');
 const os = require('node:os');
 const { setTimeout: pause } = require('node:timers/promises');
-const { inspect } = require('node:util');
+const { inspect, types } = require('node:util');
 
 const redis = nodeRedis();
 
@@ -207,7 +207,7 @@ class Attempt {
   get metrics() { return Object.keys(this.#metrics).length > 0 ? this.#metrics : undefined; }
 
   /** What every message that ends the attempt has beside its own fields. */
-  get ending() { return { log: this.#log || undefined, log_url: this.logUrl }; }
+  get ending() { return { log: this.#log || undefined, log_url: this.logUrl && String(this.logUrl) }; }
 
   /** Sends the status, or a message without one as a sign of life; sends nothing if it has sent something a moment ago. */
   flush(last = false) {
@@ -515,9 +515,13 @@ class Worker {
     return attempt.answer;
   }
 
-  /** Pushes a message that may be lost. */
-  #send(attempt, type, fields) {
-    this.client.send(['RPUSH', attempt.replyTo, message(attempt, type, fields)]).catch((error) => this.log(`${type} of ${attempt.uid}`, error));
+  /** Pushes a message that may be lost: a progress that is no JSON must not cost the result behind it. */
+  async #send(attempt, type, fields) {
+    try {
+      await this.client.send(['RPUSH', attempt.replyTo, message(attempt, type, fields)]);
+    } catch (error) {
+      this.log(`${type} of ${attempt.uid}`, error);
+    }
   }
 
   /**
@@ -607,15 +611,21 @@ async function outcomeOf(refresh, attempt) {
   let type = 'success';
   let fields = {};
   try {
-    attempt.check();
-    await refresh(attempt);
-    fields.metrics = attempt.metrics;
-    if (!attempt.changed) fields.changed = false;
-    if (attempt.verdict !== null && attempt.verdict !== 'publish') fields.published = false;
+    try {
+      attempt.check();
+      const work = await refresh(attempt);
+      if (types.isGeneratorObject(work)) throw new TypeError('expected a handler that does the work, found a generator, which nobody runs');
+      fields.metrics = attempt.metrics;
+      if (!attempt.changed) fields.changed = false;
+      if (attempt.verdict !== null && attempt.verdict !== 'publish') fields.published = false;
+    } catch (error) {
+      if (error instanceof Postpone) [type, fields] = ['postponed', { retry_after: error.seconds }];
+      else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
+      else throw error;
+    }
+    message(attempt, type, { ...fields, ...attempt.ending }); // what cannot be told is a failure
   } catch (error) {
-    if (error instanceof Postpone) [type, fields] = ['postponed', { retry_after: error.seconds }];
-    else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
-    else [type, fields] = ['failure', { reason: reasonOf(error), error_type: error?.name }];
+    [type, fields] = ['failure', { reason: reasonOf(error), error_type: typeof error?.name === 'string' ? error.name : undefined }];
   }
   if (UNHEARD.includes(attempt.why)) return [null, {}];
   if (attempt.why === 'shutdown' && type !== 'success') return ['interrupted', {}]; // it may have failed or only stopped
@@ -624,9 +634,13 @@ async function outcomeOf(refresh, attempt) {
 
 /** The text of what was thrown, with its class where the text is none or has no words; objects that are no errors as in a log. */
 function reasonOf(error) {
-  if (error === null || typeof error !== 'object') return String(error);
-  if (!error.message) return error instanceof Error ? String(error) : inspect(error, { breakLength: Infinity });
-  return /\p{L}/u.test(error.message) ? String(error.message) : `${error.name}: ${error.message}`;
+  try {
+    if (error === null || typeof error !== 'object') return String(error);
+    if (!error.message) return error instanceof Error ? String(error) : inspect(error, { breakLength: Infinity });
+    return /\p{L}/u.test(error.message) ? String(error.message) : `${error.name}: ${error.message}`;
+  } catch {
+    return 'an error whose text cannot be read';
+  }
 }
 
 /** Tests of a worker without Redis. */
@@ -637,7 +651,11 @@ const testing = {
    */
   attempt(payload = {}, { uid = 'model', verdicts = ['publish'], ...more } = {}) {
     const entry = { attempt_no: 1, fence: 1, due_at: '2026-01-01T00:00:00.000Z', for: 'planned', ...more, uid, attempt_uid: 'attempt', payload };
-    return new Given(JSON.stringify(entry), [...verdicts]);
+    const replies = Array.isArray(verdicts) ? verdicts.map((one) => (typeof one === 'string' ? { verdict: one } : one)) : [];
+    if (replies.length === 0 || !replies.every((one) => ['publish', 'hold', 'fail', 'stale'].includes(one?.verdict))) {
+      throw new TypeError(`verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found ${inspect(verdicts)}`);
+    }
+    return new Given(JSON.stringify(entry), replies);
   },
 
   /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': the signal ends, and check() throws Stopped. */
@@ -667,8 +685,7 @@ class Given extends Attempt {
     const send = (...said) => { told.push(JSON.parse(message(...said))); };
     const ask = async (attempt) => {
       send(attempt, 'ready', { metrics: attempt.metrics, reply_to: 'testing:reply:1' });
-      const said = verdicts.length > 1 ? verdicts.shift() : verdicts[0];
-      return typeof said === 'string' ? { verdict: said } : said;
+      return verdicts.length > 1 ? verdicts.shift() : verdicts[0];
     };
     super(raw, 'testing-input', { model: 'uid', attempt: 'attempt_uid', nested: true }, { send, ask });
     Object.assign(this, { told, slept: 0 });

@@ -28,7 +28,9 @@ namespace Refreshd;
 use DateTimeImmutable;
 use DateTimeInterface;
 use Exception;
+use Generator;
 use InvalidArgumentException;
+use LogicException;
 use Redis;
 use RedisCluster;
 use RedisClusterException;
@@ -675,17 +677,22 @@ class Worker
     public static function outcome(callable $refresh, Attempt $attempt): array
     {
         try {
-            if ($attempt->why !== null) {
-                throw new Stopped($attempt->why);
+            try {
+                if ($attempt->why !== null) {
+                    throw new Stopped($attempt->why);
+                }
+                if ($refresh($attempt) instanceof Generator) {
+                    throw new LogicException('expected a handler that does the work, found a generator, which nobody runs: it has a yield');
+                }
+                $fields = $attempt->changed ? [] : ['changed' => false];
+                $fields += $attempt->metrics === [] ? [] : ['metrics' => $attempt->metrics];
+                [$type, $fields] = ['success', $fields + (in_array($attempt->verdict, [null, 'publish'], true) ? [] : ['published' => false])];
+            } catch (Postpone $wish) {
+                [$type, $fields] = ['postponed', ['retry_after' => $wish->seconds]];
+            } catch (Failure $failure) {
+                [$type, $fields] = ['failure', $failure->fields];
             }
-            $refresh($attempt);
-            $fields = $attempt->changed ? [] : ['changed' => false];
-            $fields += $attempt->metrics === [] ? [] : ['metrics' => $attempt->metrics];
-            [$type, $fields] = ['success', $fields + (in_array($attempt->verdict, [null, 'publish'], true) ? [] : ['published' => false])];
-        } catch (Postpone $wish) {
-            [$type, $fields] = ['postponed', ['retry_after' => $wish->seconds]];
-        } catch (Failure $failure) {
-            [$type, $fields] = ['failure', $failure->fields];
+            self::message($attempt, $type, $fields + $attempt->ending()); // what cannot be told is a failure
         } catch (Throwable $error) {
             [$text, $class] = [$error->getMessage(), $error::class]; // a text without words comes with the class
             [$type, $fields] = ['failure', ['reason' => preg_match('/\pL/u', $text) === 0 ? rtrim("$class: $text", ': ') : $text, 'error_type' => $class]];
@@ -817,8 +824,14 @@ class Testing
      */
     public static function attempt(array $payload = [], string $uid = 'model', array $verdicts = ['publish'], array $more = []): Given
     {
+        $replies = array_map(fn (mixed $one) => is_string($one) ? ['verdict' => $one] : $one, $verdicts);
+        foreach ($replies ?: [null] as $reply) {
+            if (!in_array($reply['verdict'] ?? null, ['publish', 'hold', 'fail', 'stale'], true)) {
+                throw new InvalidArgumentException('verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found ' . json_encode($verdicts));
+            }
+        }
         return new Given(['uid' => $uid, 'attempt' => 'attempt', 'payload' => $payload] + $more
-            + ['attempt_no' => 1, 'fence' => 1, 'due_at' => '2026-01-01T00:00:00.000Z', 'for' => 'planned'], $verdicts);
+            + ['attempt_no' => 1, 'fence' => 1, 'due_at' => '2026-01-01T00:00:00.000Z', 'for' => 'planned'], array_values($replies));
     }
 
     /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': check() and sleep() throw Stopped from now on. */
@@ -877,8 +890,7 @@ class Given extends Attempt
     public function verdict(): array
     {
         $this->send($this, 'ready', ['metrics' => (object) $this->metrics, 'reply_to' => 'testing:reply:1']);
-        $said = count($this->verdicts) > 1 ? array_shift($this->verdicts) : $this->verdicts[0];
-        return is_string($said) ? ['verdict' => $said] : $said;
+        return count($this->verdicts) > 1 ? array_shift($this->verdicts) : $this->verdicts[0];
     }
 
     public function send(self $attempt, string $type, array $fields): array
