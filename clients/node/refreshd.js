@@ -712,12 +712,16 @@ class Refused extends Error {
   }
 }
 
-/** No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. */
+/**
+ * No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. uids: the models without a reply.
+ * replies: those of putMany so far, in order; undefined: there is none.
+ */
 class NoReply extends Error {
-  constructor(commandId, known = '') {
-    super(`no reply to the command ${commandId}${known}`);
+  constructor(commandId, known = '', uids = [], replies = []) {
+    const others = uids.length > 3 ? ` and ${uids.length - 3} others` : '';
+    super(`no reply to the command ${commandId}${uids.length > 0 ? ` about ${uids.slice(0, 3).join(', ')}${others}` : ''}${known}`);
     this.name = 'NoReply';
-    this.commandId = commandId;
+    Object.assign(this, { commandId, uids, replies });
   }
 }
 
@@ -725,8 +729,9 @@ class NoReply extends Error {
  * A model as it was when it was read; null: there is no such time or text.
  *
  * state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
- * begins. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits for. status, progress: last said by a
- * worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts.
+ * begins, and broken if its refresh_at cannot be read. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits
+ * for. status, progress: last said by a worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of
+ * its hash, texts.
  */
 class Model {
   constructor(uid, fields, now) {
@@ -735,18 +740,20 @@ class Model {
     this.refreshAt = time(fields.refresh_at);
     this.lastSuccessAt = time(fields.last_success_at);
     this.failingSince = time(fields.failing_since);
-    this.progress = fields.progress ? Number(fields.progress) : null;
+    this.progress = /^\d+$/.test(fields.progress) ? Number(fields.progress) : null;
     this.disabledReason = fields.refresh_disabled_user_friendly_reason ?? null;
     this.labels = Object.fromEntries(Object.entries(fields).filter(([name]) => name.startsWith('label:')).map(([name, value]) => [name.slice(6), value]));
     if (fields.refresh_disabled_until_update) this.state = 'disabled';
     else if (fields.attempt_uid) this.state = fields.processing_at ? 'processing' : 'queued';
-    else if (!this.refreshAt) this.state = 'finished';
+    else if (!this.refreshAt) this.state = fields.refresh_at ? 'broken' : 'finished';
     else if (this.parkedBy) this.state = 'parked';
     else if (this.refreshAt <= now) this.state = 'due';
   }
 }
 
 const BATCH = 250; // commands: a list of replies keeps 1,000
+const BATCH_BYTES = 1 << 20; // what Redis gets at once
+const LIVES = ': a poller lives; to a command that is larger than --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
 
 /**
  * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is
@@ -771,15 +778,17 @@ class Client {
 
   /** The attempts that ended last, at most n, newest first: as docs/wire.md has an entry of the history. */
   async history(uid, n = 10) {
-    return n > 0 ? (await this.#read(['LRANGE', `${await this.#home(uid)}:history:${uid}`, '0', String(n - 1)])).map((entry) => JSON.parse(entry)) : [];
+    const entries = n > 0 ? await this.#read(['LRANGE', `${await this.#home(uid)}:history:${uid}`, '0', String(n - 1)]) : [];
+    return entries.map(parsed).filter((entry) => entry !== null && typeof entry === 'object' && !Array.isArray(entry));
   }
 
   /**
-   * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, parked, running or stale,
-   * as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page begins
-   * after the last one of this.
+   * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, late, parked, running or
+   * stale, as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page
+   * begins after the last one of this.
    */
   async list(selector, { after = '', limit = 1000 } = {}) {
+    if (!(limit >= 1)) throw new RangeError(`limit: expected at least 1, found ${limit}`);
     const [index, ...others] = indexesOf(selector);
     const isLabel = (name) => name.startsWith('label:');
     let found = new Set();
@@ -813,9 +822,11 @@ class Client {
    */
   async putMany(definitions) {
     const replies = [];
-    for (const all = [...definitions]; all.length > 0;) {
-      const name = randomUUID();
-      replies.push(...await this.#exchange(name, all.splice(0, BATCH).map((one, i) => ({ ...one, type: 'put', command_id: `${name}.${i}` }))));
+    for (const batch of batches(definitions)) {
+      await this.#exchange(batch).then((more) => replies.push(...more), (error) => {
+        if (error instanceof NoReply) error.replies.unshift(...replies);
+        throw error;
+      });
     }
     return replies;
   }
@@ -845,20 +856,21 @@ class Client {
 
   release(id, { within, commandId } = {}) { return this.#send('release', { id, within, commandId }); }
 
-  /** Closes the connections. */
-  async close() { await this.client.disconnect(); }
+  /** Closes its connections, not a client that was handed over. */
+  async close() { await this.client.disconnect(false); }
 
   async #send(type, { commandId = randomUUID(), ...fields }) {
-    const [reply] = await this.#exchange(commandId, [{ ...fields, type, command_id: commandId }]);
+    const [reply] = await this.#exchange([{ ...fields, type, command_id: commandId }]);
     if (reply?.outcome === 'refused') throw new Refused(reply);
     return reply;
   }
 
   /**
-   * Pushes commands to the parts of their models, and waits for their replies under one name. After a lost connection they are pushed again: with the same
-   * command_id each is carried out once.
+   * Pushes commands to the parts of their models, and waits for their replies under a name of its own. After a lost connection they are pushed again: with
+   * the same command_id each is carried out once.
    */
-  async #exchange(name, commands) {
+  async #exchange(commands) {
+    const name = randomUUID();
     const replies = new Map();
     const wait = { end: Date.now() + this.timeout * 1000 };
     this.client.connect();
@@ -866,16 +878,23 @@ class Client {
       try {
         const parts = new Map();
         for (const command of commands) {
-          const home = await this.#home(command.uid);
+          const home = await this.#home(command.uid ?? '');
           const more = { by: this.by, reply_to: this.timeout > 0 ? `${home}:reply:${name}` : undefined };
           parts.set(home, [...parts.get(home) ?? [], { ...command, ...more }]);
         }
-        await Promise.all([...parts].map(([home, some]) => this.client.send(['RPUSH', `${home}-control`, ...some.map((one) => JSON.stringify(one))])));
+        await Promise.all([...parts].map(([home, some]) => this.client.send(['RPUSH', `${home}-control`, ...some.map(textOf)])));
+        wait.pushed = true;
         for (const [home, some] of this.timeout > 0 ? parts : []) await this.#await(home, name, some, replies, wait);
         return commands.map((one) => replies.get(one.command_id));
       } catch (error) {
-        const final = [NoReply, TypeError].some((kind) => error instanceof kind) || isReply(error);
-        if (final || !this.client.isOpen || again && Date.now() >= wait.end) throw error;
+        const over = error instanceof NoReply || again && Date.now() >= wait.end;
+        if (over && wait.pushed) {
+          this.#names = null;
+          const missing = commands.filter((one) => !replies.has(one.command_id));
+          throw new NoReply(error.commandId ?? missing[0].command_id, error.known ?? `: ${error.message}`, missing.flatMap(({ uid }) => uid ?? []),
+            commands.map((one) => replies.get(one.command_id)));
+        }
+        if (over || error instanceof TypeError || isReply(error) || !this.client.isOpen) throw error;
         await pause(100);
       }
     }
@@ -888,12 +907,12 @@ class Client {
     waiter.connect();
     try {
       for (let missing; (missing = commands.find((one) => !replies.has(one.command_id)));) {
-        if (Date.now() >= wait.end) throw new NoReply(missing.command_id, await this.#pollers(home));
+        if (Date.now() >= wait.end) throw Object.assign(new NoReply(missing.command_id), { known: await this.#pollers(home) });
         const first = await waiter.send(['BLPOP', key, '1']);
         const more = first && commands.length > 1 && await waiter.send(['LPOP', key, '1000']);
         for (const text of first ? [first[1], ...more || []] : []) {
           const reply = JSON.parse(text);
-          const id = reply.command_id ?? name;
+          const id = commands.length > 1 ? reply.command_id : commands[0].command_id; // a wrong id is not in its reply
           if (!replies.has(id)) replies.set(id, reply);
           wait.end = Date.now() + this.timeout * 1000;
         }
@@ -910,7 +929,7 @@ class Client {
     return Promise.all([this.#read(['ZRANGE', key, '-1', '-1', 'WITHSCORES']), this.#read(['TIME'], key)]).then(([last, [now]]) => {
       if (last.length === 0) return `${text}: no poller is running`;
       const silence = now - Math.floor(Number(last.flat()[1]) / 1000); // RESP 3 has pairs
-      return text + (silence <= 5 ? ': a poller lives' : `: no poller has given a heartbeat for ${silence} s`);
+      return text + (silence <= 5 ? LIVES : `: no poller has given a heartbeat for ${silence} s`);
     }).catch(() => text);
   }
 
@@ -926,9 +945,44 @@ class Client {
     return this.#names.parts;
   }
 
+  /** The part of a model; of no name any, which passes a command on. */
   async #home(uid) {
+    if (typeof uid !== 'string') throw new TypeError(`uid: expected a text, found ${inspect(uid)}`);
     const parts = await this.#homes();
-    return uid === undefined ? parts[0] : parts[crc32(uid) % parts.length];
+    return parts[crc32(uid) % parts.length];
+  }
+}
+
+/** As many commands as may wait for their replies together. */
+function* batches(definitions) {
+  let [batch, size] = [[], 0];
+  for (const one of definitions) {
+    const command = { ...one, type: 'put', command_id: randomUUID() };
+    const length = Buffer.byteLength(textOf(command));
+    if (batch.length === BATCH || batch.length > 0 && size + length > BATCH_BYTES) {
+      yield batch;
+      [batch, size] = [[], 0];
+    }
+    batch.push(command);
+    size += length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function textOf(command) {
+  try {
+    return JSON.stringify(command);
+  } catch (error) {
+    throw new TypeError(`${command.type} ${command.uid ?? command.id}: ${error.message}`);
+  }
+}
+
+/** Null: a text that is no JSON. */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 
@@ -936,11 +990,12 @@ class Client {
 function indexesOf(selector) {
   return selector.split(',').map((text) => {
     const term = text.trim();
-    const status = /^status=(disabled|failing|parked|running|stale)$/.exec(term);
+    const status = /^status=(disabled|failing|late|parked|running|stale)$/.exec(term);
     if (status) return status[1];
-    if (/^(?!(status|uid|policy|error|waits)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
-    throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale, with commas between them, found '
-      + JSON.stringify(term));
+    if (term.startsWith('host=')) throw new TypeError('selector: the payload, which an application may not read, has the host: use a label');
+    if (/^(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
+    throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,'
+      + ` found ${JSON.stringify(term)}`);
   });
 }
 
@@ -964,11 +1019,11 @@ class Connections {
 
   connect() { this.isOpen = true; }
 
-  async disconnect() {
+  async disconnect(withGiven = !this.isDuplicate) {
     this.isOpen = false;
     const nodes = [...this.#nodes.values()];
     this.#nodes.clear();
-    if (!this.isDuplicate) await disconnect(this.given);
+    if (withGiven) await disconnect(this.given);
     await Promise.all(nodes.map(async ({ client, opened, isConnected }) => {
       if (!isConnected) await opened.catch(() => {}); // node-redis 4 would forget a socket that is about to connect
       await disconnect(client);
@@ -1108,7 +1163,7 @@ function cluster(url) {
 
 /** Null, if there is none, or it is no time. */
 function time(text) {
-  const at = new Date(text || NaN);
+  const at = new Date(/^\d{4}-\d\d-\d\dT.*Z$/.test(text) ? text : NaN);
   return Number.isNaN(at.getTime()) ? null : at;
 }
 

@@ -27,9 +27,11 @@ namespace Refreshd;
 
 use DateTimeImmutable;
 use DateTimeInterface;
+use DateTimeZone;
 use Exception;
 use Generator;
 use InvalidArgumentException;
+use JsonException;
 use LogicException;
 use Redis;
 use RedisCluster;
@@ -38,6 +40,7 @@ use RedisException;
 use RuntimeException;
 use stdClass;
 use Throwable;
+use TypeError;
 
 /** Thrown by a handler: the refresh has failed. Any other exception is a failure too, of the error type that its class is called. */
 class Failure extends Exception
@@ -806,12 +809,16 @@ class Refused extends Exception
     }
 }
 
-/** No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. */
+/**
+ * No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. uids: the models without a reply.
+ * replies: those of putMany so far, in order; null: there is none.
+ */
 class NoReply extends Exception
 {
-    public function __construct(public readonly string $commandId, string $known = '')
+    public function __construct(public readonly string $commandId, string $known = '', public readonly array $uids = [], public array $replies = [])
     {
-        parent::__construct("no reply to the command $commandId$known");
+        $about = $uids === [] ? '' : ' about ' . implode(', ', array_slice($uids, 0, 3)) . (count($uids) > 3 ? sprintf(' and %d others', count($uids) - 3) : '');
+        parent::__construct("no reply to the command $commandId$about$known");
     }
 }
 
@@ -904,8 +911,9 @@ class Given extends Attempt
  * A model as it was when it was read; null: there is no such time or text.
  *
  * state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
- * begins. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits for. status, progress: last said by a
- * worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts.
+ * begins, and broken if its refresh_at cannot be read. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits
+ * for. status, progress: last said by a worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of
+ * its hash, texts.
  */
 class Model
 {
@@ -918,18 +926,20 @@ class Model
     /** @internal */
     public function __construct(public readonly string $uid, public readonly array $fields, int $now)
     {
-        [$this->refreshAt, $this->lastSuccessAt, $this->failingSince] = array_map(
-            fn (string $name) => Attempt::time($fields[$name] ?? null), ['refresh_at', 'last_success_at', 'failing_since']);
+        $has = fn (string $name) => ($fields[$name] ?? '') !== '';
+        [$this->refreshAt, $this->lastSuccessAt, $this->failingSince] = array_map( // null: it cannot be read
+            fn (string $name) => DateTimeImmutable::createFromFormat('Y-m-d\TH:i:s.v\Z', $fields[$name] ?? '', new DateTimeZone('UTC')) ?: null,
+            ['refresh_at', 'last_success_at', 'failing_since']);
         [$this->refreshWhy, $this->parkedBy, $this->freshness, $this->status, $this->disabledReason] = array_map(fn (string $name) => $fields[$name] ?? null,
             ['refresh_why', 'parked_by', 'freshness', 'user_friendly_status', 'refresh_disabled_user_friendly_reason']);
-        $this->progress = isset($fields['progress']) ? (int) $fields['progress'] : null;
+        $this->progress = ctype_digit($fields['progress'] ?? '') ? (int) $fields['progress'] : null;
         $labels = array_filter($fields, fn (int|string $name) => str_starts_with((string) $name, 'label:'), ARRAY_FILTER_USE_KEY);
         $this->labels = array_combine(array_map(fn (string $name) => substr($name, 6), array_keys($labels)), $labels);
         $this->state = match (true) {
-            isset($fields['refresh_disabled_until_update']) => 'disabled',
-            isset($fields['attempt_uid']) => isset($fields['processing_at']) ? 'processing' : 'queued',
-            $this->refreshAt === null => 'finished',
-            $this->parkedBy !== null => 'parked',
+            $has('refresh_disabled_until_update') => 'disabled',
+            $has('attempt_uid') => $has('processing_at') ? 'processing' : 'queued',
+            $this->refreshAt === null => $has('refresh_at') ? 'broken' : 'finished',
+            $has('parked_by') => 'parked',
             default => $this->refreshAt->getTimestamp() <= $now ? 'due' : 'scheduled',
         };
     }
@@ -942,6 +952,8 @@ class Model
 class Client
 {
     private const BATCH = 250; // commands: a list of replies keeps 1,000
+    private const BATCH_BYTES = 1 << 20; // what Redis gets at once
+    private const LIVES = ': a poller lives; to a command that is larger than --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
     private Connection $redis;
     private string $queue;
     private ?Names $names = null;
@@ -964,18 +976,22 @@ class Client
     public function history(string $uid, int $n = 10): array
     {
         $key = $this->home($uid) . ":history:$uid";
-        return array_map(fn (string $entry) => json_decode($entry, true), $n > 0 ? $this->read($key, ['LRANGE', $key, 0, $n - 1]) : []);
+        $entries = array_map(fn (string $entry) => json_decode($entry, true), $n > 0 ? $this->read($key, ['LRANGE', $key, 0, $n - 1]) : []);
+        return array_values(array_filter($entries, fn (mixed $entry) => is_array($entry) && !array_is_list($entry))); // or it is no JSON object
     }
 
     /**
-     * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, parked, running or stale,
-     * as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page begins
-     * after the last one of this.
+     * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, late, parked, running or
+     * stale, as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page
+     * begins after the last one of this.
      *
      * @return string[]
      */
     public function list(string $selector, string $after = '', int $limit = 1000): array
     {
+        if ($limit < 1) {
+            throw new InvalidArgumentException("limit: expected at least 1, found $limit");
+        }
         [$indexes, $found, $isLabel] = [self::indexes($selector), [], fn (string $index) => str_starts_with($index, 'label:')];
         $first = array_shift($indexes);
         $bound = function (array $found) use ($limit): array {
@@ -1013,12 +1029,43 @@ class Client
     public function putMany(iterable $definitions): array
     {
         $replies = [];
-        foreach (array_chunk([...$definitions], self::BATCH) as $batch) {
-            $name = bin2hex(random_bytes(16));
-            $commands = array_map(fn (array $one, int $i) => ['type' => 'put', 'command_id' => "$name.$i"] + $one, $batch, array_keys($batch));
-            array_push($replies, ...$this->exchange($name, $commands));
+        foreach (self::batches($definitions) as $batch) {
+            try {
+                array_push($replies, ...$this->exchange($batch));
+            } catch (NoReply $error) {
+                array_unshift($error->replies, ...$replies);
+                throw $error;
+            }
         }
         return $replies;
+    }
+
+    /** As many commands as may wait for their replies together. */
+    private static function batches(iterable $definitions): iterable
+    {
+        [$batch, $size] = [[], 0];
+        foreach ($definitions as $one) {
+            $command = ['type' => 'put', 'command_id' => bin2hex(random_bytes(16))] + $one;
+            $length = strlen(self::text($command));
+            if (count($batch) === self::BATCH || $batch !== [] && $size + $length > self::BATCH_BYTES) {
+                yield $batch;
+                [$batch, $size] = [[], 0];
+            }
+            [$batch[], $size] = [$command, $size + $length];
+        }
+        if ($batch !== []) {
+            yield $batch;
+        }
+    }
+
+    private static function text(array $command): string
+    {
+        $command = array_filter($command, fn ($value) => $value !== null);
+        try {
+            return json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command);
+        } catch (JsonException $error) {
+            throw new InvalidArgumentException($command['type'] . ' ' . json_encode($command['uid'] ?? $command['id'] ?? null) . ': ' . $error->getMessage());
+        }
     }
 
     /** Refreshes a model now. Refused (busy) while it is being refreshed, unless force is true. */
@@ -1072,19 +1119,21 @@ class Client
     private function send(string $type, ?string $commandId, array $fields): ?array
     {
         $commandId ??= bin2hex(random_bytes(16));
-        [$reply] = $this->exchange($commandId, [['type' => $type, 'command_id' => $commandId] + $fields]);
+        [$reply] = $this->exchange([['type' => $type, 'command_id' => $commandId] + $fields]);
         return ($reply['outcome'] ?? null) === 'refused' ? throw new Refused($reply) : $reply;
     }
 
-    /** Pushes commands to the parts of their models, and waits for their replies under one name, the first one to each. */
-    private function exchange(string $name, array $commands): array
+    /**
+     * Pushes commands to the parts of their models, and waits for their replies under a name of its own, the first one to each. After a lost connection they
+     * are pushed again: with the same command_id each is carried out once.
+     */
+    private function exchange(array $commands): array
     {
-        [$parts, $replies] = [[], []];
+        [$name, $parts, $replies, $lost] = [bin2hex(random_bytes(16)), [], [], []];
         foreach ($commands as $command) {
-            $home = $this->home($command['uid'] ?? null);
+            $home = $this->home($command['uid'] ?? '');
             $command += ['by' => $this->by, 'reply_to' => $this->timeout > 0 ? "$home:reply:$name" : null];
-            $command = array_filter($command, fn ($value) => $value !== null);
-            $parts[$home][$command['command_id']] = json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command);
+            $parts[$home][$command['command_id']] = self::text($command);
         }
         foreach ($parts as $home => $texts) {
             $this->twice(fn () => $this->redis->send('rPush', "$home-control", ...array_values($texts))); // with its command_id each is carried out once
@@ -1092,13 +1141,25 @@ class Client
         foreach ($this->timeout > 0 ? $parts : [] as $home => $texts) {
             for ($end = clock() + $this->timeout; $missing = array_diff_key($texts, $replies);) {
                 if (clock() >= $end) {
-                    throw new NoReply((string) array_key_first($missing), $this->pollers((string) $home));
+                    $this->names = null;
+                    $uids = array_column(array_filter($commands, fn (array $one) => !isset($replies[$one['command_id']])), 'uid');
+                    throw new NoReply((string) array_key_first($missing), $this->pollers((string) $home), $uids,
+                        array_map(fn (array $one) => $replies[$one['command_id']] ?? null, $commands));
                 }
-                $first = $this->redis->send('blPop', ["$home:reply:$name"], 1);
-                $more = $first && count($texts) > 1 ? $this->redis->raw("$home:reply:$name", ['LPOP', "$home:reply:$name", 1000]) : [];
+                try {
+                    if (isset($lost[$home])) {
+                        $this->redis->send('rPush', "$home-control", ...array_values($missing));
+                        unset($lost[$home]);
+                    }
+                    $first = $this->redis->send('blPop', ["$home:reply:$name"], 1);
+                    $more = $first && count($texts) > 1 ? $this->redis->raw("$home:reply:$name", ['LPOP', "$home:reply:$name", 1000]) : [];
+                } catch (RedisException $error) {
+                    [$first, $lost] = [false, preg_match('/^[A-Z]{2,} /', $error->getMessage()) ? throw $error : $parts];
+                    usleep(100_000);
+                }
                 foreach ($first ? [$first[1], ...($more ?: [])] : [] as $text) {
                     $reply = json_decode($text, true, 512, JSON_THROW_ON_ERROR);
-                    $replies[$reply['command_id'] ?? $name] ??= $reply;
+                    $replies[count($commands) > 1 ? $reply['command_id'] ?? '' : $commands[0]['command_id']] ??= $reply; // a wrong id is not in its reply
                     $end = clock() + $this->timeout;
                 }
             }
@@ -1118,7 +1179,7 @@ class Client
         }
         return $text . match (true) {
             !$last => ': no poller is running',
-            $silence <= 5 => ': a poller lives',
+            $silence <= 5 => self::LIVES,
             default => ": no poller has given a heartbeat for $silence s",
         };
     }
@@ -1143,20 +1204,23 @@ class Client
         return ($this->names ??= $this->twice(fn () => Names::read($this->redis, $this->queue)))->parts;
     }
 
-    /** The part of a model; without one any, which passes the command on. */
-    private function home(?string $uid): string
+    /** The part of a model; of no name any, which passes the command on. */
+    private function home(mixed $uid): string
     {
-        return $this->parts()[crc32($uid ?? '') % count($this->parts())];
+        is_string($uid) || throw new TypeError('uid: expected a text, found ' . json_encode($uid));
+        return $this->parts()[crc32($uid) % count($this->parts())];
     }
 
     /** The names of the sets whose models a selector picks. @return string[] */
     private static function indexes(string $selector): array
     {
-        $label = '~^(?!(status|uid|policy|error|waits)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
+        $label = '~^(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
         return array_map(fn (string $term) => match (true) {
             preg_match($label, $term) === 1 => "label:$term",
-            preg_match('~^status=(disabled|failing|parked|running|stale)$~D', $term, $found) === 1 => $found[1],
-            default => throw new InvalidArgumentException('selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale,'
+            preg_match('~^status=(disabled|failing|late|parked|running|stale)$~D', $term, $found) === 1 => $found[1],
+            str_starts_with($term, 'host=') => throw new InvalidArgumentException(
+                'selector: the payload, which an application may not read, has the host: use a label'),
+            default => throw new InvalidArgumentException('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale,'
                 . ' with commas between them, found ' . json_encode($term)),
         }, array_map(trim(...), explode(',', $selector)));
     }
