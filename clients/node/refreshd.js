@@ -753,6 +753,7 @@ class Model {
 
 const BATCH = 250; // commands: a list of replies keeps 1,000
 const BATCH_BYTES = 1 << 20; // what Redis gets at once
+const NEVER = 253402214400000; // the score of models without a success in the set of late ones
 const LIVES = ': a poller lives; to a command that is larger than --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
 
 /**
@@ -800,7 +801,7 @@ class Client {
         const uids = page.filter((uid, i) => (isLabel(index) || i % 2 === 0) && uid > after);
         const held = await Promise.all(uids.length === 0 ? [] : others.map(
           (name) => this.#read([isLabel(name) ? 'SMISMEMBER' : 'ZMSCORE', `${home}:${name}`, ...uids])));
-        uids.filter((_, i) => held.every((is) => is[i])).forEach((uid) => found.add(uid));
+        uids.filter((_, i) => held.every((is, n) => is[i] && (others[n] !== 'late' || is[i] < NEVER))).forEach((uid) => found.add(uid));
         if (found.size > 2 * limit + 1000) found = new Set([...found].sort().slice(0, limit));
       }
     }
@@ -988,10 +989,10 @@ function parsed(text) {
 
 /** The names of the sets whose models a selector picks. */
 function indexesOf(selector) {
-  return selector.split(',').map((text) => {
+  return selector.split(',').flatMap((text) => {
     const term = text.trim();
     const status = /^status=(disabled|failing|late|parked|running|stale)$/.exec(term);
-    if (status) return status[1];
+    if (status) return status[1] === 'late' ? ['late', 'late'] : status[1]; // the second time to look at the scores: see NEVER
     if (term.startsWith('host=')) throw new TypeError('selector: the payload, which an application may not read, has the host: use a label');
     if (/^(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
     throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,'

@@ -885,7 +885,8 @@ class Client:
                 cursor, page = getattr(self._redis, "sscan" if labelled else "zscan")(home + ":" + index, cursor or 0, count=500)
                 uids = [uid for uid in (_text(one if labelled else one[0]) for one in page) if uid > after]
                 commands = [("smismember" if other.startswith("label:") else "zmscore", home + ":" + other, uids) for other in others if uids]
-                found.update(uid for uid, *held in zip(uids, *_whole(_answers(self._redis, commands))) if all(held))
+                found.update(uid for uid, *held in zip(uids, *_whole(_answers(self._redis, commands)))
+                             if all(score and (other != "late" or score < _NEVER) for other, score in zip(others, held)))
                 if len(found) > 2 * limit + 1000:
                     found = set(sorted(found)[:limit])
         return sorted(found)[:limit]
@@ -1032,6 +1033,7 @@ class AsyncClient:
 
 
 _BATCH, _BATCH_BYTES = 250, 1 << 20  # commands: a list of replies keeps 1,000; what Redis gets at once
+_NEVER = 253402214400000  # the score of models without a success in the set of late ones
 _LIVES = ": a poller lives; to a command that is larger than --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`"
 
 
@@ -1065,6 +1067,7 @@ def _indexes(selector):
         if not status and not re.fullmatch(r"(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
             raise ValueError("selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,"
                              " found %r" % term)
+        names += ["late"] if term == "status=late" else []  # and once more to look at the scores: see _NEVER
         names.append(status.group(1) if status else "label:" + term)
     return names
 

@@ -953,6 +953,7 @@ class Client
 {
     private const BATCH = 250; // commands: a list of replies keeps 1,000
     private const BATCH_BYTES = 1 << 20; // what Redis gets at once
+    private const NEVER = 253402214400000; // the score of models without a success in the set of late ones
     private const LIVES = ': a poller lives; to a command that is larger than --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
     private Connection $redis;
     private string $queue;
@@ -1006,7 +1007,8 @@ class Client
                 $uids = array_values(array_filter($uids, fn (string $uid) => strcmp($uid, $after) > 0));
                 foreach ($indexes as $other) {
                     $held = $uids === [] ? [] : $this->read("$home:$other", [$isLabel($other) ? 'SMISMEMBER' : 'ZMSCORE', "$home:$other", ...$uids]);
-                    $uids = array_values(array_intersect_key($uids, array_filter($held)));
+                    $held = array_filter($held, fn (mixed $score) => $score && ($other !== 'late' || $score < self::NEVER));
+                    $uids = array_values(array_intersect_key($uids, $held));
                 }
                 $found = count($found) > 2 * $limit + 1000 ? $bound([...$found, ...$uids]) : [...$found, ...$uids];
             }
@@ -1215,7 +1217,7 @@ class Client
     private static function indexes(string $selector): array
     {
         $label = '~^(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
-        return array_map(fn (string $term) => match (true) {
+        $names = array_map(fn (string $term) => match (true) {
             preg_match($label, $term) === 1 => "label:$term",
             preg_match('~^status=(disabled|failing|late|parked|running|stale)$~D', $term, $found) === 1 => $found[1],
             str_starts_with($term, 'host=') => throw new InvalidArgumentException(
@@ -1223,6 +1225,7 @@ class Client
             default => throw new InvalidArgumentException('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale,'
                 . ' with commas between them, found ' . json_encode($term)),
         }, array_map(trim(...), explode(',', $selector)));
+        return in_array('late', $names, true) ? [...$names, 'late'] : $names; // the second one looks at the scores: see NEVER
     }
 }
 

@@ -128,14 +128,14 @@ func unansweredInGo(t *testing.T, address string) string {
 
 // TestWithoutAReplyTheErrorNamesTheQueueAndWhetherAPollerLives has the same words in each language.
 func TestWithoutAReplyTheErrorNamesTheQueueAndWhetherAPollerLives(t *testing.T) {
-	const begins = "no reply to the command c1 in the queue q within 1 s"
+	const begins = "no reply to the command c1 about m in the queue q within 1 s"
 	for name, c := range map[string]struct {
 		heartbeat time.Duration // how long ago; negative: none
 		may       bool          // the user may ask
 		want      string
 	}{
 		"none":           {-1, true, begins + ": no poller is running\n"},
-		"one lives":      {0, true, begins + ": a poller lives\n"},
+		"one lives":      {0, true, begins + ": a poller lives; to a command that is larger than --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`\n"},
 		"one has died":   {1000 * time.Hour, true, begins + ": no poller has given a heartbeat for 36000"},
 		"it may not ask": {0, false, begins + "\n"},
 	} {
