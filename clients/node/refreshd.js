@@ -42,7 +42,7 @@ function nodeRedis() {
 /** Thrown by a handler: the refresh has failed. Any other error is a failure too, of the error type that its class is called. */
 class Failure extends Error {
   /**
-   * @param {string} reason
+   * @param {string|Error} reason
    * @param {{errorType?: string, retryable?: boolean, retryAfter?: number|string|Date, userFriendlyReason?: string}} [more]
    */
   constructor(reason, { errorType, retryable, retryAfter, userFriendlyReason } = {}) {
