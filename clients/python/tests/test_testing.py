@@ -93,6 +93,9 @@ class TestRun(unittest.TestCase):
             message, = told(failing(error))[0]
             self.assertEqual((message["type"], message.get("error_type", "Failure")), ("failure", kind))
 
+    def test_a_status_that_is_no_json_does_not_cost_the_result_behind_it(self):
+        refreshd.Worker(None)._send(testing.attempt(), "user_friendly_status", progress={1})
+
     def test_a_generator_does_no_work_and_fails(self):
         def refresh(attempt):
             yield
