@@ -182,5 +182,5 @@ func pollers(ctx context.Context, part *store.Store) string {
 	if silence := now.Sub(time.UnixMilli(int64(last[0].Score))) / time.Second; silence > 5 {
 		return fmt.Sprintf(": no poller has given a heartbeat for %d s", silence)
 	}
-	return ": a poller lives; to a command that is larger than its message-cap, or no JSON, it does not reply: see `refreshd rejected ls`"
+	return ": a poller lives; to a command that is larger than its message-cap, or no JSON, it does not reply: see the rejected messages"
 }

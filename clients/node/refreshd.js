@@ -756,7 +756,7 @@ class Model {
 const BATCH = 250; // commands: a list of replies keeps 1,000
 const BATCH_BYTES = 1 << 20; // what Redis gets at once
 const NEVER = 253402214400000; // the score of models without a success in the set of late ones
-const LIVES = ': a poller lives; to a command that is larger than its message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
+const LIVES = ': a poller lives; to a command that is larger than its --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
 
 /**
  * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is

@@ -1034,7 +1034,7 @@ class AsyncClient:
 
 _BATCH, _BATCH_BYTES = 250, 1 << 20  # commands: a list of replies keeps 1,000; what Redis gets at once
 _NEVER = 253402214400000  # the score of models without a success in the set of late ones
-_LIVES = ": a poller lives; to a command that is larger than its message-cap, or no JSON, it does not reply: see `refreshd rejected ls`"
+_LIVES = ": a poller lives; to a command that is larger than its --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`"
 
 
 def _batches(commands):

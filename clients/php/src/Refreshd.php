@@ -954,7 +954,7 @@ class Client
     private const BATCH = 250; // commands: a list of replies keeps 1,000
     private const BATCH_BYTES = 1 << 20; // what Redis gets at once
     private const NEVER = 253402214400000; // the score of models without a success in the set of late ones
-    private const LIVES = ': a poller lives; to a command that is larger than its message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
+    private const LIVES = ': a poller lives; to a command that is larger than its --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
     private Connection $redis;
     private string $queue;
     private ?Names $names = null;

