@@ -969,9 +969,7 @@ class Client:
             end, reply_to = time.monotonic() + self.timeout, "%s:reply:%s" % (home, name)
             while not texts.keys() <= replies.keys():
                 if time.monotonic() >= end:
-                    self._names, missing = None, [one for one in commands if one["command_id"] not in replies]
-                    raise NoReply(next(one for one in texts if one not in replies), self._pollers(home), [one["uid"] for one in missing if one.get("uid")],
-                                  [replies.get(one["command_id"]) for one in commands])
+                    raise self._no_reply(home, commands, replies)
                 try:
                     if home in lost:
                         self._redis.rpush(home + "-control", *(text for one, text in texts.items() if one not in replies))
@@ -988,6 +986,12 @@ class Client:
                     reply, end = json.loads(_text(text)), time.monotonic() + self.timeout
                     replies.setdefault(reply.get("command_id") if len(commands) > 1 else commands[0]["command_id"], reply)  # a wrong id is not in its reply
         return [replies.get(one["command_id"]) for one in commands]
+
+    def _no_reply(self, home, commands, replies):
+        self._names = None  # the queue may have been divided since
+        missing = [one for one in commands if one["command_id"] not in replies]
+        return NoReply(missing[0]["command_id"], self._pollers(home), [one["uid"] for one in missing if one.get("uid")],
+                       [replies.get(one["command_id"]) for one in commands])
 
     def _push(self, home, *commands):
         for left in (1, 0):  # after an error once more: with the same command_id they are carried out once

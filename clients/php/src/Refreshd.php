@@ -1143,10 +1143,7 @@ class Client
         foreach ($this->timeout > 0 ? $parts : [] as $home => $texts) {
             for ($end = clock() + $this->timeout; $missing = array_diff_key($texts, $replies);) {
                 if (clock() >= $end) {
-                    $this->names = null;
-                    $uids = array_column(array_filter($commands, fn (array $one) => !isset($replies[$one['command_id']])), 'uid');
-                    throw new NoReply((string) array_key_first($missing), $this->pollers((string) $home), $uids,
-                        array_map(fn (array $one) => $replies[$one['command_id']] ?? null, $commands));
+                    throw $this->noReply((string) $home, $commands, $replies);
                 }
                 try {
                     if (isset($lost[$home])) {
@@ -1167,6 +1164,14 @@ class Client
             }
         }
         return array_map(fn (array $command) => $replies[$command['command_id']] ?? null, $commands);
+    }
+
+    private function noReply(string $home, array $commands, array $replies): NoReply
+    {
+        $this->names = null; // the queue may have been divided since
+        $missing = array_values(array_filter($commands, fn (array $one) => !isset($replies[$one['command_id']])));
+        return new NoReply($missing[0]['command_id'], $this->pollers($home), array_column($missing, 'uid'),
+            array_map(fn (array $one) => $replies[$one['command_id']] ?? null, $commands));
     }
 
     /** What NoReply says: where it has waited and, if the user of Redis may ask, whether a poller lives. */
