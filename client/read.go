@@ -36,16 +36,18 @@ func (c *Client) History(ctx context.Context, uid string, n int) ([]model.Attemp
 }
 
 // statuses are those that List knows.
-var statuses = []string{"disabled", "failing", "parked", "running", "stale"}
+var statuses = []string{"disabled", "failing", "late", "parked", "running", "stale"}
 
-// List returns the uids of the models with all labels of a selector such as "tenant=t1,kind=feed", and with a status of disabled, failing, parked,
+// List returns the uids of the models with all labels of a selector such as "tenant=t1,kind=feed", and with a status of disabled, failing, late, parked,
 // running or stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted, at
 // most limit (0: 1,000) from the first one behind after on.
 func (c *Client) List(ctx context.Context, selector, after string, limit int) (uids []string, err error) {
 	if _, err := setsOf(c.queue.Parts[0], selector); err != nil {
 		return nil, err
 	}
-	limit = cmp.Or(limit, 1000)
+	if limit = cmp.Or(limit, 1000); limit < 1 {
+		return nil, document.Refuse("limit", "at least 1", fmt.Sprint(limit))
+	}
 	bound := func() { slices.Sort(uids); uids = slices.Compact(uids); uids = uids[:min(limit, len(uids))] }
 	err = c.queue.Each(func(part *store.Store) error {
 		sets, _ := setsOf(part, selector)
@@ -64,6 +66,7 @@ func (c *Client) List(ctx context.Context, selector, after string, limit int) (u
 type set struct {
 	key    string
 	scored bool
+	below  float64 // it counts those with a lower score only; 0: all
 }
 
 // setsOf returns the sets whose common models a selector picks.
@@ -72,9 +75,15 @@ func setsOf(part *store.Store, selector string) (sets []set, err error) {
 		term = strings.TrimSpace(term)
 		switch name, value, _ := strings.Cut(term, "="); {
 		case name == model.SelectStatus && slices.Contains(statuses, value):
-			sets = append(sets, set{part.Keys.StatusSets(model.Status(value))[0], true})
+			one := set{part.Keys.StatusSets(model.Status(value))[0], true, 0}
+			if sets = append(sets, one); value == "late" { // its set has also models that never had a success
+				one.below = float64(model.Never.UnixMilli())
+				sets = append(sets, one)
+			}
+		case name == "host":
+			return nil, document.Refuse("selector", "a label, as the payload, which an application may not read, has the host", document.Found(term))
 		case model.ValidateLabel(name, value) == nil:
-			sets = append(sets, set{part.Keys.Label(term), false})
+			sets = append(sets, set{part.Keys.Label(term), false, 0})
 		default:
 			want := "labels such as tenant=t1 and status=" + strings.Join(statuses, "|") + ", with commas between them"
 			return nil, document.Refuse("selector", want, document.Found(term))
@@ -105,7 +114,7 @@ func (s set) keep(ctx context.Context, part *store.Store, page []string) (kept [
 	if s.scored {
 		var scores []float64
 		scores, err = part.Clients.Read.ZMScore(ctx, s.key, page...).Result()
-		in = redis.Map(scores, func(score float64) bool { return score != 0 })
+		in = redis.Map(scores, func(score float64) bool { return score != 0 && (s.below == 0 || score < s.below) })
 	} else {
 		in, err = part.Clients.Read.SMIsMember(ctx, s.key, redis.Anys(page)...).Result()
 	}

@@ -2,21 +2,24 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/backoff"
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
-// send sends a command, and waits for its reply under a name that nobody else uses.
+// send sends a command, and waits for its reply.
 func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 	wanted.ID = c.config.NewID()
-	replies, err := c.exchange(ctx, wanted.ID, []command{wanted})
+	replies, err := c.exchange(ctx, []command{wanted})
 	if err == nil && replies[0].Outcome == Refused {
 		err = &RefusedError{replies[0]}
 	}
@@ -26,29 +29,48 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 	return replies[0], err
 }
 
-// batchSize is how many commands wait for their replies together: a list of replies keeps 1,000.
-const batchSize = 250
+const (
+	batchSize  = 250     // commands wait for their replies together: a list of replies keeps 1,000
+	batchBytes = 1 << 20 // are pushed at once, or one command
+)
 
-// PutMany saves models, some hundreds in a step. It returns their replies in order, those of refused ones too, whose Outcome is Refused. Repeat it
-// after an error, such as ErrNoReply: a model that was saved is Unchanged then.
+// PutMany saves models, some hundreds in a step. It returns their replies in order, those of refused ones too, whose Outcome is Refused. With an error,
+// such as ErrNoReply, it returns the replies so far; those that are missing are empty. Repeat it then: a model that was saved is Unchanged.
 func (c *Client) PutMany(ctx context.Context, definitions []Definition) (replies []Reply, err error) {
-	for batch := range slices.Chunk(definitions, batchSize) {
+	for err == nil && len(replies) < len(definitions) {
+		batch, unfit := fitting(definitions[len(replies):])
 		name, commands := c.config.NewID(), make([]command, len(batch))
 		for i := range batch {
 			commands[i] = command{Type: model.CommandPut, UID: batch[i].UID, Definition: &batch[i], ID: fmt.Sprint(name, ".", i)}
 		}
-		found, err := c.exchange(ctx, name, commands)
-		if err != nil {
-			return nil, fmt.Errorf("put many: %w", err)
+		if err = unfit; err == nil {
+			var found []Reply
+			found, err = c.exchange(ctx, commands)
+			replies = append(replies, found...)
 		}
-		replies = append(replies, found...)
 	}
-	return replies, nil
+	return replies, redis.Wrap(err, "put many")
 }
 
-// exchange pushes commands to the parts of their models, and waits for their replies under one name. They are in order.
-func (c *Client) exchange(ctx context.Context, name string, commands []command) (replies []Reply, err error) {
-	parts, found := store.ByPart(c.queue, commands, func(one command) string { return one.UID }), map[string]Reply{}
+// fitting returns as many of the first definitions as go together.
+func fitting(definitions []Definition) (batch []Definition, err error) {
+	size := 0
+	for i, one := range definitions[:min(batchSize, len(definitions))] {
+		text, err := json.Marshal(one)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.UID, err)
+		}
+		if size += len(text); i > 0 && size > batchBytes {
+			return definitions[:i], nil
+		}
+	}
+	return definitions[:min(batchSize, len(definitions))], nil
+}
+
+// exchange pushes commands to the parts of their models, and waits for their replies under a name that nobody else uses. They are in order.
+func (c *Client) exchange(ctx context.Context, commands []command) (replies []Reply, err error) {
+	name, found := strings.ToLower(rand.Text()), map[string]Reply{}
+	parts := store.ByPart(c.queue, commands, func(one command) string { return one.UID })
 	for part, some := range parts {
 		if err == nil {
 			err = c.push(ctx, part, name, some)
@@ -88,9 +110,10 @@ func (c *Client) await(ctx context.Context, part *store.Store, name string, comm
 			i++
 			continue
 		}
-		answer, err := c.take(ctx, part, name)
+		answer, err := c.take(ctx, part, name, func() error { return c.push(ctx, part, name, commands[i:]) })
 		if errors.Is(err, ErrNoReply) {
-			err = fmt.Errorf("%w %s in the queue %s within %g s%s", err, commands[i].ID, part.Keys.Queue, c.config.Timeout.Seconds(), pollers(ctx, part))
+			err = fmt.Errorf("%w %s%s in the queue %s within %g s%s", err, commands[i].ID, missing(commands[i:], found), part.Keys.Queue,
+				c.config.Timeout.Seconds(), pollers(ctx, part))
 		}
 		if err != nil {
 			return err
@@ -110,15 +133,40 @@ func (c *Client) await(ctx context.Context, part *store.Store, name string, comm
 	return nil
 }
 
-func (c *Client) take(ctx context.Context, part *store.Store, name string) (answer string, err error) {
+// take takes the next reply. After a lost connection it pushes again first, as a command or a reply may be lost: with the same ids each is carried out
+// once.
+func (c *Client) take(ctx context.Context, part *store.Store, name string, again func() error) (answer string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, ErrNoReply)
 	defer cancel()
 	for answer == "" && err == nil {
-		if answer, err = store.TakeReply(ctx, part, name); ctx.Err() != nil && answer == "" {
+		answer, err = store.TakeReply(ctx, part, name)
+		for err != nil && !redis.Answered(err) && ctx.Err() == nil {
+			backoff.Rest(ctx, 100*time.Millisecond, nil)
+			err = again()
+		}
+		if ctx.Err() != nil && answer == "" {
 			err = context.Cause(ctx)
 		}
 	}
 	return answer, err
+}
+
+// missing names the models of commands without a reply.
+func missing(commands []command, found map[string]Reply) string {
+	var uids []string
+	for _, one := range commands {
+		if _, has := found[one.ID]; !has && one.UID != "" {
+			uids = append(uids, one.UID)
+		}
+	}
+	switch most := min(3, len(uids)); {
+	case most == 0:
+		return ""
+	case most < len(uids):
+		return fmt.Sprintf(" about %s and %d others", strings.Join(uids[:most], ", "), len(uids)-most)
+	default:
+		return " about " + strings.Join(uids, ", ")
+	}
 }
 
 // pollers says in an error whether a poller lives, if the user of Redis may ask.
@@ -134,5 +182,5 @@ func pollers(ctx context.Context, part *store.Store) string {
 	if silence := now.Sub(time.UnixMilli(int64(last[0].Score))) / time.Second; silence > 5 {
 		return fmt.Sprintf(": no poller has given a heartbeat for %d s", silence)
 	}
-	return ": a poller lives"
+	return ": a poller lives; to a command that is larger than its message-cap, or no JSON, it does not reply: see the rejected messages"
 }

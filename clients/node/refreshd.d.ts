@@ -5,7 +5,7 @@ export type Why = 'fence_lost' | 'requeued' | 'deadline' | 'shutdown';
 
 /** Thrown by a handler: the refresh has failed. */
 export class Failure extends Error {
-  constructor(reason: string, more?: {
+  constructor(reason: string | Error, more?: {
     errorType?: string;
     retryable?: boolean;
     /** seconds, or a time */
@@ -108,15 +108,19 @@ export class Refused extends Error {
 
 /** No poller has answered in time. */
 export class NoReply extends Error {
-  constructor(commandId: string, known?: string);
+  constructor(commandId: string, known?: string, uids?: string[], replies?: (Reply | undefined)[]);
   readonly commandId: string;
+  /** the models without a reply */
+  readonly uids: string[];
+  /** those of putMany so far, in order */
+  readonly replies: (Reply | undefined)[];
 }
 
 /** A model as it was when it was read; null: there is no such time or text. */
 export interface Model {
   readonly uid: string;
-  /** queued until a worker says that it begins */
-  readonly state: 'scheduled' | 'due' | 'parked' | 'queued' | 'processing' | 'finished' | 'disabled';
+  /** queued until a worker says that it begins; broken if its refresh_at cannot be read */
+  readonly state: 'scheduled' | 'due' | 'parked' | 'queued' | 'processing' | 'finished' | 'disabled' | 'broken';
   readonly refreshAt: Date | null;
   readonly refreshWhy: string | null;
   /** what a parked model waits for */

@@ -24,7 +24,7 @@ const { randomBytes, randomUUID } = require('node:crypto');
 const { EventEmitter, once } = require('node:events');
 const os = require('node:os');
 const { setTimeout: pause } = require('node:timers/promises');
-const { inspect } = require('node:util');
+const { inspect, types } = require('node:util');
 
 const redis = nodeRedis();
 
@@ -42,7 +42,7 @@ function nodeRedis() {
 /** Thrown by a handler: the refresh has failed. Any other error is a failure too, of the error type that its class is called. */
 class Failure extends Error {
   /**
-   * @param {string} reason
+   * @param {string|Error} reason
    * @param {{errorType?: string, retryable?: boolean, retryAfter?: number|string|Date, userFriendlyReason?: string}} [more]
    */
   constructor(reason, { errorType, retryable, retryAfter, userFriendlyReason } = {}) {
@@ -207,7 +207,7 @@ class Attempt {
   get metrics() { return Object.keys(this.#metrics).length > 0 ? this.#metrics : undefined; }
 
   /** What every message that ends the attempt has beside its own fields. */
-  get ending() { return { log: this.#log || undefined, log_url: this.logUrl }; }
+  get ending() { return { log: this.#log || undefined, log_url: this.logUrl && String(this.logUrl) }; }
 
   /** Sends the status, or a message without one as a sign of life; sends nothing if it has sent something a moment ago. */
   flush(last = false) {
@@ -515,9 +515,13 @@ class Worker {
     return attempt.answer;
   }
 
-  /** Pushes a message that may be lost. */
-  #send(attempt, type, fields) {
-    this.client.send(['RPUSH', attempt.replyTo, message(attempt, type, fields)]).catch((error) => this.log(`${type} of ${attempt.uid}`, error));
+  /** Pushes a message that may be lost: a progress that is no JSON must not cost the result behind it. */
+  async #send(attempt, type, fields) {
+    try {
+      await this.client.send(['RPUSH', attempt.replyTo, message(attempt, type, fields)]);
+    } catch (error) {
+      this.log(`${type} of ${attempt.uid}`, error);
+    }
   }
 
   /**
@@ -607,15 +611,21 @@ async function outcomeOf(refresh, attempt) {
   let type = 'success';
   let fields = {};
   try {
-    attempt.check();
-    await refresh(attempt);
-    fields.metrics = attempt.metrics;
-    if (!attempt.changed) fields.changed = false;
-    if (attempt.verdict !== null && attempt.verdict !== 'publish') fields.published = false;
+    try {
+      attempt.check();
+      const work = await refresh(attempt);
+      if (types.isGeneratorObject(work)) throw new TypeError('expected a handler that does the work, found a generator, which nobody runs');
+      fields.metrics = attempt.metrics;
+      if (!attempt.changed) fields.changed = false;
+      if (attempt.verdict !== null && attempt.verdict !== 'publish') fields.published = false;
+    } catch (error) {
+      if (error instanceof Postpone) [type, fields] = ['postponed', { retry_after: error.seconds }];
+      else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
+      else throw error;
+    }
+    message(attempt, type, { ...fields, ...attempt.ending }); // what cannot be told is a failure
   } catch (error) {
-    if (error instanceof Postpone) [type, fields] = ['postponed', { retry_after: error.seconds }];
-    else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
-    else [type, fields] = ['failure', { reason: reasonOf(error), error_type: error?.name }];
+    [type, fields] = ['failure', { reason: reasonOf(error), error_type: typeof error?.name === 'string' ? error.name : undefined }];
   }
   if (UNHEARD.includes(attempt.why)) return [null, {}];
   if (attempt.why === 'shutdown' && type !== 'success') return ['interrupted', {}]; // it may have failed or only stopped
@@ -624,9 +634,13 @@ async function outcomeOf(refresh, attempt) {
 
 /** The text of what was thrown, with its class where the text is none or has no words; objects that are no errors as in a log. */
 function reasonOf(error) {
-  if (error === null || typeof error !== 'object') return String(error);
-  if (!error.message) return error instanceof Error ? String(error) : inspect(error, { breakLength: Infinity });
-  return /\p{L}/u.test(error.message) ? String(error.message) : `${error.name}: ${error.message}`;
+  try {
+    if (error === null || typeof error !== 'object') return String(error);
+    if (!error.message) return error instanceof Error ? String(error) : inspect(error, { breakLength: Infinity });
+    return /\p{L}/u.test(error.message) ? String(error.message) : `${error.name}: ${error.message}`;
+  } catch {
+    return 'an error whose text cannot be read';
+  }
 }
 
 /** Tests of a worker without Redis. */
@@ -637,7 +651,11 @@ const testing = {
    */
   attempt(payload = {}, { uid = 'model', verdicts = ['publish'], ...more } = {}) {
     const entry = { attempt_no: 1, fence: 1, due_at: '2026-01-01T00:00:00.000Z', for: 'planned', ...more, uid, attempt_uid: 'attempt', payload };
-    return new Given(JSON.stringify(entry), [...verdicts]);
+    const replies = Array.isArray(verdicts) ? verdicts.map((one) => (typeof one === 'string' ? { verdict: one } : one)) : [];
+    if (replies.length === 0 || !replies.every((one) => ['publish', 'hold', 'fail', 'stale'].includes(one?.verdict))) {
+      throw new TypeError(`verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found ${inspect(verdicts)}`);
+    }
+    return new Given(JSON.stringify(entry), replies);
   },
 
   /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': the signal ends, and check() throws Stopped. */
@@ -667,8 +685,7 @@ class Given extends Attempt {
     const send = (...said) => { told.push(JSON.parse(message(...said))); };
     const ask = async (attempt) => {
       send(attempt, 'ready', { metrics: attempt.metrics, reply_to: 'testing:reply:1' });
-      const said = verdicts.length > 1 ? verdicts.shift() : verdicts[0];
-      return typeof said === 'string' ? { verdict: said } : said;
+      return verdicts.length > 1 ? verdicts.shift() : verdicts[0];
     };
     super(raw, 'testing-input', { model: 'uid', attempt: 'attempt_uid', nested: true }, { send, ask });
     Object.assign(this, { told, slept: 0 });
@@ -695,12 +712,18 @@ class Refused extends Error {
   }
 }
 
-/** No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. */
+/**
+ * No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. uids: the models without a reply.
+ * replies: those of putMany so far, in order; undefined: there is none.
+ */
 class NoReply extends Error {
-  constructor(commandId, known = '') {
-    super(`no reply to the command ${commandId}${known}`);
+  constructor(commandId, known = '', uids = [], replies = []) {
+    const others = uids.length > 3 ? ` and ${uids.length - 3} others` : '';
+    super(`no reply to the command ${commandId}${uids.length > 0 ? ` about ${uids.slice(0, 3).join(', ')}${others}` : ''}${known}`);
     this.name = 'NoReply';
     this.commandId = commandId;
+    this.uids = uids;
+    this.replies = replies;
   }
 }
 
@@ -708,8 +731,9 @@ class NoReply extends Error {
  * A model as it was when it was read; null: there is no such time or text.
  *
  * state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
- * begins. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits for. status, progress: last said by a
- * worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts.
+ * begins, and broken if its refresh_at cannot be read. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits
+ * for. status, progress: last said by a worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of
+ * its hash, texts.
  */
 class Model {
   constructor(uid, fields, now) {
@@ -718,18 +742,21 @@ class Model {
     this.refreshAt = time(fields.refresh_at);
     this.lastSuccessAt = time(fields.last_success_at);
     this.failingSince = time(fields.failing_since);
-    this.progress = fields.progress ? Number(fields.progress) : null;
+    this.progress = /^\d+$/.test(fields.progress) ? Number(fields.progress) : null;
     this.disabledReason = fields.refresh_disabled_user_friendly_reason ?? null;
     this.labels = Object.fromEntries(Object.entries(fields).filter(([name]) => name.startsWith('label:')).map(([name, value]) => [name.slice(6), value]));
     if (fields.refresh_disabled_until_update) this.state = 'disabled';
     else if (fields.attempt_uid) this.state = fields.processing_at ? 'processing' : 'queued';
-    else if (!this.refreshAt) this.state = 'finished';
+    else if (!this.refreshAt) this.state = fields.refresh_at ? 'broken' : 'finished';
     else if (this.parkedBy) this.state = 'parked';
     else if (this.refreshAt <= now) this.state = 'due';
   }
 }
 
 const BATCH = 250; // commands: a list of replies keeps 1,000
+const BATCH_BYTES = 1 << 20; // what Redis gets at once
+const NEVER = 253402214400000; // the score of models without a success in the set of late ones
+const LIVES = ': a poller lives; to a command that is larger than its --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
 
 /**
  * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is
@@ -754,15 +781,17 @@ class Client {
 
   /** The attempts that ended last, at most n, newest first: as docs/wire.md has an entry of the history. */
   async history(uid, n = 10) {
-    return n > 0 ? (await this.#read(['LRANGE', `${await this.#home(uid)}:history:${uid}`, '0', String(n - 1)])).map((entry) => JSON.parse(entry)) : [];
+    const entries = n > 0 ? await this.#read(['LRANGE', `${await this.#home(uid)}:history:${uid}`, '0', String(n - 1)]) : [];
+    return entries.map(parsed).filter((entry) => entry !== null && typeof entry === 'object' && !Array.isArray(entry));
   }
 
   /**
-   * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, parked, running or stale,
-   * as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page begins
-   * after the last one of this.
+   * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, late, parked, running or
+   * stale, as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page
+   * begins after the last one of this.
    */
   async list(selector, { after = '', limit = 1000 } = {}) {
+    if (!(limit >= 1)) throw new RangeError(`limit: expected at least 1, found ${limit}`);
     const [index, ...others] = indexesOf(selector);
     const isLabel = (name) => name.startsWith('label:');
     let found = new Set();
@@ -774,7 +803,7 @@ class Client {
         const uids = page.filter((uid, i) => (isLabel(index) || i % 2 === 0) && uid > after);
         const held = await Promise.all(uids.length === 0 ? [] : others.map(
           (name) => this.#read([isLabel(name) ? 'SMISMEMBER' : 'ZMSCORE', `${home}:${name}`, ...uids])));
-        uids.filter((_, i) => held.every((is) => is[i])).forEach((uid) => found.add(uid));
+        uids.filter((_, i) => held.every((is, n) => is[i] && (others[n] !== 'late' || is[i] < NEVER))).forEach((uid) => found.add(uid));
         if (found.size > 2 * limit + 1000) found = new Set([...found].sort().slice(0, limit));
       }
     }
@@ -796,9 +825,11 @@ class Client {
    */
   async putMany(definitions) {
     const replies = [];
-    for (const all = [...definitions]; all.length > 0;) {
-      const name = randomUUID();
-      replies.push(...await this.#exchange(name, all.splice(0, BATCH).map((one, i) => ({ ...one, type: 'put', command_id: `${name}.${i}` }))));
+    for (const batch of batches(definitions)) {
+      await this.#exchange(batch).then((more) => replies.push(...more), (error) => {
+        if (error instanceof NoReply) error.replies.unshift(...replies);
+        throw error;
+      });
     }
     return replies;
   }
@@ -828,20 +859,21 @@ class Client {
 
   release(id, { within, commandId } = {}) { return this.#send('release', { id, within, commandId }); }
 
-  /** Closes the connections. */
-  async close() { await this.client.disconnect(); }
+  /** Closes its connections, not a client that was handed over. */
+  async close() { await this.client.disconnect(false); }
 
   async #send(type, { commandId = randomUUID(), ...fields }) {
-    const [reply] = await this.#exchange(commandId, [{ ...fields, type, command_id: commandId }]);
+    const [reply] = await this.#exchange([{ ...fields, type, command_id: commandId }]);
     if (reply?.outcome === 'refused') throw new Refused(reply);
     return reply;
   }
 
   /**
-   * Pushes commands to the parts of their models, and waits for their replies under one name. After a lost connection they are pushed again: with the same
-   * command_id each is carried out once.
+   * Pushes commands to the parts of their models, and waits for their replies under a name of its own. After a lost connection they are pushed again: with
+   * the same command_id each is carried out once.
    */
-  async #exchange(name, commands) {
+  async #exchange(commands) {
+    const name = randomUUID();
     const replies = new Map();
     const wait = { end: Date.now() + this.timeout * 1000 };
     this.client.connect();
@@ -849,16 +881,23 @@ class Client {
       try {
         const parts = new Map();
         for (const command of commands) {
-          const home = await this.#home(command.uid);
+          const home = await this.#home(command.uid ?? '');
           const more = { by: this.by, reply_to: this.timeout > 0 ? `${home}:reply:${name}` : undefined };
           parts.set(home, [...parts.get(home) ?? [], { ...command, ...more }]);
         }
-        await Promise.all([...parts].map(([home, some]) => this.client.send(['RPUSH', `${home}-control`, ...some.map((one) => JSON.stringify(one))])));
+        await Promise.all([...parts].map(([home, some]) => this.client.send(['RPUSH', `${home}-control`, ...some.map(textOf)])));
+        wait.pushed = true;
         for (const [home, some] of this.timeout > 0 ? parts : []) await this.#await(home, name, some, replies, wait);
         return commands.map((one) => replies.get(one.command_id));
       } catch (error) {
-        const final = [NoReply, TypeError].some((kind) => error instanceof kind) || isReply(error);
-        if (final || !this.client.isOpen || again && Date.now() >= wait.end) throw error;
+        const over = error instanceof NoReply || again && Date.now() >= wait.end;
+        if (over && wait.pushed) {
+          this.#names = null;
+          const missing = commands.filter((one) => !replies.has(one.command_id));
+          throw new NoReply(error.commandId ?? missing[0].command_id, error.known ?? `: ${error.message}`, missing.flatMap(({ uid }) => uid ?? []),
+            commands.map((one) => replies.get(one.command_id)));
+        }
+        if (over || error instanceof TypeError || isReply(error) || !this.client.isOpen) throw error;
         await pause(100);
       }
     }
@@ -871,12 +910,12 @@ class Client {
     waiter.connect();
     try {
       for (let missing; (missing = commands.find((one) => !replies.has(one.command_id)));) {
-        if (Date.now() >= wait.end) throw new NoReply(missing.command_id, await this.#pollers(home));
+        if (Date.now() >= wait.end) throw Object.assign(new NoReply(missing.command_id), { known: await this.#pollers(home) });
         const first = await waiter.send(['BLPOP', key, '1']);
         const more = first && commands.length > 1 && await waiter.send(['LPOP', key, '1000']);
         for (const text of first ? [first[1], ...more || []] : []) {
           const reply = JSON.parse(text);
-          const id = reply.command_id ?? name;
+          const id = commands.length > 1 ? reply.command_id : commands[0].command_id; // a wrong id is not in its reply
           if (!replies.has(id)) replies.set(id, reply);
           wait.end = Date.now() + this.timeout * 1000;
         }
@@ -893,7 +932,7 @@ class Client {
     return Promise.all([this.#read(['ZRANGE', key, '-1', '-1', 'WITHSCORES']), this.#read(['TIME'], key)]).then(([last, [now]]) => {
       if (last.length === 0) return `${text}: no poller is running`;
       const silence = now - Math.floor(Number(last.flat()[1]) / 1000); // RESP 3 has pairs
-      return text + (silence <= 5 ? ': a poller lives' : `: no poller has given a heartbeat for ${silence} s`);
+      return text + (silence <= 5 ? LIVES : `: no poller has given a heartbeat for ${silence} s`);
     }).catch(() => text);
   }
 
@@ -909,21 +948,57 @@ class Client {
     return this.#names.parts;
   }
 
+  /** The part of a model; of no name any, which passes a command on. */
   async #home(uid) {
+    if (typeof uid !== 'string') throw new TypeError(`uid: expected a text, found ${inspect(uid)}`);
     const parts = await this.#homes();
-    return uid === undefined ? parts[0] : parts[crc32(uid) % parts.length];
+    return parts[crc32(uid) % parts.length];
+  }
+}
+
+/** As many commands as may wait for their replies together. */
+function* batches(definitions) {
+  let [batch, size] = [[], 0];
+  for (const one of definitions) {
+    const command = { ...one, type: 'put', command_id: randomUUID() };
+    const length = Buffer.byteLength(textOf(command));
+    if (batch.length === BATCH || batch.length > 0 && size + length > BATCH_BYTES) {
+      yield batch;
+      [batch, size] = [[], 0];
+    }
+    batch.push(command);
+    size += length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function textOf(command) {
+  try {
+    return JSON.stringify(command);
+  } catch (error) {
+    throw new TypeError(`${command.type} ${command.uid ?? command.id}: ${error.message}`);
+  }
+}
+
+/** Null: a text that is no JSON. */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 
 /** The names of the sets whose models a selector picks. */
 function indexesOf(selector) {
-  return selector.split(',').map((text) => {
+  return selector.split(',').flatMap((text) => {
     const term = text.trim();
-    const status = /^status=(disabled|failing|parked|running|stale)$/.exec(term);
-    if (status) return status[1];
-    if (/^(?!(status|uid|policy|error|waits)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
-    throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale, with commas between them, found '
-      + JSON.stringify(term));
+    const status = /^status=(disabled|failing|late|parked|running|stale)$/.exec(term);
+    if (status) return status[1] === 'late' ? ['late', 'late'] : status[1]; // the second time to look at the scores: see NEVER
+    if (term.startsWith('host=')) throw new TypeError('selector: the payload, which an application may not read, has the host: use a label');
+    if (/^(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
+    throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,'
+      + ` found ${JSON.stringify(term)}`);
   });
 }
 
@@ -947,11 +1022,11 @@ class Connections {
 
   connect() { this.isOpen = true; }
 
-  async disconnect() {
+  async disconnect(withGiven = !this.isDuplicate) {
     this.isOpen = false;
     const nodes = [...this.#nodes.values()];
     this.#nodes.clear();
-    if (!this.isDuplicate) await disconnect(this.given);
+    if (withGiven) await disconnect(this.given);
     await Promise.all(nodes.map(async ({ client, opened, isConnected }) => {
       if (!isConnected) await opened.catch(() => {}); // node-redis 4 would forget a socket that is about to connect
       await disconnect(client);
@@ -1091,7 +1166,7 @@ function cluster(url) {
 
 /** Null, if there is none, or it is no time. */
 function time(text) {
-  const at = new Date(text || NaN);
+  const at = new Date(/^\d{4}-\d\d-\d\dT.*Z$/.test(text) ? text : NaN);
   return Number.isNaN(at.getTime()) ? null : at;
 }
 

@@ -20,10 +20,10 @@ and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, for redis-py 4
 
 import asyncio
 import collections
+import concurrent.futures
 import datetime
 import functools
 import inspect
-import itertools
 import json
 import logging
 import math
@@ -63,6 +63,7 @@ class Failure(Exception):
         super().__init__(reason)
         if isinstance(retry_after, datetime.datetime):
             retry_after = retry_after.isoformat()
+        retry_after = _seconds(retry_after)
         text = _reason(reason) if isinstance(reason, BaseException) else str(reason)
         fields = {"reason": text, "error_type": error_type, "retryable": retryable,
                   "retry_after": retry_after, "user_friendly_reason": user_friendly_reason}
@@ -70,11 +71,11 @@ class Failure(Exception):
 
 
 class Postpone(Exception):
-    """Raised by a handler: it cannot be done now. Tried again after so many seconds; not counted as an attempt."""
+    """Raised by a handler: it cannot be done now. Tried again after so many seconds, or a timedelta; not counted as an attempt."""
 
     def __init__(self, seconds):
-        super().__init__("postponed for %s s" % seconds)
-        self.seconds = seconds
+        self.seconds = _seconds(seconds)
+        super().__init__("postponed for %s s" % self.seconds)
 
 
 class Stopped(Exception):
@@ -191,7 +192,7 @@ class Attempt:
 
     def _ending(self):
         """What each message that ends the attempt has beside its own fields."""
-        return {name: text for name, text in (("log", self._log), ("log_url", self.log_url)) if text}
+        return {name: str(text) for name, text in (("log", self._log), ("log_url", self.log_url)) if text}
 
     def _over(self):
         """Whether all its messages are stale, as Redis said last. What was done in time counts however late: an outage is nobody's timeout. Where nobody
@@ -378,7 +379,7 @@ class Worker:
             log.info("%s: attempt %s begins", attempt.uid, attempt.attempt_no)
             begun = time.monotonic()
             kind, fields = _outcome(self.refresh, attempt)
-            reason = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", ": " + fields["reason"]) if "reason" in fields else ""
+            reason = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", ": %s" % fields["reason"]) if "reason" in fields else ""
             log.info("%s: %s after %.1f s%s", attempt.uid, kind or attempt.why, time.monotonic() - begun, reason)
             self._answer(attempt, kind, fields)
         finally:
@@ -433,7 +434,7 @@ class Worker:
         """Pushes a message that may be lost."""
         try:
             self._redis.rpush(attempt._reply_to, _message(attempt, kind, **fields))
-        except redis.RedisError as error:
+        except Exception as error:  # a progress that is no JSON must not cost the result behind it
             log.warning("%s of %s: %s", kind, attempt.uid, error)
 
     def _with_retry(self, call, attempt=None, kind=None):
@@ -528,19 +529,23 @@ class Worker:
 def _outcome(refresh, attempt):
     """The type and the fields of the message that ends an attempt; None: none, it would be stale."""
     try:
-        attempt.check()
-        work = refresh(attempt)
-        if inspect.iscoroutine(work):
-            asyncio.run(work)
-        kind, fields = "success", {} if attempt.changed else {"changed": False}
-        if attempt._metrics:
-            fields["metrics"] = dict(attempt._metrics)
-        if attempt.verdict not in (None, "publish"):
-            fields["published"] = False
-    except Postpone as wish:
-        kind, fields = "postponed", {"retry_after": wish.seconds}
-    except Failure as failure:
-        kind, fields = "failure", failure.fields
+        try:
+            attempt.check()
+            work = refresh(attempt)
+            if inspect.isgenerator(work) or inspect.isasyncgen(work):
+                raise TypeError("expected a handler that does the work, found a generator, which nobody runs: it has a yield")
+            if inspect.isawaitable(work):
+                asyncio.run(_awaited(work))
+            kind, fields = "success", {} if attempt.changed else {"changed": False}
+            if attempt._metrics:
+                fields["metrics"] = dict(attempt._metrics)
+            if attempt.verdict not in (None, "publish"):
+                fields["published"] = False
+        except Postpone as wish:
+            kind, fields = "postponed", {"retry_after": wish.seconds}
+        except Failure as failure:
+            kind, fields = "failure", failure.fields
+        _message(attempt, kind, **fields, **attempt._ending())  # what cannot be told is a failure
     except BaseException as error:  # a SystemExit in a thread, too
         if not attempt.stopped.is_set():
             log.exception("refreshing %s", attempt.uid)
@@ -552,18 +557,30 @@ def _outcome(refresh, attempt):
     return kind, fields
 
 
+async def _awaited(work):
+    return await work
+
+
+def _seconds(value):
+    return value.total_seconds() if isinstance(value, datetime.timedelta) else value
+
+
 def _reason(error):
     """The text of an exception, with its class where the text is none or has no words: that of KeyError("x") is 'x'."""
-    text, name = str(error), type(error).__name__
-    if not text:
-        return repr(error)
+    name = type(error).__name__
+    try:
+        text = str(error)
+        if not text:
+            return repr(error)
+    except Exception:
+        return name + ", whose text cannot be read"
     return text if not isinstance(error, KeyError) and re.search(r"[^\W\d_]", text) else "%s: %s" % (name, text)
 
 
 def _message(attempt, kind, **fields):
     """A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory."""
     fields = {name: value[:2000] if isinstance(value, str) and name != "log" else value for name, value in fields.items()}
-    return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
+    return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields}, allow_nan=False)
 
 
 class testing:
@@ -575,7 +592,11 @@ class testing:
         are others of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies such as
         {"verdict": "hold", "reason": "no rows"}."""
         entry = {"attempt_no": 1, "fence": 1, "due_at": "2026-01-01T00:00:00.000Z", "for": "planned", "payload": dict(payload or {}), **fields}
-        return _Given(dict(entry, big_table_uid=uid, refresh_attempt_uid="attempt"), verdicts)
+        entry = json.loads(json.dumps(dict(entry, big_table_uid=uid, refresh_attempt_uid="attempt"), allow_nan=False))  # as a worker gets it
+        replies = [] if isinstance(verdicts, str) else [{"verdict": one} if isinstance(one, str) else one for one in verdicts]
+        if not replies or any(one.get("verdict") not in ("publish", "hold", "fail", "stale") for one in replies):
+            raise ValueError("verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found %r" % (verdicts,))
+        return _Given(entry, replies)
 
     @staticmethod
     def stop(attempt, why):
@@ -589,8 +610,9 @@ class testing:
         """Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`, as dicts; the last one ends
         the attempt, unless it no longer counts."""
         attempts = [one if isinstance(one, Attempt) else testing.attempt(one) for one in attempts]
-        for attempt in attempts:
-            _start(attempt._run, refresh).join()  # in a thread, as in a worker: the test may have an event loop
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:  # as in a worker: the test may have an event loop
+            for attempt in attempts:
+                thread.submit(attempt._run, refresh).result()
         return [attempt.told for attempt in attempts]
 
 
@@ -617,8 +639,7 @@ class _Given(Attempt):
 
     def _judge(self, attempt, timeout):
         self._tell(attempt, "ready", metrics=dict(attempt._metrics), reply_to="testing:reply:1")
-        said = self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
-        return {"verdict": said} if isinstance(said, str) else said
+        return self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
 
     def _run(self, refresh):
         kind, fields = _outcome(refresh, self)
@@ -789,45 +810,53 @@ class Refused(Exception):
 
 
 class NoReply(Exception):
-    """No poller has answered in time. The command may be carried out yet; sent again with this command_id it is done once."""
+    """No poller has answered in time. The command may be carried out yet; sent again with this command_id it is done once. uids: the models without a
+    reply. replies: those of put_many so far, in order; None: there is none."""
 
-    def __init__(self, command_id, known=""):
-        super().__init__("no reply to the command " + command_id + known)
-        self.command_id = command_id
+    def __init__(self, command_id, known="", uids=(), replies=()):
+        about = " about " + ", ".join(map(str, uids[:3])) if uids else ""
+        super().__init__("no reply to the command %s%s%s%s" % (command_id, about, " and %d others" % (len(uids) - 3) if len(uids) > 3 else "", known))
+        self.command_id, self.uids, self.replies = command_id, list(uids), list(replies)
 
 
 class Model:
     """A model as it was when it was read. A time is in UTC; None: there is none.
 
     state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
-    begins. refresh_at, refresh_why: when it is refreshed next, and why then. parked_by: what a parked one waits for. status, progress: last said by a
-    worker, for the owner. disabled_reason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts."""
+    begins, and broken if its refresh_at cannot be read. refresh_at, refresh_why: when it is refreshed next, and why then. parked_by: what a parked one
+    waits for. status, progress: last said by a worker, for the owner. disabled_reason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts."""
 
     def __init__(self, uid, fields, now):
         self.uid, self.fields = uid, fields
-        self.refresh_at, self.last_success_at, self.failing_since = (_time(fields.get(name)) for name in (
+        self.refresh_at, self.last_success_at, self.failing_since = (_readable(_time, fields.get(name)) for name in (
             "refresh_at", "last_success_at", "failing_since"))
         self.refresh_why, self.parked_by, self.freshness = (fields.get(name) for name in ("refresh_why", "parked_by", "freshness"))
         self.status, self.disabled_reason = fields.get("user_friendly_status"), fields.get("refresh_disabled_user_friendly_reason")
-        self.progress = int(fields["progress"]) if fields.get("progress") else None
+        self.progress = _readable(int, fields.get("progress"))
         self.labels = {name[len("label:"):]: value for name, value in fields.items() if name.startswith("label:")}
         if fields.get("refresh_disabled_until_update"):
             self.state = "disabled"
         elif fields.get("attempt_uid"):
             self.state = "processing" if fields.get("processing_at") else "queued"
         elif self.refresh_at is None:
-            self.state = "finished"
+            self.state = "broken" if fields.get("refresh_at") else "finished"
         else:
             self.state = "parked" if self.parked_by else "due" if self.refresh_at <= now else "scheduled"
 
 
 class Client:
     """Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it;
-    outcome is "applied", "unchanged" or "duplicate". With timeout=None it is only sent. by is who wants it, for the journal."""
+    outcome is "applied", "unchanged" or "duplicate". With timeout=None it is only sent. by is who wants it, for the journal. Any number of threads may
+    share a client."""
 
     def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
         self.by, self.timeout = by, timeout
         self._redis, self._queue, self._names = _connect(redis, 10), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
+
+    def close(self):
+        """Closes the connections."""
+        for one in list(self._redis._nodes.values()) if isinstance(self._redis, _Cluster) else [self._redis]:
+            one.connection_pool.disconnect()
 
     def get(self, uid):
         """The model as it is now; None: there is none of that name. It has no payload."""
@@ -839,12 +868,15 @@ class Client:
 
     def history(self, uid, n=10):
         """The attempts that ended last, at most so many, newest first: dicts as docs/wire.md has an entry of the history."""
-        return [json.loads(_text(entry)) for entry in self._redis.lrange(self._home(uid) + ":history:" + uid, 0, n - 1)] if n > 0 else []
+        entries = self._redis.lrange(self._home(uid) + ":history:" + uid, 0, n - 1) if n > 0 else []
+        return [entry for entry in (_readable(json.loads, _text(entry)) for entry in entries) if isinstance(entry, dict)]
 
     def list(self, selector, *, after="", limit=1000):
-        """The uids of the models with all labels of a selector such as "tenant=t1,kind=feed", and with a status of disabled, failing, parked, running or
-        stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page
-        begins after the last one of this."""
+        """The uids of the models with all labels of a selector such as "tenant=t1,kind=feed", and with a status of disabled, failing, late, parked,
+        running or stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted; the
+        next page begins after the last one of this."""
+        if limit < 1:
+            raise ValueError("limit: expected at least 1, found %r" % limit)
         (index, *others), found = _indexes(selector), set()
         for home in self._homes():
             cursor = None
@@ -853,7 +885,8 @@ class Client:
                 cursor, page = getattr(self._redis, "sscan" if labelled else "zscan")(home + ":" + index, cursor or 0, count=500)
                 uids = [uid for uid in (_text(one if labelled else one[0]) for one in page) if uid > after]
                 commands = [("smismember" if other.startswith("label:") else "zmscore", home + ":" + other, uids) for other in others if uids]
-                found.update(uid for uid, *held in zip(uids, *_whole(_answers(self._redis, commands))) if all(held))
+                found.update(uid for uid, *held in zip(uids, *_whole(_answers(self._redis, commands)))
+                             if all(score and (other != "late" or score < _NEVER) for other, score in zip(others, held)))
                 if len(found) > 2 * limit + 1000:
                     found = set(sorted(found)[:limit])
         return sorted(found)[:limit]
@@ -865,10 +898,13 @@ class Client:
     def put_many(self, definitions):
         """Saves models, each a dict as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused
         ones too, whose outcome is "refused". Raises NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged."""
-        definitions, replies = iter(definitions), []
-        for batch in iter(lambda: list(itertools.islice(definitions, _BATCH)), []):
-            name = str(uuid.uuid4())
-            replies += self._exchange(name, [dict(one, type="put", command_id="%s.%d" % (name, i)) for i, one in enumerate(batch)])
+        replies = []
+        for batch in _batches(dict(one, type="put", command_id=str(uuid.uuid4())) for one in definitions):
+            try:
+                replies += self._exchange(batch)
+            except NoReply as error:
+                error.replies = replies + error.replies
+                raise
         return replies
 
     def run(self, uid, *, force=None, command_id=None):
@@ -892,50 +928,70 @@ class Client:
         return self._send("reject", uid, command_id)
 
     def hold(self, id, reason, *, selector=None, for_=None, until=None, within=None, command_id=None):
-        """Lets no model of a selector (None: any) start for so long (seconds, or "2h"), until a time, or until release(). At the end its models
+        """Lets no model of a selector (None: any) start for so long (seconds, a timedelta, or "2h"), until a time, or until release(). At the end its models
         start, spread over within."""
         until = until.isoformat() if isinstance(until, datetime.datetime) else until
-        return self._send("hold", None, command_id, id=id, reason=reason, selector=selector, until=until, within=within, **{"for": for_})
+        return self._send("hold", None, command_id, id=id, reason=reason, selector=selector, until=until, within=_seconds(within), **{"for": _seconds(for_)})
 
     def release(self, id, *, within=None, command_id=None):
-        return self._send("release", None, command_id, id=id, within=within)
+        return self._send("release", None, command_id, id=id, within=_seconds(within))
 
     def _homes(self):
         self._names = self._names or _Names(self._redis, self._queue)
         return self._names.parts
 
     def _home(self, uid):
-        """The part of a model; without one any, which passes a command on."""
+        """The part of a model; of no name any, which passes a command on."""
+        if not isinstance(uid, str):
+            raise TypeError("uid: expected a text, found %r" % (uid,))
         parts = self._homes()
-        return parts[zlib.crc32((uid or "").encode()) % len(parts)]
+        return parts[zlib.crc32(uid.encode()) % len(parts)]
 
     def _send(self, kind, uid, command_id, **fields):
         command_id = command_id or str(uuid.uuid4())
-        reply, = self._exchange(command_id, [dict(fields, type=kind, uid=uid, command_id=command_id)])
+        reply, = self._exchange([dict(fields, type=kind, uid=uid, command_id=command_id)])
         if reply and reply["outcome"] == "refused":
             raise Refused(reply)
         return reply
 
-    def _exchange(self, name, commands):
-        """Pushes commands to the parts of their models, and waits for their replies under one name, the first one to each."""
-        parts, replies = collections.defaultdict(dict), {}
+    def _exchange(self, commands):
+        """Pushes commands to the parts of their models, and waits for their replies under a name of its own, the first one to each. After a lost connection
+        they are pushed again: with the same command_id each is carried out once."""
+        name, parts, replies = str(uuid.uuid4()), collections.defaultdict(dict), {}
         for command in commands:
-            home = self._home(command.get("uid"))
+            home = self._home("" if command.get("uid") is None else command["uid"])
             command.update(by=self.by, reply_to="%s:reply:%s" % (home, name) if self.timeout else None)
-            parts[home][command["command_id"]] = json.dumps({field: value for field, value in command.items() if value is not None})
+            parts[home][command["command_id"]] = _command(command)
         for home, texts in parts.items():
             self._push(home, *texts.values())
+        lost = set()  # parts to which they are pushed again
         for home, texts in parts.items() if self.timeout else ():
-            end = time.monotonic() + self.timeout
+            end, reply_to = time.monotonic() + self.timeout, "%s:reply:%s" % (home, name)
             while not texts.keys() <= replies.keys():
                 if time.monotonic() >= end:
-                    raise NoReply(next(one for one in texts if one not in replies), self._pollers(home))
-                first = self._redis.blpop("%s:reply:%s" % (home, name), timeout=1)
-                more = self._redis.lpop("%s:reply:%s" % (home, name), 1000) if first and len(texts) > 1 else None
+                    raise self._no_reply(home, commands, replies)
+                try:
+                    if home in lost:
+                        self._redis.rpush(home + "-control", *(text for one, text in texts.items() if one not in replies))
+                        lost.discard(home)
+                    first = self._redis.blpop(reply_to, timeout=1)
+                    more = self._redis.lpop(reply_to, 1000) if first and len(texts) > 1 else None
+                except _LOST as error:
+                    if isinstance(error, redis.AuthenticationError):
+                        raise
+                    lost = set(parts)
+                    time.sleep(0.1)
+                    continue
                 for text in [first[1], *(more or ())] if first else ():
                     reply, end = json.loads(_text(text)), time.monotonic() + self.timeout
-                    replies.setdefault(reply.get("command_id") or name, reply)
+                    replies.setdefault(reply.get("command_id") if len(commands) > 1 else commands[0]["command_id"], reply)  # a wrong id is not in its reply
         return [replies.get(one["command_id"]) for one in commands]
+
+    def _no_reply(self, home, commands, replies):
+        self._names = None  # the queue may have been divided since
+        missing = [one for one in commands if one["command_id"] not in replies]
+        return NoReply(missing[0]["command_id"], self._pollers(home), [one["uid"] for one in missing if one.get("uid")],
+                       [replies.get(one["command_id"]) for one in commands])
 
     def _push(self, home, *commands):
         for left in (1, 0):  # after an error once more: with the same command_id they are carried out once
@@ -953,31 +1009,69 @@ class Client:
         except redis.RedisError:
             return text
         silence = now[0] - int(last[0][1]) // 1000 if last else 0
-        return text + (": no poller has given a heartbeat for %d s" % silence if silence > 5 else ": a poller lives" if last else ": no poller is running")
+        return text + (": no poller has given a heartbeat for %d s" % silence if silence > 5 else _LIVES if last else ": no poller is running")
 
 
 class AsyncClient:
-    """Client for code with an event loop: its methods are awaited, and each waits in a thread."""
+    """Client for code with an event loop: its methods are awaited, and each waits in a thread, of which it has 32. Close it, or use async with."""
 
     def __init__(self, **options):
-        self._client = Client(**options)
+        self._client, self._threads = Client(**options), concurrent.futures.ThreadPoolExecutor(32, "refreshd")
 
     def __getattr__(self, name):
+        if name.startswith("_"):  # copy asks for some before there is a client
+            raise AttributeError(name)
         method = getattr(self._client, name)
-        return lambda *args, **more: asyncio.get_running_loop().run_in_executor(None, functools.partial(method, *args, **more))
+        return lambda *args, **more: asyncio.get_running_loop().run_in_executor(self._threads, functools.partial(method, *args, **more))
+
+    async def close(self):
+        """Closes the connections, and takes no more commands."""
+        self._threads.shutdown(wait=False)
+        self._client.close()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
 
 
-_BATCH = 250  # commands: a list of replies keeps 1,000
+_BATCH, _BATCH_BYTES = 250, 1 << 20  # commands: a list of replies keeps 1,000; what Redis gets at once
+_NEVER = 253402214400000  # the score of models without a success in the set of late ones
+_LIVES = ": a poller lives; to a command that is larger than its --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`"
+
+
+def _batches(commands):
+    batch, size = [], 0
+    for command in commands:
+        length = len(_command(command))
+        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(command)
+        size += length
+    if batch:
+        yield batch
+
+
+def _command(fields):
+    try:
+        return json.dumps({name: value for name, value in fields.items() if value is not None}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)("%s %s: %s" % (fields["type"], fields.get("uid") or fields.get("id"), error)) from None
 
 
 def _indexes(selector):
     """The names of the sets whose models a selector picks."""
     names = []
     for term in (term.strip() for term in selector.split(",")):
-        status = re.fullmatch("status=(disabled|failing|parked|running|stale)", term)
-        if not status and not re.fullmatch(r"(?!(status|uid|policy|error|waits)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
-            raise ValueError("selector: expected labels such as tenant=t1 and status=disabled|failing|parked|running|stale, with commas between them,"
+        status = re.fullmatch("status=(disabled|failing|late|parked|running|stale)", term)
+        if term.startswith("host="):
+            raise ValueError("selector: the payload, which an application may not read, has the host: use a label")
+        if not status and not re.fullmatch(r"(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
+            raise ValueError("selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,"
                              " found %r" % term)
+        names += ["late"] if term == "status=late" else []  # and once more to look at the scores: see _NEVER
         names.append(status.group(1) if status else "label:" + term)
     return names
 
@@ -1159,6 +1253,14 @@ def _text(value):
 def _time(text):
     """2026-11-21T07:00:00.000Z, as refreshd writes it."""
     return datetime.datetime.fromisoformat(text[:-1] + "+00:00") if text else None
+
+
+def _readable(read, text):
+    """What a text says; None: nothing that can be read."""
+    try:
+        return read(text)
+    except (TypeError, ValueError):
+        return None
 
 
 # >>> scripts of refreshd, written by: go test ./scripts -run TestTheClients -update

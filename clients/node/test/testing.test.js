@@ -57,6 +57,28 @@ test('a postponed attempt', async () => {
   assert.deepStrictEqual(await told(failing(new Postpone(60))), [[{ type: 'postponed', retry_after: 60 }]]);
 });
 
+test('what cannot be told is a failure of its class', async () => {
+  const mute = Object.defineProperty(new RangeError(), 'message', { get() { throw new Error('no text'); } });
+  for (const [error, type] of [[new Postpone(5n), 'TypeError'], [new Failure('gone', { retryAfter: 5n }), 'TypeError'], [mute, 'RangeError'],
+    [Object.assign(new Error('gone'), { name: 5n }), undefined]]) {
+    const [[message]] = await told(failing(error));
+    assert.deepStrictEqual([message.type, message.error_type], ['failure', type]);
+  }
+});
+
+test('a generator does no work and fails', async () => {
+  for (const refresh of [function* work() { yield 1; }, async function* work() { yield 1; }]) {
+    const [[message]] = await told(refresh);
+    assert.deepStrictEqual([message.type, message.error_type], ['failure', 'TypeError']);
+  }
+});
+
+test('verdicts that no poller gives are refused', () => {
+  for (const verdicts of ['hold', [], ['maybe'], [{ reason: 'no rows' }], [null]]) {
+    assert.throws(() => testing.attempt({}, { verdicts }), /verdicts: expected/);
+  }
+});
+
 test('sleep takes no time', async () => {
   const attempt = testing.attempt();
   await attempt.sleep(3600);

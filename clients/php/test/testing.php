@@ -71,6 +71,21 @@ foreach ([['RuntimeException: 404', new RuntimeException('404')], ['LogicExcepti
 
 $expect('a postponed attempt', [[['type' => 'postponed', 'retry_after' => 60]]], told(failing(new Postpone(60))));
 
+$unset = (new ReflectionClass(Failure::class))->newInstanceWithoutConstructor(); // of a class that does not call its parent
+foreach ([[new Postpone(INF), 'JsonException'], [new Failure('gone', retryAfter: NAN), 'JsonException'], [$unset, 'Error']] as [$error, $class]) {
+    $message = told(failing($error))[0][0];
+    $expect('what cannot be told is a failure of its class', ['failure', $class], [$message['type'], $message['error_type']]);
+}
+
+$message = told(function (Attempt $attempt): iterable {
+    yield $attempt;
+})[0][0];
+$expect('a generator does no work and fails', ['failure', 'LogicException'], [$message['type'], $message['error_type'] ?? null]);
+
+foreach ([[], ['maybe'], [['reason' => 'no rows']]] as $verdicts) {
+    $expect('verdicts that no poller gives are refused', InvalidArgumentException::class, get_debug_type(thrown(fn () => Testing::attempt(verdicts: $verdicts))));
+}
+
 $attempt = Testing::attempt();
 $attempt->sleep(3600);
 $attempt->sleep(1);

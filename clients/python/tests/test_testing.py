@@ -1,6 +1,7 @@
 """Tests of refreshd.testing, and examples of its use: python3 -m unittest discover -s clients/python/tests"""
 
 import asyncio
+import datetime
 import logging
 import pathlib
 import sys
@@ -77,8 +78,59 @@ class TestRun(unittest.TestCase):
             raise refreshd.Failure("gone")
         self.assertEqual(told(refresh), [[{"type": "failure", "reason": "gone"}]])
 
+    def test_a_length_of_time_is_told_in_seconds(self):
+        hour = datetime.timedelta(hours=1)
+        self.assertEqual(told(failing(refreshd.Postpone(hour))), [[{"type": "postponed", "retry_after": 3600}]])
+        self.assertEqual(told(failing(refreshd.Failure("busy", retry_after=hour))), [[{"type": "failure", "reason": "busy", "retry_after": 3600}]])
+
+    def test_what_cannot_be_told_is_a_failure_of_its_class(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError("no text")
+        unset = refreshd.Failure.__new__(refreshd.Failure)  # of a class that does not call super().__init__()
+        for error, kind in ((refreshd.Postpone(float("inf")), "ValueError"), (refreshd.Postpone(object()), "TypeError"), (Mute(), "Mute"),
+                            (refreshd.Failure("gone", retry_after={1}), "TypeError"), (refreshd.Failure(Mute()), "Failure"), (unset, "AttributeError")):
+            message, = told(failing(error))[0]
+            self.assertEqual((message["type"], message.get("error_type", "Failure")), ("failure", kind))
+
+    def test_a_status_that_is_no_json_does_not_cost_the_result_behind_it(self):
+        refreshd.Worker(None)._send(testing.attempt(), "user_friendly_status", progress={1})
+
+    def test_a_generator_does_no_work_and_fails(self):
+        def refresh(attempt):
+            yield
+
+        async def stream(attempt):
+            yield
+        for handler in (refresh, stream):
+            message, = told(handler)[0]
+            self.assertEqual((message["type"], message["error_type"]), ("failure", "TypeError"))
+
+    def test_whatever_can_be_awaited_is_awaited(self):
+        class Later:
+            def __await__(self):
+                raise refreshd.Failure("awaited")
+                yield
+        self.assertEqual(told(lambda attempt: Later()), [[{"type": "failure", "reason": "awaited"}]])
+
+    def test_what_is_wrong_with_the_test_is_raised(self):
+        attempt = testing.attempt()
+        attempt._tell = None
+        with self.assertRaises(TypeError):
+            testing.run(lambda attempt: None, [attempt])
+
 
 class TestAttempt(unittest.TestCase):
+    def test_its_payload_went_through_json(self):
+        self.assertEqual(testing.attempt({"rows": (1, 2), 3: None}).payload, {"rows": [1, 2], "3": None})
+        with self.assertRaises(ValueError):
+            testing.attempt({"rows": float("nan")})
+
+    def test_verdicts_that_no_poller_gives_are_refused(self):
+        for verdicts in ("hold", [], ["maybe"], [{"reason": "no rows"}]):
+            with self.assertRaisesRegex(ValueError, "verdicts: expected"):
+                testing.attempt(verdicts=verdicts)
+
     def test_sleep_takes_no_time(self):
         attempt = testing.attempt()
         attempt.sleep(3600)

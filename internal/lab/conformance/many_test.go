@@ -128,14 +128,14 @@ func unansweredInGo(t *testing.T, address string) string {
 
 // TestWithoutAReplyTheErrorNamesTheQueueAndWhetherAPollerLives has the same words in each language.
 func TestWithoutAReplyTheErrorNamesTheQueueAndWhetherAPollerLives(t *testing.T) {
-	const begins = "no reply to the command c1 in the queue q within 1 s"
+	const begins = "no reply to the command c1 about m in the queue q within 1 s"
 	for name, c := range map[string]struct {
 		heartbeat time.Duration // how long ago; negative: none
 		may       bool          // the user may ask
 		want      string
 	}{
 		"none":           {-1, true, begins + ": no poller is running\n"},
-		"one lives":      {0, true, begins + ": a poller lives\n"},
+		"one lives":      {0, true, begins + ": a poller lives; to a command that is larger than its "},
 		"one has died":   {1000 * time.Hour, true, begins + ": no poller has given a heartbeat for 36000"},
 		"it may not ask": {0, false, begins + "\n"},
 	} {
@@ -174,11 +174,12 @@ func TestThePythonClientServesAnEventLoop(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	p := check.Got(poller.New(poller.RoomsOf(users.Store(t, acl.Poller)), poller.Config{}))(t)
 	check.Run(t, p.Run)
-	said := startHandler(t, "python", `import asyncio, refreshd
+	said := startHandler(t, "python", `import asyncio, datetime, refreshd
 async def save():
     shop = refreshd.AsyncClient(by="shop")
     replies = await asyncio.gather(*(shop.put(uid, rrule="every day at 6 AM", labels={"kind": "feed"}) for uid in ("a", "b", "c")))
     print([reply["outcome"] for reply in replies], await shop.list("kind=feed"), (await shop.get("a")).state)
+    print((await shop.hold("h", "move", for_=datetime.timedelta(hours=1), within=datetime.timedelta(minutes=1)))["outcome"])
 asyncio.run(save())`, users.URL(t, acl.Application), "REFRESHD_QUEUE=q").Output()
-	check.Equal(t, said, "['applied', 'applied', 'applied'] ['a', 'b', 'c'] scheduled\n")
+	check.Equal(t, said, "['applied', 'applied', 'applied'] ['a', 'b', 'c'] scheduled\napplied\n")
 }
