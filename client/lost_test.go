@@ -83,7 +83,7 @@ func TestAListOfLateModelsHasNoneThatNeverHadASuccess(t *testing.T) {
 		uids, err := shop.List(t.Context(), selector, "", 0)
 		failIf(t, fmt.Sprint(uids) != "[late]" || err != nil, "%s: expected the late one, found %v, %v", selector, uids, err)
 	}
-	for selector, field := range map[string]string{"host=example.com": "selector", "kind=feed": "limit"} {
+	for selector, field := range map[string]string{"key=host=example.com": "selector", "kind=feed": "limit"} {
 		_, err := shop.List(t.Context(), selector, "", -1)
 		refused, is := errors.AsType[*document.Error](err)
 		failIf(t, !is || refused.Field != field, "%s: expected %s refused, found %v", selector, field, err)

@@ -80,8 +80,8 @@ func setsOf(part *store.Store, selector string) (sets []set, err error) {
 				one.below = float64(model.Never.UnixMilli())
 				sets = append(sets, one)
 			}
-		case name == "host":
-			return nil, document.Refuse("selector", "a label, as the payload, which an application may not read, has the host", document.Found(term))
+		case name == model.SelectKey:
+			return nil, document.Refuse("selector", "a label, as a key is in the payload, which an application may not read", document.Found(term))
 		case model.ValidateLabel(name, value) == nil:
 			sets = append(sets, set{part.Keys.Label(term), false, 0})
 		default:

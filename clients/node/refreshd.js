@@ -995,8 +995,8 @@ function indexesOf(selector) {
     const term = text.trim();
     const status = /^status=(disabled|failing|late|parked|running|stale)$/.exec(term);
     if (status) return status[1] === 'late' ? ['late', 'late'] : status[1]; // the second time to look at the scores: see NEVER
-    if (term.startsWith('host=')) throw new TypeError('selector: the payload, which an application may not read, has the host: use a label');
-    if (/^(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
+    if (term.startsWith('key=')) throw new TypeError('selector: a key is in the payload, which an application may not read: use a label');
+    if (/^(?!(status|uid|policy|error|waits|key)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
     throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,'
       + ` found ${JSON.stringify(term)}`);
   });

@@ -1066,9 +1066,9 @@ def _indexes(selector):
     names = []
     for term in (term.strip() for term in selector.split(",")):
         status = re.fullmatch("status=(disabled|failing|late|parked|running|stale)", term)
-        if term.startswith("host="):
-            raise ValueError("selector: the payload, which an application may not read, has the host: use a label")
-        if not status and not re.fullmatch(r"(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
+        if term.startswith("key="):
+            raise ValueError("selector: a key is in the payload, which an application may not read: use a label")
+        if not status and not re.fullmatch(r"(?!(status|uid|policy|error|waits|key)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
             raise ValueError("selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,"
                              " found %r" % term)
         names += ["late"] if term == "status=late" else []  # and once more to look at the scores: see _NEVER

@@ -1221,12 +1221,12 @@ class Client
     /** The names of the sets whose models a selector picks. @return string[] */
     private static function indexes(string $selector): array
     {
-        $label = '~^(?!(status|uid|policy|error|waits|host)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
+        $label = '~^(?!(status|uid|policy|error|waits|key)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
         $names = array_map(fn (string $term) => match (true) {
             preg_match($label, $term) === 1 => "label:$term",
             preg_match('~^status=(disabled|failing|late|parked|running|stale)$~D', $term, $found) === 1 => $found[1],
-            str_starts_with($term, 'host=') => throw new InvalidArgumentException(
-                'selector: the payload, which an application may not read, has the host: use a label'),
+            str_starts_with($term, 'key=') => throw new InvalidArgumentException(
+                'selector: a key is in the payload, which an application may not read: use a label'),
             default => throw new InvalidArgumentException('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale,'
                 . ' with commas between them, found ' . json_encode($term)),
         }, array_map(trim(...), explode(',', $selector)));

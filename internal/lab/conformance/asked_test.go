@@ -32,7 +32,7 @@ for uid in "ab":
 show(shop.history("a"))
 show(*shop.list("status=late"))
 show(*shop.list("kind=feed,status=late"))
-refused(lambda: shop.list("host=example.com"))
+refused(lambda: shop.list("key=host=example.com"))
 refused(lambda: shop.list("kind=feed", limit=0))
 refused(lambda: shop.get(5))
 refused(lambda: shop.put("c", {"rows": float("nan")}))
@@ -49,7 +49,7 @@ for (const uid of "ab") { const found = await shop.get(uid); show(found.state, f
 show(await shop.history("a"));
 show(...await shop.list("status=late"));
 show(...await shop.list("kind=feed,status=late"));
-await refused(shop.list("host=example.com"));
+await refused(shop.list("key=host=example.com"));
 await refused(shop.list("kind=feed", { limit: 0 }));
 await refused(shop.get(5));
 await refused(shop.put("c", { rows: 5n }));
@@ -68,7 +68,7 @@ foreach (["a", "b"] as $uid) { $found = $shop->get($uid); $show($found->state, $
 $show($shop->history("a"));
 $show(...$shop->list("status=late"));
 $show(...$shop->list("kind=feed,status=late"));
-$refused(fn () => $shop->list("host=example.com"));
+$refused(fn () => $shop->list("key=host=example.com"));
 $refused(fn () => $shop->list("kind=feed", limit: 0));
 $refused(fn () => $shop->putMany([["uid" => 5]]));
 $refused(fn () => $shop->put("c", ["rows" => NAN]));
@@ -83,7 +83,7 @@ const damagedSaid = `["broken",null,null]
 [[{"no":2}]]
 ["late"]
 ["late"]
-["selector: the payload, which an application may not read, has the host: use a label"]
+["selector: a key is in the payload, which an application may not read: use a label"]
 ["limit: expected at least 1, found 0"]
 ["uid: expected a text, found 5"]
 ["put c: UNFIT"]
