@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"

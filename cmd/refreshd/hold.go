@@ -228,7 +228,12 @@ func limitCommand(a *app) *cobra.Command {
 			if err := o.SetLimit(ctx, r); err != nil {
 				return err
 			}
-			return table(a, limitHeader, limitRow)(o.Limits(ctx))
+			counted := model.SelectKey + "=" + keys[0]
+			err := table(a, limitHeader, limitRow)(o.Limits(ctx))
+			if _, unfit := model.ParseSelector(counted); err != nil || unfit != nil { // a template is no key
+				return err
+			}
+			return a.warnOfNoMatch(ctx, o, counted, true)
 		})
 	flags := setting.Flags()
 	flags.Var(count[int]{&running, "1 to 100000"}, "running", "attempts at a time (default any number)")

@@ -65,6 +65,10 @@ func TestModelsArePickedByTheKeyThatThePagesShow(t *testing.T) {
 		if want := []string{"a", "c"}; !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
+		for key, want := range map[string]string{"host=one.example": "", "host=on.example": "key=host=on.example matches 0 models now\n", "{host(feed)}": ""} {
+			told := c.whatTold("limit", "set", key, "--running", "1")
+			failIf(t, strings.Contains(told, "matches 0") != (want != "") || !strings.Contains(told, want), "%s: expected %q, found\n%s", key, want, told)
+		}
 		c.do("hold", "--reason", "their proxy", "-l", "key=host=one.example", "--expect", "2")
 		expectContains(t, c.whatTold("model", "ls", "-l", "host=one.example"), "matches 0 models now; did you mean key=host=one.example?")
 	})

@@ -236,8 +236,8 @@ func playThawed(ctx context.Context, s *stage) {
 	}
 	s.worker.end(ctx, s.config.Patience)
 	s.worker = first
-	told := func() int64 { // a sign of life is no answer
-		signs := s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus)
+	told := func() int64 { // a sign of life is no answer, nor is a start that is told again as its reply was not read before the stop
+		signs := s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus, model.MessageStarted)
 		return s.counter(ctx, string(model.Stale), string(model.Duplicate)) - int64(signs)
 	}
 	before := told()

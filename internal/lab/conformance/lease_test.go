@@ -53,6 +53,9 @@ func startHandler(t *testing.T, language, handler, address string, environ ...st
 		command.Env = command.Environ()
 	default:
 		program, found := testkit.Interpreter(t, language)
+		if language == "python" { // tests read what their handlers print, and the warnings of the client
+			handler = "import logging; logging.basicConfig(format='%(message)s')\n" + handler
+		}
 		flag := map[string]string{"python": "-c", "node": "-e", "php": "-r"}[language]
 		command = exec.Command(program, flag, strings.ReplaceAll(handler, "refreshd.js", file))
 		command.Env = found
