@@ -39,7 +39,9 @@ func upCommand(a *app) *cobra.Command {
 		Long: `Run a dispatcher, a poller, a worker if --exec, --http or --fetch is given, and a notifier if --routes is, in one process.
 
 Without --redis it brings a Redis along, on the loopback interface and in memory: for development, because everything is
-forgotten at the end. The models of --models are saved at the start; one with an error is named, and the others run.`,
+forgotten at the end. The models of --models are saved at the start; one with an error is named, and the others run.
+
+It logs text for people; -o json makes lines for machines of all that it prints.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			if a.redis != "" && flags.port != 0 {
