@@ -261,10 +261,7 @@ func (m *Model) counts(key string) bool {
 	for _, limit := range m.Policy.Limits {
 		keys = append(keys, limit.Key)
 	}
-	if m.Policy.Circuit != nil {
-		keys = append(keys, m.Policy.Circuit.Key)
-	}
-	return slices.ContainsFunc(keys, func(one policy.Key) bool { return one.Of(m.Payload, m.Labels, m.PolicyKey()) == key })
+	return m.CircuitKey() == key || slices.ContainsFunc(keys, func(one policy.Key) bool { return one.Of(m.Payload, m.Labels, m.PolicyKey()) == key })
 }
 
 // slashes would end the star of path.Match. No uid has a space.

@@ -108,8 +108,8 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&a.store.OutboxKeep), "outbox-keep", "how long the outbox keeps an entry that somebody has not acknowledged (default 168h)")
 }
 
-// forPeople are the commands that somebody watches. Where nobody does, -o json makes lines for machines of all that they print.
-var forPeople = map[string]bool{"up": true, "demo": true}
+// onScreen are the commands that somebody watches. Where nobody does, -o json makes lines for machines of all that they print.
+var onScreen = map[string]bool{"up": true, "demo": true}
 
 func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := a.settle(command); err != nil {
@@ -121,7 +121,7 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := oneOf("log-level", a.logLevel, logLevels); err != nil {
 		return err
 	}
-	a.log = newLogger(a.stderr, a.logLevel, isTerminal(a.stderr) || forPeople[command.Name()] && !a.json())
+	a.log = newLogger(a.stderr, a.logLevel, isTerminal(a.stderr) || onScreen[command.Name()] && !a.json())
 	redisLog.Store(&a.log)
 	a.warnOfUnknownVariables(command.Root())
 	a.entered = true

@@ -67,7 +67,7 @@ func (a *app) follow(ctx context.Context, o operate.Operator, id string) error {
 		_ = bar.Finish()
 	}
 	if err := result(a, a.printBulk)(b, nil); err != nil || !b.Cancelled() {
-		return cmp.Or(err, a.warnOfNoMatch(ctx, o, b.Selector, b.Picked == 0))
+		return a.warnOfNoMatch(ctx, o, b.Selector, b.Picked == 0, err)
 	}
 	return fmt.Errorf("%s: expected to end it, found that somebody has cancelled it", b.ID)
 }

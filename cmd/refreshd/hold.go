@@ -39,7 +39,7 @@ func holdCommand(a *app) *cobra.Command {
 				err = a.follow(ctx, o, bulk)
 			}
 			err = table(a, holdHeader, holdRow)([]flow.HoldStatus{hold}, err)
-			return cmp.Or(err, a.warnOfNoMatch(ctx, o, r.Selector, bulk == ""))
+			return a.warnOfNoMatch(ctx, o, r.Selector, bulk == "", err)
 		})
 	command.Long = `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
 What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
@@ -230,10 +230,8 @@ func limitCommand(a *app) *cobra.Command {
 			}
 			counted := model.SelectKey + "=" + keys[0]
 			err := table(a, limitHeader, limitRow)(o.Limits(ctx))
-			if _, unfit := model.ParseSelector(counted); err != nil || unfit != nil { // a template is no key
-				return err
-			}
-			return a.warnOfNoMatch(ctx, o, counted, true)
+			_, unfit := model.ParseSelector(counted) // a template is no key
+			return a.warnOfNoMatch(ctx, o, counted, unfit == nil, err)
 		})
 	flags := setting.Flags()
 	flags.Var(count[int]{&running, "1 to 100000"}, "running", "attempts at a time (default any number)")

@@ -125,7 +125,8 @@ func (m *bulkSelection) args(_ *cobra.Command, uids []string) error {
 func (a *app) changeSelection(ctx context.Context, o operate.Operator, m *bulkSelection, same *model.Command) error {
 	if m.dryRun {
 		found, err := o.Select(ctx, m.Selector, false)
-		return cmp.Or(result(a, a.printSelected)(found, err), a.warnOfNoMatch(ctx, o, m.Selector, found.Models == 0))
+		err = result(a, a.printSelected)(found, err)
+		return a.warnOfNoMatch(ctx, o, m.Selector, found.Models == 0, err)
 	}
 	if err := m.expect.of(ctx, o, m.Selector); err != nil {
 		return err
@@ -168,10 +169,10 @@ func (e *expectation) of(ctx context.Context, o operate.Operator, selector strin
 	return operate.Expect(ctx, o, selector, *e.models)
 }
 
-// warnOfNoMatch prints a hint when nothing was found and a selector is why.
-func (a *app) warnOfNoMatch(ctx context.Context, o operate.Operator, selector string, nothing bool) error {
-	if !nothing {
-		return nil
+// warnOfNoMatch prints a hint when nothing was found and a selector is why, unless something has failed.
+func (a *app) warnOfNoMatch(ctx context.Context, o operate.Operator, selector string, nothing bool, failed error) error {
+	if !nothing || failed != nil {
+		return failed
 	}
 	text, err := operate.NoMatch(ctx, o, selector)
 	if text != "" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -114,7 +113,7 @@ func lsCommand(a *app) *cobra.Command {
 			if next != "" {
 				fmt.Fprintf(a.stderr, "there may be more: --after %s\n", next)
 			}
-			return cmp.Or(err, a.warnOfNoMatch(ctx, o, r.Selector, printed == 0 && r.After == ""))
+			return a.warnOfNoMatch(ctx, o, r.Selector, printed == 0 && r.After == "", err)
 		}, r.Validate)
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(model.SelectStatuses, ", "))
