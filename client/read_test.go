@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,21 @@ func TestAListRefusesWhatNoIndexOfModelsHas(t *testing.T) {
 	}
 	uids, err := shop.List(t.Context(), "tenant=t1, status=failing", "", 0)
 	failIf(t, len(uids) > 0 || err != nil, "expected no model, found %v, %v", uids, err)
+}
+
+func TestAListPicksByTheHostOfTheInputURL(t *testing.T) {
+	t.Parallel()
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
+	serve(t, queue)
+	shop := newClient(t, queue, client.Config{})
+	for uid, address := range map[string]string{"a": "https://one.example/feed", "b": "https://two.example/feed"} {
+		_, err := shop.Put(t.Context(), client.Definition{UID: uid, Payload: map[string]any{"input_url": address}})
+		must(t, err)
+	}
+	uids, err := shop.List(t.Context(), "host=two.example", "", 0)
+	if want := []string{"b"}; err != nil || !slices.Equal(uids, want) {
+		t.Errorf("got %v, %v, want %v", uids, err, want)
+	}
 }
 
 func TestAHistoryHasAtMostSoManyAttempts(t *testing.T) {

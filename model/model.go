@@ -18,6 +18,8 @@ type Model struct {
 	PolicyName string // key in the stored policies, empty for the default
 	// Labels are for selectors; nil: none.
 	Labels map[string]string
+	// Host is the host of its input_url, which a selector knows as the label host; empty: it has none, or has a label of that name.
+	Host string
 
 	State
 

@@ -247,12 +247,39 @@ func (m *Model) has(name, value string, status Status) bool {
 		return m.counts(value)
 	case SelectWaits:
 		return string(m.ParkedBy) == value || m.ParkedBy.Kind() == value
+	case labelHost:
+		return m.Host == value || m.Labels[name] == value
 	default:
 		return m.Labels[name] == value
 	}
 }
 
+// labelHost is the label that a model with an input_url has unless its definition names one.
+const labelHost = "host"
+
 var inputHost, _ = policy.ParseKey("{host(input_url)}")
+
+// InputHost is what Host must be. It needs the payload.
+func (m *Model) InputHost() string {
+	if m.Labels[labelHost] != "" {
+		return ""
+	}
+	_, host, _ := strings.Cut(inputHost.Of(m.Payload, nil, ""), "=")
+	if !isLabelValue(host) {
+		return ""
+	}
+	return host
+}
+
+// LabelTerms are its labels with its host, as a selector and the keys of their sets write them, such as tenant=t1, sorted.
+func (m *Model) LabelTerms() []string {
+	terms := LabelTerms(m.Labels)
+	if m.Host != "" {
+		terms = append(terms, labelHost+"="+m.Host)
+		slices.Sort(terms)
+	}
+	return terms
+}
 
 // counts reports whether a limit or the circuit of the model counts by a key such as host=example.com. The host of its input_url counts in any case, as
 // failures are grouped by it. It needs the payload.

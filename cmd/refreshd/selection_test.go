@@ -71,6 +71,9 @@ func TestModelsArePickedByTheKeyThatThePagesShow(t *testing.T) {
 			failIf(t, strings.Contains(told, "matches 0") != (want != "") || !strings.Contains(told, want), "%s: expected %q, found\n%s", key, want, told)
 		}
 		c.do("hold", "--reason", "their proxy", "-l", "key=host=one.example", "--expect", "2")
-		expectContains(t, c.whatTold("model", "ls", "-l", "host=one.example"), "matches 0 models now; did you mean key=host=one.example?")
+		if got := c.pages("-l", "host=one.example"); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("by the host of the input_url: got %v, want a", got)
+		}
+		expectContains(t, c.whatTold("model", "ls", "-l", "host=one.exampel"), "matches 0 models now; did you mean host=one.example?")
 	})
 }

@@ -96,9 +96,6 @@ func NoMatch(ctx context.Context, o Operator, selector string) (hint string, err
 func nearestLabel(picks model.Selector, known map[string][]string) string {
 	for _, name := range picks.Labels() {
 		values, is := known[name]
-		if !is && name == "host" && len(picks.Only(name)) > 0 {
-			return model.SelectKey + "=host=" + picks.Only(name)[0]
-		}
 		if !is {
 			return words.NearestWord(name, slices.Sorted(maps.Keys(known)))
 		}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -220,14 +219,26 @@ func (k *Keys) Index(i Index) string {
 // Scored reports whether the index is a sorted set.
 func (i Index) Scored() bool { return i.Kind != KeyLabel }
 
-// Field is the field of a model that decides its membership.
-func (i Index) Field() string {
+// Fields are the fields of a model that decide its membership: the first one that it has.
+func (i Index) Fields() []string {
+	if field := indexFields[i.Kind]; field != "" {
+		return []string{field}
+	}
 	label, _, _ := strings.Cut(i.Name, "=")
-	return cmp.Or(indexFields[i.Kind], labelPrefix+label)
+	if label == fieldHost {
+		return []string{labelPrefix + label, fieldHost}
+	}
+	return []string{labelPrefix + label}
 }
 
-// Said reports whether a model with this value of the field is a member.
-func (i Index) Said(value string) bool {
+// Said reports whether a model with these values of the fields, nil where it has none, is a member.
+func (i Index) Said(values []any) bool {
+	value := ""
+	for _, one := range slices.Backward(values) {
+		if text, is := one.(string); is {
+			value = text
+		}
+	}
 	switch i.Kind {
 	case KeyBlocker:
 		return value == i.Name
@@ -247,8 +258,7 @@ func (t *Transition) Leaving(index Index) *Transition {
 	case KeyLimit:
 		t.was.counted = strings.TrimSpace(t.was.counted + " " + string(model.NewBlocker(model.BlockerLimit, index.Name)))
 	case KeyLabel:
-		name, value, _ := strings.Cut(index.Name, "=")
-		t.wasLabels = map[string]string{name: value}
+		t.stray = index.Name
 	}
 	return t
 }

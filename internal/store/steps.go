@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,7 +159,7 @@ func (s *steps) compareFields() {
 	if s.t.newRev != "" {
 		s.set.Text(fieldRev).Value(s.Put(s.t.newRev))
 	}
-	if s.t.after != nil {
+	if !s.t.removes() {
 		s.labelFields()
 	}
 	for i, value := range s.t.after {
@@ -227,25 +226,6 @@ func (s *steps) field(name, value string) {
 	s.fields.Text(name)
 }
 
-// labelFields sets which fields of the hash hold other labels than before.
-func (s *steps) labelFields() {
-	before, after := s.t.wasLabels, s.t.isLabels
-	if maps.Equal(before, after) {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if before[name] != after[name] {
-			s.field(labelPrefix+name, after[name])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if after[name] == "" {
-			s.del.Text(labelPrefix + name)
-			s.gone = append(s.gone, labelPrefix+name)
-		}
-	}
-}
-
 // writeJournal adds the entry of the transition.
 func (s *steps) writeJournal() {
 	entry, journaled := s.t.decision.Journal(s.t.uid, s.batch.Now)
@@ -299,7 +279,7 @@ func (s *steps) writeIndexes() {
 
 // checkRemains refuses to remove an orphan that has no keys left.
 func (s *steps) checkRemains(own []txn.Key) {
-	if s.t.rev != "" || len(s.t.wasLabels) > 0 {
+	if s.t.rev != "" || s.t.stray != "" {
 		return
 	}
 	w := s.Unless(int(CodeConflict), int(CodeBlocked), "nothing").Key(own...)
@@ -338,25 +318,6 @@ func (s *steps) writeHistory() {
 		w := s.Do("LPUSH").Key(history)
 		for _, entry := range entries {
 			w.Value(s.Put(entry))
-		}
-	}
-}
-
-// writeLabels writes which sets of labels the model joins and leaves.
-func (s *steps) writeLabels() {
-	before, after := s.t.wasLabels, s.t.isLabels
-	if len(before)+len(after) == 0 {
-		return
-	}
-	were, are := model.LabelTerms(before), model.LabelTerms(after)
-	for _, term := range are {
-		if s.all || !slices.Contains(were, term) {
-			s.Help("SADD").Key(s.Own(s.keys.Label(term), txn.Set)).Value(txn.Subject)
-		}
-	}
-	for _, term := range were {
-		if !slices.Contains(are, term) {
-			s.Help("SREM").Key(s.Own(s.keys.Label(term), txn.Set)).Value(txn.Subject)
 		}
 	}
 }

@@ -2,9 +2,12 @@ package simulation
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -135,8 +138,21 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 		next = decision.Definition
 	}
 	moved := *next
-	moved.State = decision.Next
+	moved.State, moved.Host = decision.Next, pickedBy(next)
 	p.models[uid] = &moved
+}
+
+// pickedBy is the host that a selector knows a model by beside its labels.
+func pickedBy(m *model.Model) string {
+	var payload struct {
+		Address string `json:"input_url"`
+	}
+	_ = json.Unmarshal([]byte(m.Payload), &payload)
+	address, err := url.Parse(payload.Address)
+	if m.Labels["host"] != "" || err != nil {
+		return ""
+	}
+	return strings.ToLower(address.Hostname())
 }
 
 // decide asks package model; what the entry says of its occasion must be true.

@@ -42,7 +42,7 @@ func (s *snapshot) checkIndexes(steers bool) {
 		if m.FingerprintID != "" {
 			want.errors[m.FingerprintID]++
 		}
-		for _, term := range model.LabelTerms(m.Labels) {
+		for _, term := range m.LabelTerms() {
 			want.labels[term] = append(want.labels[term], uid)
 		}
 	}
@@ -235,6 +235,7 @@ func fields(m *model.Model) map[string]string {
 	for name, value := range m.Labels {
 		hash[labelPrefix+name] = value
 	}
+	hash["host"] = m.Host
 	maps.DeleteFunc(hash, func(_, value string) bool { return value == "" })
 	return hash
 }
@@ -257,7 +258,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 		}
 	}
 	return &model.Model{
-		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labels,
+		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labels, Host: hash["host"],
 		State: model.State{
 			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
 			Trigger: model.Trigger(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),

@@ -51,17 +51,17 @@ var steeredSaves = []string{
 
 // steeredCommand saves a model with labels, and mostly one policy if that is named.
 func steeredCommand(rng *rand.Rand, uid, keyed string) string {
-	labels := []string{`{"tenant":"t1"}`, `{"tenant":"t1","kind":"k1"}`, `{"tenant":"t2"}`}
+	labels := []string{`{"tenant":"t1"}`, `{"tenant":"t1","kind":"k1"}`, `{"tenant":"t2","host":"own"}`}
 	policies := steeredPolicies
 	if keyed != "" {
 		labels, policies = labels[:2], append(slices.Repeat([]string{keyed}, 2*len(policies)), policies...)
 	}
-	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},"labels":%s,"policy":%s%s}`, uid, rng.IntN(3),
+	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d,"input_url":"https://H%[2]d.example:8443/f"},"labels":%[3]s,"policy":%s%s}`, uid, rng.IntN(3),
 		labels[rng.IntN(len(labels))], policies[rng.IntN(len(policies))], steeredSaves[rng.IntN(len(steeredSaves))])
 }
 
 // selectors pick the models for operators' actions; holds may use those that ask for no status.
-var selectors = []string{"", "tenant=t1", "tenant!=t2", "uid=m1", "uid=m*,kind=k1", "status=failing"}
+var selectors = []string{"", "tenant=t1", "tenant!=t2", "uid=m1", "uid=m*,host=h1.example|own", "status=failing"}
 
 func (o *operatorRole) selector() model.Selector {
 	text := selectors[o.rng.IntN(len(selectors))]

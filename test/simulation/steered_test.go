@@ -16,7 +16,7 @@ import (
 // The names that operators of steered worlds use. Nothing else is steered by.
 var (
 	keyNames   = []string{"tenant=t1", "tenant=t2", "n=0", "n=1", "n=2"}
-	labelTerms = []string{"tenant=t1", "tenant=t2", "kind=k1"}
+	labelTerms = []string{"tenant=t1", "tenant=t2", "kind=k1", "host=own", "host=h0.example", "host=h1.example", "host=h2.example"}
 	holdNames  = []string{"h1", "h2", "h3"}
 )
 

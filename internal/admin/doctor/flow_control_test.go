@@ -115,6 +115,8 @@ var flowDamages = map[string]damage{
 	"a limit counts an idle model":                            {"limit-wrong", Error, "held", true, sends("ZADD", keys.Limit("tenant=t1"), 1e13, "held")},
 	"a limit counts a running model of another key":           {"limit-wrong", Error, "running", true, sends("ZADD", keys.Limit("tenant=t7"), 1e13, "running")},
 	"a model is missing in the set of its label":              {"label-wrong", Error, "held", true, sends("SREM", keys.Label("tenant=t4"), "held")},
+	"a model is missing in the set of its host":               {"label-wrong", Error, "held", true, sends("SREM", keys.Label("host=good"), "held")},
+	"a model stands in the set of another host":               {"label-wrong", Error, "held", true, sends("SADD", keys.Label("host=bad"), "held")},
 	"a model stands in the set of a label that it has not":    {"label-wrong", Error, "held", true, sends("SADD", keys.Label("tenant=t1"), "held")},
 	"a uid in the failing set without a model":                {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Failing, 1e12, "ghost")},
 	"a uid in the disabled set without a model":               {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Disabled, 1e12, "ghost")},

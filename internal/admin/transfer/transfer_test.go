@@ -137,7 +137,7 @@ func full(t *testing.T) model.Model {
 	m := model.Model{
 		UID: "m1", Payload: `{"input_url":"https://example.com/?a=1&b=<2>","n":1.50}`, Rule: "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0",
 		Timezone: "Europe/Berlin", Dtstart: "2026-01-01T00:00:00", Labels: map[string]string{"tenant": "t1", "kind": "feed"},
-		Policy: policy.Default(),
+		Host: "example.com", Policy: policy.Default(),
 	}
 	m.Policy.GiveUpAfter, m.Policy.DisabledReason = 48*time.Hour, "Feed <gone>"
 	m.PolicyName = m.Policy.ContentName()
