@@ -218,7 +218,7 @@ func modelPairs(m *operate.Model) [][2]any {
 		{"freshness", mark(r.Watched(), string(r.Freshness))}, {"freshness changes", when(r.StaleAt)}, {"last success at", when(m.LastSuccessAt)}, {"failing since", when(m.FailingSince)},
 		{"gives up at", when(m.GivesUpAt)}, {"final failure at", when(m.FinalFailureAt)},
 		{"retries", m.Summary()},
-		{"labels", strings.Join(model.LabelTerms(m.Labels), ", ")}, {"rrule", m.Rule}, {"timezone", m.Timezone}, {"dtstart", m.Dtstart},
+		{"labels", strings.Join(model.LabelTerms(m.Labels), ", ")}, {"host", m.Host}, {"rrule", m.Rule}, {"timezone", m.Timezone}, {"dtstart", m.Dtstart},
 		{"policy", m.Policy + " " + string(policy)}, {"payload", string(m.Payload)},
 		{"rejected", m.Rejected.Text(when)},
 	}

@@ -40,7 +40,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 			"refresh_disabled_until_update": false, "refresh_disabled_user_friendly_reason": "",
 			"user_friendly_status": "", "progress": 0.0,
 			"last_success_at": nil, "freshness": "", "stale_at": nil, "fresh_since": nil, "failing_since": nil, "final_failure_at": nil, "last_attempt_uid": "", "deferrals": 0.0, "deaths": 0.0,
-			"trying_since": nil, "gives_up_at": nil,
+			"trying_since": nil, "gives_up_at": nil, "host": "example.com",
 			"total_retries": 0.0, "successful_retries": 0.0, "retried_cycles": 0.0, "retry_success_rate": nil,
 			"rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "timezone": "Europe/Berlin", "dtstart": "2026-01-01T00:00:00",
 			"policy": got["policy"],

@@ -106,7 +106,7 @@ var StateFields = []string{
 	"refresh_disabled_until_update", "refresh_disabled_user_friendly_reason", "refresh_disabled_by", "refresh_disabled_who",
 	"user_friendly_status", "progress", "last_success_at", "freshness", "stale_at", "fresh_since", "failing_since", "final_failure_at", "last_attempt_uid", "deferrals", "deaths",
 	"trying_since", "gives_up_at", "because", "last_reason", "total_retries", "successful_retries", "retried_cycles", "retry_success_rate",
-	"phase", "parked_by", "parked_since", "reserved", "counted_by", inForce, "rev", "fault", "rejected", "missing",
+	"phase", "parked_by", "parked_since", "reserved", "counted_by", "host", inForce, "rev", "fault", "rejected", "missing",
 }
 
 // inForce shows the policy of a model where the field policy is only its name.

@@ -37,6 +37,7 @@ type Model struct {
 	RetryStats
 
 	Labels   map[string]string `json:"labels"`
+	Host     string            `json:"host"` // of the input_url; empty: none, or a label of that name
 	Rule     string            `json:"rrule"`
 	Timezone string            `json:"timezone"`
 	Dtstart  string            `json:"dtstart"`
@@ -59,7 +60,7 @@ func newModel(s explain.View, brief bool) Model {
 		UID: r.UID, Status: s.Status, State: r.State, Reserved: strings.Fields(r.Reserved), CountedBy: strings.Fields(r.Counted),
 		DisabledBy: r.DisabledBy, GivesUpAt: r.GivesUpAt(),
 		RetryStats: NewRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
-		Labels:     r.Labels, Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
+		Labels:     r.Labels, Host: r.Host, Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
 		Fault: r.Fault, Rejected: s.Rejection, View: s,
 	}
 	m.Rev, _ = strconv.ParseInt(r.Rev(), 10, 64) // 0 is good enough for a rev that is no number

@@ -77,7 +77,9 @@ var commandCases = []eventCase{
 		name: "save of another host",
 		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
 			":label:host=a.example": set{"m1": true, "m2": true}}),
-		act: func(b *bench, _ *Record) *Transition { return b.put("m1", `{"input_url":"https://me@B.example.:8443/f"}`) },
+		act: func(b *bench, _ *Record) *Transition {
+			return b.put("m1", `{"input_url":"https://me@B.example.:8443/f"}`)
+		},
 		want: and(waitingKeys(), keys{
 			":model:m1":             but(dueModel, "rev", "8", "host", "b.example", "refresh_why", "saved while due"),
 			":payload:m1":           `{"input_url":"https://me@B.example.:8443/f"}`,

@@ -105,3 +105,11 @@ func TestAnEmptyListNamesTheNearestLabel(t *testing.T) {
 	expect(t, d.page(home+"models?l=tennant%3Dt1"), "There is no such model. tennant=t1 matches 0 models now; did you mean tenant?")
 	expect(t, d.page(home+"models?l=tenant%3Dacmee"), "did you mean tenant=acme?")
 }
+
+func TestModelsAreFoundByTheHostThatTheirPageShows(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(`"uid":"b","payload":{"input_url":"https://feeds.example/a.csv"}`)
+	expect(t, d.page(home+"model?uid=b"), `models?l=host%3Dfeeds.example">feeds.example</a>`)
+	expect(t, d.page(home+"models?l=host%3Dfeeds.example"), `model?uid=b"`)
+	expect(t, d.page(home+"models?l=feeds.example"), `model?uid=b"`)
+}
