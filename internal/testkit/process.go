@@ -165,17 +165,18 @@ type interpreter struct {
 }
 
 var interpreters = map[string]interpreter{
-	"python":                {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis"}, "python3 python3-redis"},
-	"python with requests":  {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, requests"}, "python3 python3-redis python3-requests"},
-	"python with psycopg":   {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg"}, "python3 python3-redis python3-psycopg"},
-	"python with databases": {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg, pymysql"}, "python3 python3-redis python3-psycopg python3-pymysql"},
-	"python with Django":    {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, django"}, "python3 python3-redis python3-django"},
-	"node":                  {[]string{"node"}, []string{"-e", "require('redis')"}, "nodejs node-redis"},
-	"node with Express":     {[]string{"node"}, []string{"-e", "require('redis'), require('express'), require('ejs')"}, "nodejs node-redis node-express node-ejs"},
-	"php":                   {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"}, "php-cli php-redis"},
-	"php with databases":    {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') && extension_loaded('pdo_pgsql') && extension_loaded('pdo_mysql') ? 0 : 1);"}, "php-cli php-redis php-pgsql php-mysql"},
-	"php with Laravel":      {[]string{"php"}, []string{"-r", laravel}, "php-cli php-redis php-sqlite3 php-illuminate-console php-illuminate-database php-illuminate-view"},
-	"ruby with Rails":       {[]string{"ruby"}, []string{"-e", "%w[redis sqlite3 active_record action_view rake].each { |gem| require gem }"}, "ruby-redis ruby-sqlite3 ruby-activerecord ruby-actionview"},
+	"python":                   {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis"}, "python3 python3-redis"},
+	"python with requests":     {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, requests"}, "python3 python3-redis python3-requests"},
+	"python with environments": {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, requests, ensurepip, setuptools, wheel"}, "python3 python3-redis python3-requests python3-venv python3-wheel"},
+	"python with psycopg":      {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg"}, "python3 python3-redis python3-psycopg"},
+	"python with databases":    {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg, pymysql"}, "python3 python3-redis python3-psycopg python3-pymysql"},
+	"python with Django":       {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, django"}, "python3 python3-redis python3-django"},
+	"node":                     {[]string{"node"}, []string{"-e", "require('redis')"}, "nodejs node-redis"},
+	"node with Express":        {[]string{"node"}, []string{"-e", "require('redis'), require('express'), require('ejs')"}, "nodejs node-redis node-express node-ejs"},
+	"php":                      {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"}, "php-cli php-redis"},
+	"php with databases":       {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') && extension_loaded('pdo_pgsql') && extension_loaded('pdo_mysql') ? 0 : 1);"}, "php-cli php-redis php-pgsql php-mysql"},
+	"php with Laravel":         {[]string{"php"}, []string{"-r", laravel}, "php-cli php-redis php-sqlite3 php-illuminate-console php-illuminate-database php-illuminate-view"},
+	"ruby with Rails":          {[]string{"ruby"}, []string{"-e", "%w[redis sqlite3 active_record action_view rake].each { |gem| require gem }"}, "ruby-redis ruby-sqlite3 ruby-activerecord ruby-actionview"},
 }
 
 // laravel tells whether PHP has the components of Laravel that Debian has.

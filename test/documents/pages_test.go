@@ -82,10 +82,18 @@ func TestEveryCommandBlockOfAPageRuns(t *testing.T) {
 				fleet(t, s.server)
 			}
 			s.add(found...)
+			if page == "README.md" && long.Enabled() {
+				s.script.WriteString(installed)
+			}
 			s.run()
 		})
 	}
 }
+
+// installed fails unless the commands before it were those that README.md installs.
+const installed = `test "$(command -v refreshd)" = "$HOME/.local/bin/refreshd"
+test "$(PYTHONPATH= python3 -c 'import refreshd; print(refreshd.__file__)')" = "$(ls "$PWD"/env/lib/python3*/site-packages/refreshd.py)"
+`
 
 // maxNotRun bounds the command blocks that no test runs.
 const maxNotRun = 30

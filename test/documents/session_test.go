@@ -46,7 +46,9 @@ func newSession(t *testing.T, page string) *session {
 	programs := filepath.Join(s.dir, ".programs")
 	err := os.Mkdir(programs, 0o700)
 	for _, entry := range check.Got(os.ReadDir(root))(t) {
-		if !strings.HasPrefix(entry.Name(), ".") {
+		if entry.Name() == "clients" { // pip builds in it
+			err = errors.Join(err, os.CopyFS(filepath.Join(s.dir, entry.Name()), os.DirFS(filepath.Join(root, entry.Name()))))
+		} else if !strings.HasPrefix(entry.Name(), ".") {
 			err = errors.Join(err, os.Symlink(filepath.Join(check.Got(filepath.Abs(root))(t), entry.Name()), filepath.Join(s.dir, entry.Name())))
 		}
 	}
@@ -60,7 +62,7 @@ exec %q "$@"`, s.server.URL, binary))
 	program(t, programs, "go", fmt.Sprintf(`case "$1 $2 $3 $4" in
 "run ./cmd/refreshd "*) shift 2; exec "${0%%/*}/refreshd" "$@";;
 "build -o refreshd ./cmd/refreshd") exec cp "${0%%/*}/refreshd" refreshd;;
-"build -o "*) to=$PWD/$3; cd %[1]q && exec %[2]q build -o "$to" "${@:4}";;
+"build -o "*) to=$(realpath -m "$3"); cd %[1]q && exec %[2]q build -o "$to" "${@:4}";;
 *) cd %[1]q && exec %[2]q "$@";;
 esac`, check.Got(filepath.Abs(root))(t), check.Got(exec.LookPath("go"))(t)))
 	return s
@@ -86,8 +88,8 @@ const (
 	markUntil  = "until: " // its command is repeated until it prints this text
 )
 
-// interpreters run the files of a page.
-var interpreters = map[string][2]string{".py": {"python3", "python with requests"}, ".js": {"node", "node"}, ".php": {"php", "php"}}
+// interpreters run the files of a page. Python makes environments that find what the machine has, as no test reaches a registry.
+var interpreters = map[string][2]string{".py": {"python3", "python with environments"}, ".js": {"node", "node"}, ".php": {"php", "php"}}
 
 // save writes a file of the page, for an interpreter that has what the file imports.
 func (s *session) save(name, text string) {
@@ -95,7 +97,8 @@ func (s *session) save(name, text string) {
 	if found, is := interpreters[filepath.Ext(name)]; is {
 		interpreter, _ := testkit.Interpreter(s.t, found[1])
 		path := check.Got(exec.LookPath(interpreter))(s.t) // a bare name would be found here again
-		program(s.t, filepath.Join(s.dir, ".programs"), found[0], fmt.Sprintf("exec %q \"$@\"", path))
+		program(s.t, filepath.Join(s.dir, ".programs"), found[0], fmt.Sprintf(`[ "$1 $2" != "-m venv" ] || exec %q -m venv --system-site-packages "$3"
+exec %[1]q "$@"`, path))
 	}
 	check.Must(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text+"\n"), 0o600))
 }
@@ -106,6 +109,12 @@ func (s *session) install() []string {
 	clients, vendor := filepath.Join(s.dir, "clients"), filepath.Join(s.dir, "vendor")
 	check.Must(s.t, errors.Join(os.Mkdir(vendor, 0o700), os.Symlink(clients+"/php/src/Refreshd.php", vendor+"/autoload.php")))
 	return []string{"PYTHONPATH=" + clients + "/python", "NODE_PATH=/usr/share/nodejs:" + clients + "/node"}
+}
+
+// goes is a setting of Go that would follow from another HOME.
+func goes(t *testing.T, name string) string {
+	t.Helper()
+	return strings.TrimSpace(string(check.Got(exec.Command("go", "env", name).Output())(t)))
 }
 
 func (s *session) add(blocks ...*block) {
@@ -148,7 +157,8 @@ func (s *session) run() {
 	shell := exec.Command("bash", "-e", "-c", s.script.String())
 	shell.Dir = s.dir
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Env = append(os.Environ(), "PATH="+filepath.Join(s.dir, ".programs")+":"+os.Getenv("PATH"), "REDIS_URL=", "TZ=UTC")
+	shell.Env = append(os.Environ(), "PATH="+filepath.Join(s.dir, ".programs")+":"+os.Getenv("PATH"), "REDIS_URL=", "TZ=UTC", "HOME="+s.dir,
+		"GOCACHE="+goes(s.t, "GOCACHE"), "GOPATH="+goes(s.t, "GOPATH"), "PIP_NO_INDEX=1", "PIP_NO_BUILD_ISOLATION=0")
 	shell.Env = append(shell.Env, s.install()...)
 	out := check.Got(os.Create(filepath.Join(s.dir, ".out")))(s.t) // a pipe would be held open by what goes on
 	defer func() { _ = out.Close() }()
