@@ -171,7 +171,7 @@ func TestAQueueOfSeveralPartsIsForecastAndLevelledAsOne(t *testing.T) {
 	})
 }
 
-func TestTheDrainIsMeasured(t *testing.T) {
+func TestTheDrainIsWhatWorkersTookWhileOthersWaited(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
 		c := at(t, server)
@@ -182,8 +182,14 @@ func TestTheDrainIsMeasured(t *testing.T) {
 			record := recordOf(q, uid)
 			q.Commit(now, record.Decide(record.Start(now, "x"+uid), now), record.Decide(record.Succeed(now, nil), now))
 		}
+		if f := c.object("forecast"); f["drain_per_minute"] != nil {
+			t.Errorf("of workers that were never behind: got %v, want it not known", f["drain_per_minute"])
+		}
+		must(t, q.Redis.HSet(t.Context(), q.Store.Keys.Hours, now.Add(-5*time.Minute).UTC().Format("2006-01-02T15:04"), "start=90 taken=40").Err())
 		f := c.object("forecast")
-		failIf(t, f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour",
-			"by the journal: %v, %v", f["drain_per_minute"], f["drain_source"])
+		if f["drain_per_minute"] != 40.0 || f["drain_source"] != "the most that workers took in a minute while attempts waited for them" {
+			t.Errorf("got %v, %v", f["drain_per_minute"], f["drain_source"])
+		}
+		expectContains(t, c.do("forecast"), "40 a minute, the most that workers took in a minute while attempts waited for them")
 	})
 }

@@ -205,44 +205,18 @@ func (o Operator) openInput(ctx context.Context, r *InputRequest) (*forecastInpu
 	return s, s.measure(ctx)
 }
 
-// journalSince and maxEntries bound the search of the journal for a busy minute, in each part.
-const (
-	journalSince = 30 * time.Minute
-	maxEntries   = 50_000
-)
-
-// measure reads the length of the input lists, and unless the drain is given, how fast they are drained.
+// measure reads the length of the input lists, and unless the drain is given, how fast they were drained.
 func (s *forecastInput) measure(ctx context.Context) error {
-	lately, ended := 0.0, forecast.NewCounts(s.now.Add(-journalSince), s.now.Add(time.Minute))
 	err := s.Queue.Each(func(part *store.Store) error {
 		stats, err := report.Of(part).Stats(ctx)
-		if err != nil {
-			return err
-		}
 		s.queued += int(stats.Input)
-		fronts, err := part.HeadSamples(ctx)
-		lately += 60 * fronts.Rate()
 		return err
 	})
 	if err != nil || s.drain > 0 {
 		return err
 	}
-	if s.drain, s.measured = lately, "as the input list was drained within the last minute"; s.drain > 0 {
-		return nil
-	}
-	err = s.Queue.Each(func(part *store.Store) error {
-		read := 0
-		return untilEnough(report.Of(part).EachEntry(ctx, s.now.Add(-journalSince), func(entry model.JournalEntry) error {
-			if entry.Event == model.EventSuccess || entry.Event == model.EventFailure { // a worker has answered
-				ended.Add(entry.At)
-			}
-			if read++; read == maxEntries {
-				return errEnough
-			}
-			return nil
-		}))
-	})
-	s.drain, s.measured = float64(ended.Most()), "at least: the busiest minute of the last half hour"
+	samples, err := report.OfQueue(s.Queue).Samples(ctx)
+	s.drain, s.measured = float64(report.Capacity(samples, s.now)), "the most that workers took in a minute while attempts waited for them"
 	return err
 }
 

@@ -33,12 +33,13 @@ const (
 	MetricStale
 	MetricInput // attempts that no worker has taken
 	MetricWait  // how long the oldest due model waits
+	MetricTaken // attempts that workers took in the minute before, if some waited for them all the time; else 0
 	Metrics     // how many there are
 )
 
 var metricNames = [Metrics]string{
 	string(model.EventStart), string(model.EventSuccess), string(model.EventFailure), string(model.EventTimeout),
-	"models", "failing", "disabled", "never", "fresh", "late", "stale", "input", "oldest_wait_s",
+	"models", "failing", "disabled", "never", "fresh", "late", "stale", "input", "oldest_wait_s", "taken",
 }
 
 // String is the name of the metric in Redis.
@@ -127,7 +128,7 @@ func downsample(fields map[string]string, now time.Time) (kept map[string]string
 		if !later {
 			first = one
 		}
-		for _, m := range []Metric{MetricInput, MetricWait} {
+		for _, m := range []Metric{MetricInput, MetricWait, MetricTaken} {
 			first.Values[m] = max(first.Values[m], one.Values[m])
 		}
 		if sums[start] = first; name != start {
@@ -155,8 +156,16 @@ func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 	if _, wrong := redis.WrongType(err); err != nil && !wrong {
 		return err
 	}
+	live, err := r.store.Report().Liveness(ctx)
+	if err != nil {
+		return err
+	}
+	one, before := stats.Sample(), now.UTC().Truncate(time.Minute).Add(-time.Minute)
+	if text, is := fields[before.Format(sampleLayout)]; is && !live.HeadStartedAt.IsZero() && !live.HeadStartedAt.After(before) {
+		one.Values[MetricTaken] = one.taken(readSample(before, text))
+	}
 	_, err = r.store.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
-		pipe.HSetNX(ctx, r.store.Keys.Hours, minute, stats.Sample().String())
+		pipe.HSetNX(ctx, r.store.Keys.Hours, minute, one.String())
 		if len(kept) > 0 {
 			pipe.HSet(ctx, r.store.Keys.Hours, kept)
 		}
@@ -166,6 +175,27 @@ func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 		return nil
 	})
 	return redis.Wrap(err, "note a sample")
+}
+
+// taken is how many attempts have left the line since an earlier sample.
+func (s Sample) taken(before Sample) int64 {
+	return max(0, s.Values[MetricStarts]-before.Values[MetricStarts]-s.Values[MetricInput]+before.Values[MetricInput])
+}
+
+// Capacity is the most that workers took in a minute while attempts waited for them all the time: of the last hour or, if there was none, of the last
+// days that are kept by the hour; 0: not known. The samples are those of Samples.
+func Capacity(samples []Sample, now time.Time) (perMinute int64) {
+	for _, step := range []time.Duration{time.Minute, time.Hour} {
+		for _, one := range samples {
+			if resolution(one.At, now) == step {
+				perMinute = max(perMinute, one.Values[MetricTaken])
+			}
+		}
+		if perMinute > 0 {
+			break
+		}
+	}
+	return perMinute
 }
 
 // Samples reads what NoteSample has noted in all parts, the oldest first: every minute of an hour, before that every hour of some days, and every day. What

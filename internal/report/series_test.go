@@ -57,7 +57,7 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 			if is != (ago <= daysKept) {
 				r.Fatalf("%s, %d days ago: %t", day, ago, is)
 			}
-			if is && (!strings.HasPrefix(text, first) || !strings.HasSuffix(text, fmt.Sprintf(" input=%d oldest_wait_s=%[1]d", most[day]))) {
+			if is && (!strings.HasPrefix(text, first) || !strings.HasSuffix(text, fmt.Sprintf(" input=%d oldest_wait_s=%[1]d taken=%[1]d", most[day]))) {
 				r.Fatalf("%s begins with %s and reaches %d, found %s", day, first, most[day], text)
 			}
 		}

@@ -47,10 +47,11 @@ const (
 	graphTop    = 8
 )
 
-// draw draws the known values of some metrics in slots of one length, the lowest metric first.
+// draw draws the known values of some metrics in slots of one length, the lowest metric first. The axis reaches to the
+// values: a limit far above them is not drawn.
 func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limit int64, metrics ...report.Metric) {
 	waits := metrics[0] == report.MetricWait
-	most := limit
+	most := int64(0)
 	for i := range slots {
 		sum := int64(0)
 		for _, m := range metrics {
@@ -65,7 +66,7 @@ func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limi
 	for value := int64(0); value <= top; value += each {
 		g.Y = append(g.Y, mark{At: y(value), Text: valueText(value, waits)})
 	}
-	if limit > 0 {
+	if limit > 0 && limit <= top {
 		g.Limit = y(limit)
 	}
 	percent := func(part float64) string { return decimal(part*100) + "%" }

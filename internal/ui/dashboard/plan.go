@@ -102,7 +102,7 @@ func (v *planView) draw(f *operate.Forecast, zone *time.Location) {
 	v.Graph = graph{Name: "Starts in 10 minutes", Legend: []key{{"start", "starts"}}, About: numberText(int64(f.Load.Starts)) + " starts in 24 hours."}
 	if f.Drain.PerMinute != nil {
 		limit = int64(*f.Drain.PerMinute * planStep.Minutes())
-		v.Graph.About += " The line is what workers took lately: " + numberText(limit) + " in 10 minutes."
+		v.Graph.About += " Workers took " + numberText(limit) + " in 10 minutes when attempts waited for them."
 	}
 	v.Graph.draw(slots, planStep, zone, limit, report.MetricStarts)
 	v.Peaks = peaks(f, slots, zone)
@@ -121,7 +121,7 @@ func peaks(f *operate.Forecast, slots []slot, zone *time.Location) (lines []stri
 		lines = []string{fmt.Sprintf("Most starts %s: %s in 10 minutes.", words.At(peak.from, f.From, zone), most)}
 	}
 	if load := f.Load; load.Backlog != nil && *load.Backlog > 0 {
-		lines = append(lines, fmt.Sprintf("As fast as workers were lately, %s will wait in line %s.", words.Count(*load.Backlog, "attempt", "attempts"), words.At(load.BacklogAt, f.From, zone)))
+		lines = append(lines, fmt.Sprintf("As fast as workers were when attempts waited, %s will wait in line %s.", words.Count(*load.Backlog, "attempt", "attempts"), words.At(load.BacklogAt, f.From, zone)))
 	}
 	return lines
 }
