@@ -259,8 +259,8 @@ const labelHost = "host"
 
 var inputHost, _ = policy.ParseKey("{host(input_url)}")
 
-// InputHost is what Host must be. It needs the payload.
-func (m *Model) InputHost() string {
+// InputHost is what the Host of a model must be. It needs the payload.
+func InputHost(m *Model) string {
 	if m.Labels[labelHost] != "" {
 		return ""
 	}
@@ -271,8 +271,8 @@ func (m *Model) InputHost() string {
 	return host
 }
 
-// LabelTerms are its labels with its host, as a selector and the keys of their sets write them, such as tenant=t1, sorted.
-func (m *Model) LabelTerms() []string {
+// Terms are the labels of a model with its host, as LabelTerms.
+func Terms(m *Model) []string {
 	terms := LabelTerms(m.Labels)
 	if m.Host != "" {
 		terms = append(terms, labelHost+"="+m.Host)

@@ -121,6 +121,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	retry := backoff.New(backoff.Config{
 		Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock,
 	})
+	tally := logbook.NewTally("dispatcher: round", c.Log)
+	defer tally.Log(time.Time{})
 	for ctx.Err() == nil {
 		ended := d.config.Observe()
 		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
@@ -130,11 +132,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		if err == nil {
 			sleep = round.Sleep
 			if quiet := (Round{Queued: round.Queued, Sleep: round.Sleep}); round != quiet {
-				c.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-					Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).
-					Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).
-					Int("refused", round.Refused).Int("blocked", round.Blocked).Int("queued", round.Queued).Msg("dispatcher: round")
+				tally.Add(round.counts()...)
 			}
+			tally.Log(d.seen)
 		}
 		d.notified = backoff.Rest(ctx, sleep, wake)
 	}

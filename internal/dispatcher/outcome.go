@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -27,6 +28,14 @@ type Round struct {
 	Queued    int // entries in the input list when the round began
 	// Sleep is how long nothing is expected to happen; 0: begin the next round at once.
 	Sleep time.Duration
+}
+
+func (r *Round) counts() []logbook.Count {
+	return []logbook.Count{
+		logbook.Of("started", r.Started), logbook.Of("timed_out", r.TimedOut), logbook.Of("withdrawn", r.Withdrawn), logbook.Of("taken", r.Taken), logbook.Of("not_begun", r.NotBegun), logbook.Of("parked", r.Parked),
+		logbook.Of("limited", r.Limited), logbook.Of("released", r.Released), logbook.Of("skipped", r.Skipped), logbook.Of("gave_up", r.GaveUp), logbook.Of("aged", r.Aged), logbook.Of("refused", r.Refused),
+		logbook.Of("blocked", r.Blocked),
+	}
 }
 
 // counters count the events that a dispatcher decides.

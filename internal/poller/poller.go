@@ -113,6 +113,8 @@ func (p *Poller) Run(ctx context.Context) error {
 	retry := backoff.New(backoff.Config{
 		Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock,
 	})
+	tally := logbook.NewTally("poller: round", c.Log)
+	defer tally.Log(time.Time{})
 	for ctx.Err() == nil {
 		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
@@ -126,9 +128,9 @@ func (p *Poller) Run(ctx context.Context) error {
 			backoff.Rest(ctx, pause, nil)
 			continue
 		case round.Claimed > round.Waiting:
-			c.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
-				Int("rejected", round.Rejected).Int("started", round.Started).Int("left", round.Left).Msg("poller: round")
+			tally.Add(round.counts()...)
 		}
+		tally.Log(p.seen)
 		if !round.Bulks && round.Left == round.Waiting && (few || round.Claimed == round.Waiting) { // else the next round has something to do
 			backoff.Signal(output.asked)
 			if round.Leads && round.Waiting == 0 { // any other poller would be called for nothing

@@ -29,6 +29,10 @@ type Round struct {
 	Bulks bool
 }
 
+func (r *Round) counts() []logbook.Count {
+	return []logbook.Count{logbook.Of("claimed", r.Claimed), logbook.Of("applied", r.Applied), logbook.Of("settled", r.Settled), logbook.Of("rejected", r.Rejected), logbook.Of("started", r.Started), logbook.Of("left", r.Left)}
+}
+
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
 

@@ -106,7 +106,7 @@ func (l labels) equal(other labels) bool {
 	return l.host == other.host && maps.Equal(l.given, other.given)
 }
 
-func (l labels) terms() []string { return (&model.Model{Labels: l.given, Host: l.host}).LabelTerms() }
+func (l labels) terms() []string { return model.Terms(&model.Model{Labels: l.given, Host: l.host}) }
 
 // fields are those of the hash, with their values.
 func (l labels) fields() map[string]string {

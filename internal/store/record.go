@@ -292,7 +292,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 // findHost sets the host of the model if its payload was read. A model that was saved before hosts were stored gets its field by the next transition.
 func (r *Record) findHost() {
 	if r.Payload != "" {
-		r.Host = r.InputHost()
+		r.Host = model.InputHost(&r.Model)
 	}
 }
 

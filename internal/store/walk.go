@@ -351,7 +351,7 @@ func (q QueueReport) SampleLabels(ctx context.Context) (map[string][]string, err
 	records, err := q.queue.Parts[0].Load(ctx, uids[:min(len(uids), redis.ScanCount)])
 	labels := map[string][]string{}
 	for _, record := range records {
-		for _, term := range record.LabelTerms() {
+		for _, term := range model.Terms(&record.Model) {
 			name, value, _ := strings.Cut(term, "=")
 			labels[name] = append(labels[name], value)
 		}

@@ -42,7 +42,7 @@ func (s *snapshot) checkIndexes(steers bool) {
 		if m.FingerprintID != "" {
 			want.errors[m.FingerprintID]++
 		}
-		for _, term := range m.LabelTerms() {
+		for _, term := range model.Terms(m) {
 			want.labels[term] = append(want.labels[term], uid)
 		}
 	}

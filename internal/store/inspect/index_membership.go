@@ -33,7 +33,7 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		add(store.KeyLimit, name, m.DeadlineAt)
 	}
-	for _, term := range m.LabelTerms() {
+	for _, term := range model.Terms(m) {
 		all = append(all, IndexMembership{Index: store.Index{Kind: store.KeyLabel, Name: term}, Says: true})
 	}
 	return all
