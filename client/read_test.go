@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,23 @@ func TestAListRefusesWhatNoIndexOfModelsHas(t *testing.T) {
 	}
 	uids, err := shop.List(t.Context(), "tenant=t1, status=failing", "", 0)
 	failIf(t, len(uids) > 0 || err != nil, "expected no model, found %v, %v", uids, err)
+}
+
+func TestAModelThatCannotBeReadIsBroken(t *testing.T) {
+	t.Parallel()
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
+	write, keys, shop := queue.Parts[0].Clients.Write, queue.Parts[0].Keys, newClient(t, queue, client.Config{})
+	must(t, write.RPush(t.Context(), keys.Model("list"), "no model").Err())
+	must(t, write.HSet(t.Context(), keys.Model("timeless"), "refresh_at", "tomorrow", "label:tenant", "t1").Err())
+	must(t, write.HSet(t.Context(), keys.Model("disabled"), "refresh_at", "tomorrow", "refresh_disabled_until_update", "1").Err())
+	for uid, want := range map[string]string{"list": "WRONGTYPE", "timeless": `refresh_at: expected an RFC 3339 time, found "tomorrow"`} {
+		_, err := shop.Get(t.Context(), uid)
+		failIf(t, !errors.Is(err, client.ErrBroken) || !strings.Contains(err.Error(), want), "%s: expected %s, found %v", uid, want, err)
+	}
+	m, err := shop.Get(t.Context(), "timeless")
+	failIf(t, m.Labels["tenant"] != "t1" || err == nil, "expected what can be read, found %+v, %v", m, err)
+	m, err = shop.Get(t.Context(), "disabled")
+	failIf(t, !m.Disabled || err != nil, "expected it disabled, found %+v, %v", m.State, err)
 }
 
 func TestAHistoryHasAtMostSoManyAttempts(t *testing.T) {
