@@ -87,6 +87,8 @@ export class Worker {
     plain?: boolean;
     /** announces signs of life, at most one in so many seconds; undefined: none */
     signsEvery?: number;
+    /** hears of the start, each attempt, each result and each error, in place of stderr; false: nobody does */
+    logger?: { info(text: string): void; error(text: string): void } | false;
   });
   run(): Promise<void>;
   stop(): void;

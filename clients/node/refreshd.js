@@ -234,6 +234,8 @@ class Attempt {
 /** Reasons to send nothing about an attempt: the message would be stale. */
 const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
 
+function print(text) { console.error(`${new Date().toISOString()} refreshd: ${text}`); }
+
 function noWorker() { throw new Error('no worker has this attempt: in a test make it by testing.attempt(), which needs no Redis'); }
 
 /**
@@ -309,6 +311,9 @@ class Taken {
  *
  * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
  * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
+ *
+ * logger hears of the start, each attempt, each result and each error, as one of pino or winston does, or console; false: nobody. Without one they are
+ * printed to stderr.
  */
 class Worker {
   #stopping = new AbortController();
@@ -324,13 +329,13 @@ class Worker {
   /**
    * @param {(attempt: Attempt) => any} refresh
    * @param {{redis?: any, queue?: string, concurrency?: number, name?: string, fenceEvery?: number, grace?: number, plain?: boolean,
-   *   signsEvery?: number}} [options]
+   *   signsEvery?: number, logger?: {info: (text: string) => void, error: (text: string) => void}|false}} [options]
    */
   constructor(refresh, {
     redis: where, queue = process.env.REFRESHD_QUEUE ?? 'bigtables', concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10, plain = false,
-    signsEvery,
+    signsEvery, logger = { info: print, error: print },
   } = {}) {
-    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, signsEvery, queue });
+    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, signsEvery, queue, logger });
     this.client = connect(where);
   }
 
@@ -349,6 +354,7 @@ class Worker {
       for (const client of [this.client, taker]) client.connect();
       const names = await Promise.race([this.#withRetry(() => readNames(this.client, this.queue)), this.#stopped]);
       if (names === null) return;
+      this.#say(`working for the queue ${this.queue}, ${this.concurrency} at a time`);
       const owner = newOwner();
       this.#parts = names.parts.map((part) => new Taken(this.client, part, owner));
       const watching = Promise.all([this.#watch(), this.#beat()]);
@@ -362,14 +368,16 @@ class Worker {
     }
   }
 
-  /** Prints a line, each once in 5 s: all attempts in hand may say the same. */
+  /** Logs an error, each once in 5 s: all attempts in hand may say the same. */
   log(what, error) {
-    const line = `refreshd: ${what}: ${error.message || error.code}`;
+    const line = `${what}: ${error.message || error.code}`;
     if (Date.now() - (this.#logged.get(line) ?? 0) < 5000) return;
     if (this.#logged.size > 100) this.#logged.clear();
     this.#logged.set(line, Date.now());
-    console.error(line);
+    this.#say(line, 'error');
   }
+
+  #say(text, level = 'info') { if (this.logger) this.logger[level](text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ')); }
 
   async #takeAll(taker, names) {
     this.#taking = true;
@@ -472,7 +480,11 @@ class Worker {
       ]), attempt, 'started');
       if (said?.[1] !== attempt.attemptUid) attempt.stop('fence_lost');
     }
+    this.#say(`${attempt.uid}: attempt ${attempt.attemptNo} begins`);
+    const begun = performance.now();
     const [type, fields] = await outcomeOf(this.refresh, attempt);
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    this.#say(`${attempt.uid}: ${type ?? attempt.why} after ${seconds} s${fields.reason === undefined ? '' : `: ${fields.reason}`}`);
     await this.#answer(attempt, type, fields);
   }
 
@@ -655,7 +667,7 @@ const testing = {
     if (replies.length === 0 || !replies.every((one) => ['publish', 'hold', 'fail', 'stale'].includes(one?.verdict))) {
       throw new TypeError(`verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found ${inspect(verdicts)}`);
     }
-    return new Given(JSON.stringify(entry), replies);
+    return new Given(json(entry), replies);
   },
 
   /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': the signal ends, and check() throws Stopped. */
@@ -825,7 +837,7 @@ class Client {
    */
   async putMany(definitions) {
     const replies = [];
-    for (const batch of batches(definitions)) {
+    for (const batch of [...batches(definitions)]) { // one that is no JSON is refused before any is sent
       await this.#exchange(batch).then((more) => replies.push(...more), (error) => {
         if (error instanceof NoReply) error.replies.unshift(...replies);
         throw error;
@@ -974,11 +986,34 @@ function* batches(definitions) {
 
 function textOf(command) {
   try {
-    return JSON.stringify(command);
+    return json(command);
   } catch (error) {
     throw new TypeError(`${command.type} ${command.uid ?? command.id}: ${error.message}`);
   }
 }
+
+/** Writes fields. Refuses by its path what JSON.stringify leaves out or changes, but for a field without a value. */
+function json(fields) {
+  const paths = new Map(); // of the objects that hold others
+  return JSON.stringify(fields, function check(name, value) {
+    const holder = paths.get(this);
+    const path = Array.isArray(this) ? `${holder}[${name}]` : holder ? `${holder}.${name}` : name;
+    if (!(value === undefined && this === fields) && !isJson(value, this[name])) {
+      throw new TypeError(`${path}: expected a value that JSON has, found ${value ? kindOf(value) : inspect(this[name])}`);
+    }
+    if (typeof value === 'object') paths.set(value, path);
+    return value;
+  });
+}
+
+/** Whether JSON has a value, which toJSON may have made null. */
+function isJson(value, made) {
+  if (value === null) return made === null;
+  if (typeof value === 'object') return /(Object|Array)$/.test(kindOf(value)) || Object.keys(value).length > 0;
+  return typeof value === 'number' ? Number.isFinite(value) : ['string', 'boolean'].includes(typeof value);
+}
+
+function kindOf(value) { return typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : inspect(value); }
 
 /** Null: a text that is no JSON. */
 function parsed(text) {
@@ -1120,8 +1155,8 @@ async function readNames(client, queue) {
 
 /** A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory. */
 function message(attempt, type, fields) {
-  const cut = (name, value) => (typeof value === 'string' && name !== 'log' ? value.slice(0, 2000) : value);
-  return JSON.stringify({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...fields }, cut);
+  const cut = Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' && name !== 'log' ? value.slice(0, 2000) : value]);
+  return json({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...Object.fromEntries(cut) });
 }
 
 /**

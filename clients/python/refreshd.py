@@ -56,6 +56,17 @@ __all__ = ["AsyncClient", "Attempt", "Client", "Failure", "Model", "NoReply", "P
 log = logging.getLogger("refreshd")
 
 
+def _plain(record):
+    """Keeps the control characters of users out of logs."""
+    if record.exc_info:
+        record.exc_text = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]+", " ", logging.Formatter().formatException(record.exc_info))
+    record.args = tuple(one if isinstance(one, (int, float)) else re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", str(one)) for one in record.args)
+    return True
+
+
+log.addFilter(_plain)
+
+
 class Failure(Exception):
     """Raised by a handler: the refresh has failed. Any other exception is a failure too, of the error type that its class is called."""
 
@@ -240,9 +251,9 @@ class Worker:
         "refreshd", and prints that where the program has no handler for it."""
         if not log.hasHandlers():
             handler = logging.StreamHandler()
-            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+            handler.setFormatter(logging.Formatter("%(asctime)s refreshd: %(message)s"))
             log.addHandler(handler)
-            log.setLevel(logging.INFO)
+            log.setLevel(log.level or logging.INFO)
         if threading.current_thread() is not threading.main_thread():
             return self._run()
         signals = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
@@ -362,7 +373,7 @@ class Worker:
         try:
             attempt = Attempt(json.loads(_text(entry)), list_name, names)
         except Exception as error:
-            log.error("dropped an entry that cannot be read: %r", error)
+            log.error("dropped an entry that cannot be read: %s", repr(error))
             return None
         attempt._send, attempt._ask, attempt._signs_every, attempt._place = self._send, self._verdict, self.signs_every, place
         self._in_hand[id(attempt)] = attempt
@@ -379,7 +390,7 @@ class Worker:
             log.info("%s: attempt %s begins", attempt.uid, attempt.attempt_no)
             begun = time.monotonic()
             kind, fields = _outcome(self.refresh, attempt)
-            reason = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", ": %s" % fields["reason"]) if "reason" in fields else ""
+            reason = ": %s" % fields["reason"] if "reason" in fields else ""
             log.info("%s: %s after %.1f s%s", attempt.uid, kind or attempt.why, time.monotonic() - begun, reason)
             self._answer(attempt, kind, fields)
         finally:
@@ -899,7 +910,7 @@ class Client:
         """Saves models, each a dict as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused
         ones too, whose outcome is "refused". Raises NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged."""
         replies = []
-        for batch in _batches(dict(one, type="put", command_id=str(uuid.uuid4())) for one in definitions):
+        for batch in list(_batches(dict(one, type="put", command_id=str(uuid.uuid4())) for one in definitions)):  # what is no JSON is refused before any is sent
             try:
                 replies += self._exchange(batch)
             except NoReply as error:

@@ -467,7 +467,7 @@ class Taken
     private function forgotten(): bool
     {
         $this->hush(); // it may take a child a moment to find out, and only one without a child gets another
-        Connection::log("forgotten as $this->owner", new Exception('it was silent for too long: its attempts were requeued'));
+        $this->redis->log("forgotten as $this->owner", new Exception('it was silent for too long: its attempts were requeued'));
         [$this->owner, $this->known] = ["$this->pool~" . self::letters(), []];
         [$this->entries, $this->doubt, $this->settled] = [array_fill_keys($this->parts, []), [], []];
         return false;
@@ -494,6 +494,9 @@ class Taken
  *
  * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
  * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
+ *
+ * logger, as PSR-3 has it, hears of the start, each attempt, each result and each error; false: nobody does. Without one they are printed to stderr, or
+ * where error_log of php.ini says.
  */
 class Worker
 {
@@ -509,9 +512,9 @@ class Worker
 
     public function __construct(private $refresh, ?string $redis = null, ?string $queue = null, ?string $name = null,
         public readonly float $fenceEvery = 1.0, public readonly float $grace = 10.0, private bool $plain = false,
-        public readonly ?float $signsEvery = null)
+        public readonly ?float $signsEvery = null, object|false|null $logger = null)
     {
-        $this->redis = new Connection($redis, 1);
+        $this->redis = new Connection($redis, 1, $logger);
         $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
         $this->name = $name ?? (string) gethostname();
     }
@@ -538,6 +541,7 @@ class Worker
         $names = $this->redis->withRetry(fn () => Names::read($this->redis, $this->queue),
             fn (RedisException $error) => preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $this->stopping());
         $parts = $names?->parts ?? [];
+        $parts === [] || $this->redis->say("working for the queue $this->queue, 1 at a time");
         $this->taken = $this->plain ? null : Taken::start($this->redis, $parts);
         try {
             while (!$this->stopping()) {
@@ -559,10 +563,10 @@ class Worker
 
     private function refused(RedisException $error): void
     {
-        Connection::log('taking attempts', $error);
+        $this->redis->log('taking attempts', $error);
         if ($this->taken?->isKnown() === false && preg_match('/^NOPERM/', $error->getMessage())) {
             $this->taken = null;
-            Connection::log('working as with plain', new Exception('the attempt of a dead worker waits for its deadline'));
+            $this->redis->log('working as with plain', new Exception('the attempt of a dead worker waits for its deadline'));
         }
         usleep(200_000);
     }
@@ -621,7 +625,7 @@ class Worker
         try {
             return new Attempt($raw, $part, $place, $names, $this);
         } catch (Throwable $error) { // malformed: without uids no message can name it
-            Connection::log('dropped an entry that cannot be read', $error);
+            $this->redis->log('dropped an entry that cannot be read', $error);
             return null;
         }
     }
@@ -636,8 +640,11 @@ class Worker
         } elseif ($this->push($attempt, 'started', $started, $ask) !== $attempt->attemptUid) {
             $attempt->why = 'fence_lost';
         }
-        $this->judgedAt = clock();
+        $this->redis->say("$attempt->uid: attempt $attempt->attemptNo begins");
+        $begun = $this->judgedAt = clock();
         [$type, $fields] = self::outcome($this->refresh, $attempt);
+        $reason = isset($fields['reason']) ? ": {$fields['reason']}" : '';
+        $this->redis->say(sprintf('%s: %s after %.1F s%s', $attempt->uid, $type ?? $attempt->why, clock() - $begun, $reason));
         if ($this->stopping()) {
             $this->redis->until = max($this->stoppedAt + $this->grace + 2, clock() + 1);
         }
@@ -665,7 +672,7 @@ class Worker
                     return json_decode($reply[1], true, 512, JSON_THROW_ON_ERROR);
                 }
             } catch (RedisException $error) {
-                Connection::log("ready of $attempt->uid", $error);
+                $this->redis->log("ready of $attempt->uid", $error);
                 $asked = false;
                 if (preg_match('/^(NOPERM|WRONGTYPE)/', $error->getMessage())) {
                     break;
@@ -724,7 +731,7 @@ class Worker
             [$current, $deadline, $begun] = array_map(fn (string $field) => $this->redis->send('hGet', $attempt->modelKey, $field),
                 ['attempt_uid', 'deadline_at', 'processing_at']);
         } catch (RedisException $error) {
-            Connection::log('comparing the attempt in hand', $error);
+            $this->redis->log('comparing the attempt in hand', $error);
             $attempt->takenAt = clock(); // the minute that it may wait to begin is one of answers
             return null;
         }
@@ -734,7 +741,7 @@ class Worker
         try {
             [$attempt->begun, $attempt->deadline] = [is_string($begun), Attempt::time($deadline)];
         } catch (Exception $damaged) { // the deadline that was known before counts
-            Connection::log("the deadline of $attempt->uid", $damaged);
+            $this->redis->log("the deadline of $attempt->uid", $damaged);
         }
         if ($attempt->begun && $attempt->isLate()) {
             return 'deadline'; // one that passes before `started` is applied is about to move
@@ -750,7 +757,7 @@ class Worker
         try {
             $this->redis->send('rPush', $attempt->replyTo, self::message($attempt, $type, $fields));
         } catch (RedisException $error) {
-            Connection::log("$type of $attempt->uid", $error);
+            $this->redis->log("$type of $attempt->uid", $error);
         }
     }
 
@@ -774,7 +781,7 @@ class Worker
             $gone = $why !== null && $why !== 'shutdown' && ($why !== 'deadline' || $ask !== null);
             $over = $never || $this->late() || $gone || $attempt->isLate() && !$attempt->begun;
             if ($over) {
-                Connection::log("attempt $attempt->attemptUid of $attempt->uid: $type may not have reached redis", $error);
+                $this->redis->log("attempt $attempt->attemptUid of $attempt->uid: $type may not have reached redis", $error);
             }
             return $over;
         });
@@ -1031,7 +1038,7 @@ class Client
     public function putMany(iterable $definitions): array
     {
         $replies = [];
-        foreach (self::batches($definitions) as $batch) {
+        foreach (iterator_to_array(self::batches($definitions), false) as $batch) { // one that is no JSON is refused before any is sent
             try {
                 array_push($replies, ...$this->exchange($batch));
             } catch (NoReply $error) {
@@ -1064,7 +1071,7 @@ class Client
     {
         $command = array_filter($command, fn ($value) => $value !== null);
         try {
-            return json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command);
+            return json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command, 0);
         } catch (JsonException $error) {
             throw new InvalidArgumentException($command['type'] . ' ' . json_encode($command['uid'] ?? $command['id'] ?? null) . ': ' . $error->getMessage());
         }
@@ -1266,7 +1273,7 @@ class Connection
     public ?float $until = null;
 
     /** @param float $patience how many seconds it waits for a connection; for a reply twice as long */
-    public function __construct(?string $url, private float $patience = 5)
+    public function __construct(?string $url, private float $patience = 5, private object|false|null $logger = null)
     {
         if (!extension_loaded('redis') || version_compare(phpversion('redis'), '5.3', '<')) {
             throw new RuntimeException('refreshd: expected the extension phpredis 5.3 or newer, found ' . (phpversion('redis') ?: 'none'));
@@ -1344,7 +1351,7 @@ class Connection
                 if ($enough($error)) {
                     return null;
                 }
-                self::log('redis', $error);
+                $this->log('redis', $error);
                 usleep(random_int(intdiv($pause, 2), $pause));
             }
         }
@@ -1408,9 +1415,20 @@ class Connection
         return array_map(rawurldecode(...), $user === '' ? [$password] : [$user, $password]);
     }
 
-    public static function log(string $what, Throwable $error): void
+    public function log(string $what, Throwable $error): void
     {
-        error_log("refreshd: $what: " . $error->getMessage());
+        $this->say("$what: " . $error->getMessage(), 'error');
+    }
+
+    /** Tells the logger of the worker. Without one it prints to stderr, or where error_log of php.ini says, which has the time then. */
+    public function say(string $text, string $level = 'info'): void
+    {
+        $text = preg_replace('/(?:[\x00-\x1F\x7F]|\xC2[\x80-\x9F])+/', ' ', $text); // no control characters
+        if ($this->logger === null) {
+            error_log((ini_get('error_log') ? '' : date('Y-m-d H:i:s ')) . "refreshd: $text");
+        } elseif ($this->logger !== false) {
+            $this->logger->$level($text);
+        }
     }
 }
 
@@ -1509,9 +1527,9 @@ function clock(): float
 }
 
 /** @internal */
-function json(array $fields): string
+function json(array $fields, int $flags = JSON_INVALID_UTF8_SUBSTITUTE): string
 {
-    return json_encode($fields, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_INVALID_UTF8_SUBSTITUTE);
+    return json_encode($fields, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | $flags);
 }
 
 // >>> scripts of refreshd, written by: go test ./scripts -run TestTheClients -update
