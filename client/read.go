@@ -49,14 +49,15 @@ var statuses = []string{"disabled", "failing", "late", "parked", "running", "sta
 // running or stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted, at
 // most limit (0: 1,000) from the first one behind after on.
 func (c *Client) List(ctx context.Context, selector, after string, limit int) (uids []string, err error) {
-	if _, err := setsOf(c.queue.Load().Parts[0], selector); err != nil {
+	queue := c.queue.Load()
+	if _, err := setsOf(queue.Parts[0], selector); err != nil {
 		return nil, err
 	}
 	if limit = cmp.Or(limit, 1000); limit < 1 {
 		return nil, document.Refuse("limit", "at least 1", fmt.Sprint(limit))
 	}
 	bound := func() { slices.Sort(uids); uids = slices.Compact(uids); uids = uids[:min(limit, len(uids))] }
-	err = c.queue.Load().Each(func(part *store.Store) error {
+	err = queue.Each(func(part *store.Store) error {
 		sets, _ := setsOf(part, selector)
 		return scan(ctx, part, sets, func(page []string) {
 			uids = append(uids, slices.DeleteFunc(page, func(uid string) bool { return uid <= after })...)

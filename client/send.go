@@ -180,14 +180,14 @@ func missing(commands []command, found map[string]Reply) string {
 			uids = append(uids, one.UID)
 		}
 	}
-	switch most := min(3, len(uids)); {
-	case most == 0:
+	if len(uids) == 0 {
 		return ""
-	case most < len(uids):
-		return fmt.Sprintf(" about %s and %d others", strings.Join(uids[:most], ", "), len(uids)-most)
-	default:
-		return " about " + strings.Join(uids, ", ")
 	}
+	about := " about " + strings.Join(uids[:min(3, len(uids))], ", ")
+	if len(uids) > 3 {
+		about += fmt.Sprintf(" and %d others", len(uids)-3)
+	}
+	return about
 }
 
 // pollers says in an error whether a poller lives, if the user of Redis may ask.

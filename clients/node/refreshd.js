@@ -83,7 +83,7 @@ class Attempt {
   #metrics = {};
   #log;
 
-  /** @param {{send?: Function, ask?: Function, signsEvery?: number}} [worker] its part of what an attempt can do */
+  /** @param {{send?: Function, ask?: Function, signsEvery?: number, statusEvery?: number}} [worker] its part of what an attempt can do */
   constructor(raw, list, names, worker = { send: noWorker, ask: noWorker }) {
     const entry = JSON.parse(raw);
     this.uid = entry[names.model];
@@ -213,7 +213,7 @@ class Attempt {
   flush(last = false) {
     if (this.answer) return; // it would be stale
     const since = Date.now() - this.#sentAt;
-    if (this.#status ? !last && since < 250 : last || !this.#lives || since < this.worker.signsEvery * 1000) return;
+    if (this.#status ? !last && since < (this.worker.statusEvery ?? 250) : last || !this.#lives || since < this.worker.signsEvery * 1000) return;
     const status = this.#status ?? {};
     [this.#status, this.#lives, this.#sentAt] = [null, false, Date.now()];
     if (!this.signal.aborted) this.worker.send(this, 'user_friendly_status', status);
@@ -667,7 +667,18 @@ const testing = {
     if (replies.length === 0 || !replies.every((one) => ['publish', 'hold', 'fail', 'stale'].includes(one?.verdict))) {
       throw new TypeError(`verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found ${inspect(verdicts)}`);
     }
-    return new Given(json(entry), replies);
+    const told = [];
+    const send = (...said) => { told.push(JSON.parse(message(...said))); };
+    const ask = async () => {
+      send(attempt, 'ready', { metrics: attempt.metrics, reply_to: 'testing:reply:1' });
+      return replies.length > 1 ? replies.shift() : replies[0];
+    };
+    const attempt = new Attempt(json(entry), 'testing-input', { model: 'uid', attempt: 'attempt_uid', nested: true }, { send, ask, statusEvery: 0 });
+    const sleep = async (seconds) => {
+      attempt.check();
+      attempt.slept += seconds;
+    };
+    return Object.assign(attempt, { told, slept: 0, sleep });
   },
 
   /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': the signal ends, and check() throws Stopped. */
@@ -690,29 +701,6 @@ const testing = {
     return given.map(({ told }) => told);
   },
 };
-
-class Given extends Attempt {
-  constructor(raw, verdicts) {
-    const told = [];
-    const send = (...said) => { told.push(JSON.parse(message(...said))); };
-    const ask = async (attempt) => {
-      send(attempt, 'ready', { metrics: attempt.metrics, reply_to: 'testing:reply:1' });
-      return verdicts.length > 1 ? verdicts.shift() : verdicts[0];
-    };
-    super(raw, 'testing-input', { model: 'uid', attempt: 'attempt_uid', nested: true }, { send, ask });
-    Object.assign(this, { told, slept: 0 });
-  }
-
-  async sleep(seconds) {
-    this.check();
-    this.slept += seconds;
-  }
-
-  status(text, progress) {
-    super.status(text, progress);
-    this.flush(true);
-  }
-}
 
 /** A command was refused. counter is the reason: busy, stopped, unknown_model, malformed, no_uid or unknown_type. */
 class Refused extends Error {
@@ -835,16 +823,7 @@ class Client {
    * Saves models, each an object as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused ones
    * too, whose outcome is 'refused'. Throws NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged.
    */
-  async putMany(definitions) {
-    const replies = [];
-    for (const batch of [...batches(definitions)]) { // one that is no JSON is refused before any is sent
-      await this.#exchange(batch).then((more) => replies.push(...more), (error) => {
-        if (error instanceof NoReply) error.replies.unshift(...replies);
-        throw error;
-      });
-    }
-    return replies;
-  }
+  putMany(definitions) { return this.#exchange('put', definitions); }
 
   /** Refreshes a model now. Refused (busy) while it is being refreshed, unless force is true. */
   run(uid, { force, commandId } = {}) { return this.#send('run', { uid, force, commandId }); }
@@ -874,19 +853,34 @@ class Client {
   /** Closes its connections, not a client that was handed over. */
   async close() { await this.client.disconnect(false); }
 
-  async #send(type, { commandId = randomUUID(), ...fields }) {
-    const [reply] = await this.#exchange([{ ...fields, type, command_id: commandId }]);
+  async #send(type, { commandId, ...fields }) {
+    const [reply] = await this.#exchange(type, [fields], commandId);
     if (reply?.outcome === 'refused') throw new Refused(reply);
     return reply;
+  }
+
+  /** Sends commands in steps, and returns their replies in order. */
+  async #exchange(type, wanted, commandId) {
+    const [sent, replies] = [[], new Map()];
+    const repliesSoFar = () => sent.map((one) => replies.get(one.command_id));
+    const noReply = (known) => {
+      this.#names = null; // the queue may have been divided since
+      const missing = sent.filter((one) => !replies.has(one.command_id));
+      return new NoReply(missing[0].command_id, known, missing.flatMap(({ uid }) => uid ?? []), repliesSoFar());
+    };
+    for (const step of [...steps(type, wanted, commandId)]) { // what is no JSON is refused before any is sent
+      sent.push(...step);
+      await this.#carryOut(step, replies, noReply);
+    }
+    return repliesSoFar();
   }
 
   /**
    * Pushes commands to the parts of their models, and waits for their replies under a name of its own. After a lost connection they are pushed again: with
    * the same command_id each is carried out once.
    */
-  async #exchange(commands) {
+  async #carryOut(commands, replies, noReply) {
     const name = randomUUID();
-    const replies = new Map();
     const wait = { end: Date.now() + this.timeout * 1000 };
     this.client.connect();
     for (let again = false; ; again = true) {
@@ -899,30 +893,27 @@ class Client {
         }
         await Promise.all([...parts].map(([home, some]) => this.client.send(['RPUSH', `${home}-control`, ...some.map(textOf)])));
         wait.pushed = true;
-        for (const [home, some] of this.timeout > 0 ? parts : []) await this.#await(home, name, some, replies, wait);
-        return commands.map((one) => replies.get(one.command_id));
-      } catch (error) {
-        const over = error instanceof NoReply || again && Date.now() >= wait.end;
-        if (over && wait.pushed) {
-          this.#names = null;
-          const missing = commands.filter((one) => !replies.has(one.command_id));
-          throw new NoReply(error.commandId ?? missing[0].command_id, error.known ?? `: ${error.message}`, missing.flatMap(({ uid }) => uid ?? []),
-            commands.map((one) => replies.get(one.command_id)));
+        for (const [home, some] of this.timeout > 0 ? parts : []) {
+          if (!await this.#await(`${home}:reply:${name}`, some, replies, wait)) throw noReply(await this.#pollers(home));
         }
+        return;
+      } catch (error) {
+        if (error instanceof NoReply) throw error;
+        const over = again && Date.now() >= wait.end;
+        if (over && wait.pushed) throw noReply(`: ${error.message}`);
         if (over || error instanceof TypeError || isReply(error) || !this.client.isOpen) throw error;
         await pause(100);
       }
     }
   }
 
-  /** Adds the replies to commands, the first one to each. */
-  async #await(home, name, commands, replies, wait) {
-    const key = `${home}:reply:${name}`;
+  /** Adds the replies to commands, the first one to each, and returns whether they came. */
+  async #await(key, commands, replies, wait) {
     const waiter = this.client.duplicate();
     waiter.connect();
     try {
-      for (let missing; (missing = commands.find((one) => !replies.has(one.command_id)));) {
-        if (Date.now() >= wait.end) throw Object.assign(new NoReply(missing.command_id), { known: await this.#pollers(home) });
+      while (commands.some((one) => !replies.has(one.command_id))) {
+        if (Date.now() >= wait.end) return false;
         const first = await waiter.send(['BLPOP', key, '1']);
         const more = first && commands.length > 1 && await waiter.send(['LPOP', key, '1000']);
         for (const text of first ? [first[1], ...more || []] : []) {
@@ -932,6 +923,7 @@ class Client {
           wait.end = Date.now() + this.timeout * 1000;
         }
       }
+      return true;
     } finally {
       await waiter.disconnect();
     }
@@ -969,19 +961,19 @@ class Client {
 }
 
 /** As many commands as may wait for their replies together. */
-function* batches(definitions) {
-  let [batch, size] = [[], 0];
-  for (const one of definitions) {
-    const command = { ...one, type: 'put', command_id: randomUUID() };
+function* steps(type, wanted, commandId) {
+  let [step, size] = [[], 0];
+  for (const one of wanted) {
+    const command = { ...one, type, command_id: commandId ?? randomUUID() };
     const length = Buffer.byteLength(textOf(command));
-    if (batch.length === BATCH || batch.length > 0 && size + length > BATCH_BYTES) {
-      yield batch;
-      [batch, size] = [[], 0];
+    if (step.length === BATCH || step.length > 0 && size + length > BATCH_BYTES) {
+      yield step;
+      [step, size] = [[], 0];
     }
-    batch.push(command);
+    step.push(command);
     size += length;
   }
-  if (batch.length > 0) yield batch;
+  yield step;
 }
 
 function textOf(command) {
@@ -999,7 +991,7 @@ function json(fields) {
     const holder = paths.get(this);
     const path = Array.isArray(this) ? `${holder}[${name}]` : holder ? `${holder}.${name}` : name;
     if (!(value === undefined && this === fields) && !isJson(value, this[name])) {
-      throw new TypeError(`${path}: expected a value that JSON has, found ${value ? kindOf(value) : inspect(this[name])}`);
+      throw new TypeError(`${path}: expected a value that JSON has, found ${inspect(this[name], { depth: -1 })}`);
     }
     if (typeof value === 'object') paths.set(value, path);
     return value;
@@ -1009,11 +1001,9 @@ function json(fields) {
 /** Whether JSON has a value, which toJSON may have made null. */
 function isJson(value, made) {
   if (value === null) return made === null;
-  if (typeof value === 'object') return /(Object|Array)$/.test(kindOf(value)) || Object.keys(value).length > 0;
+  if (typeof value === 'object') return /(Object|Array)\]$/.test(Object.prototype.toString.call(value)) || Object.keys(value).length > 0; // no Map, no promise
   return typeof value === 'number' ? Number.isFinite(value) : ['string', 'boolean'].includes(typeof value);
 }
-
-function kindOf(value) { return typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : inspect(value); }
 
 /** Null: a text that is no JSON. */
 function parsed(text) {

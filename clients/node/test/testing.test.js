@@ -77,7 +77,7 @@ test('a generator does no work and fails', async () => {
 test('what JSON would leave out or change is refused by its path', () => {
   for (const [payload, path, found] of [[{ rows: NaN }, 'payload.rows', 'NaN'], [{ a: [{ b: -Infinity }] }, 'payload.a[0].b', '-Infinity'],
     [{ at: new Date('never') }, 'payload.at', 'Invalid Date'], [{ a: undefined }, 'payload.a', 'undefined'], [[() => 1], 'payload[0]', '[Function (anonymous)]'],
-    [{ n: 5n }, 'payload.n', '5n'], [{ feed: Promise.resolve(1) }, 'payload.feed', 'Promise'], [{ all: new Map([[1, 2]]) }, 'payload.all', 'Map']]) {
+    [{ n: 5n }, 'payload.n', '5n'], [{ feed: Promise.resolve(1) }, 'payload.feed', '[Promise]'], [{ all: new Map([[1, 2]]) }, 'payload.all', '[Map]']]) {
     assert.throws(() => testing.attempt(payload), { name: 'TypeError', message: `${path}: expected a value that JSON has, found ${found}` });
   }
   const at = new Date(0);

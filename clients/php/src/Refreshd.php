@@ -241,7 +241,7 @@ class Attempt
     /** @internal Sends the status, unless it has sent one a moment ago. */
     public function flush(bool $last = false): void
     {
-        if ($this->status !== null && ($last || clock() - $this->sentAt >= 0.25)) {
+        if ($this->status !== null && ($last || clock() - $this->sentAt >= $this->worker->statusEvery)) {
             $this->sendStatus($this->status);
         }
     }
@@ -502,6 +502,7 @@ class Worker
 {
     /** Reasons to send nothing about an attempt: the message would be stale. */
     public const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
+    public float $statusEvery = 0.25; // @internal
     private Connection $redis;
     private string $queue, $name;
     private ?float $stoppedAt = null;
@@ -877,7 +878,8 @@ class Given extends Attempt
     /** @var array[] messages that it has sent */
     public array $told = [];
     public float $slept = 0;
-    public ?float $signsEvery = null; // @internal, as are the last three methods
+    public ?float $signsEvery = null; // @internal, as are statusEvery and the last three methods
+    public float $statusEvery = 0;
 
     public function __construct(array $entry, private array $verdicts)
     {
@@ -888,12 +890,6 @@ class Given extends Attempt
     {
         $this->check();
         $this->slept += $seconds;
-    }
-
-    public function status(string $text, ?int $progress = null): void
-    {
-        parent::status($text, $progress);
-        $this->flush(true);
     }
 
     public function judge(): ?string
@@ -1037,34 +1033,7 @@ class Client
      */
     public function putMany(iterable $definitions): array
     {
-        $replies = [];
-        foreach (iterator_to_array(self::batches($definitions), false) as $batch) { // one that is no JSON is refused before any is sent
-            try {
-                array_push($replies, ...$this->exchange($batch));
-            } catch (NoReply $error) {
-                array_unshift($error->replies, ...$replies);
-                throw $error;
-            }
-        }
-        return $replies;
-    }
-
-    /** As many commands as may wait for their replies together. */
-    private static function batches(iterable $definitions): iterable
-    {
-        [$batch, $size] = [[], 0];
-        foreach ($definitions as $one) {
-            $command = ['type' => 'put', 'command_id' => bin2hex(random_bytes(16))] + $one;
-            $length = strlen(self::text($command));
-            if (count($batch) === self::BATCH || $batch !== [] && $size + $length > self::BATCH_BYTES) {
-                yield $batch;
-                [$batch, $size] = [[], 0];
-            }
-            [$batch[], $size] = [$command, $size + $length];
-        }
-        if ($batch !== []) {
-            yield $batch;
-        }
+        return $this->exchange('put', $definitions);
     }
 
     private static function text(array $command): string
@@ -1127,58 +1096,87 @@ class Client
 
     private function send(string $type, ?string $commandId, array $fields): ?array
     {
-        $commandId ??= bin2hex(random_bytes(16));
-        [$reply] = $this->exchange([['type' => $type, 'command_id' => $commandId] + $fields]);
+        [$reply] = $this->exchange($type, [$fields], $commandId);
         return ($reply['outcome'] ?? null) === 'refused' ? throw new Refused($reply) : $reply;
     }
 
-    /**
-     * Pushes commands to the parts of their models, and waits for their replies under a name of its own, the first one to each. After a lost connection they
-     * are pushed again: with the same command_id each is carried out once.
-     */
-    private function exchange(array $commands): array
+    /** Pushes commands in steps to the parts of their models, and waits for their replies under a name of its own. */
+    private function exchange(string $type, iterable $wanted, ?string $commandId = null): array
     {
-        [$name, $parts, $replies, $lost] = [bin2hex(random_bytes(16)), [], [], []];
-        foreach ($commands as $command) {
-            $home = $this->home($command['uid'] ?? '');
-            $command += ['by' => $this->by, 'reply_to' => $this->timeout > 0 ? "$home:reply:$name" : null];
-            $parts[$home][$command['command_id']] = self::text($command);
-        }
-        foreach ($parts as $home => $texts) {
-            $this->twice(fn () => $this->redis->send('rPush', "$home-control", ...array_values($texts))); // with its command_id each is carried out once
-        }
-        foreach ($this->timeout > 0 ? $parts : [] as $home => $texts) {
-            for ($end = clock() + $this->timeout; $missing = array_diff_key($texts, $replies);) {
-                if (clock() >= $end) {
-                    throw $this->noReply((string) $home, $commands, $replies);
-                }
-                try {
-                    if (isset($lost[$home])) {
-                        $this->redis->send('rPush', "$home-control", ...array_values($missing));
-                        unset($lost[$home]);
-                    }
-                    $first = $this->redis->send('blPop', ["$home:reply:$name"], 1);
-                    $more = $first && count($texts) > 1 ? $this->redis->raw("$home:reply:$name", ['LPOP', "$home:reply:$name", 1000]) : [];
-                } catch (RedisException $error) {
-                    [$first, $lost] = [false, preg_match('/^[A-Z]{2,} /', $error->getMessage()) ? throw $error : $parts];
-                    usleep(100_000);
-                }
-                foreach ($first ? [$first[1], ...($more ?: [])] : [] as $text) {
-                    $reply = json_decode($text, true, 512, JSON_THROW_ON_ERROR);
-                    $replies[count($commands) > 1 ? $reply['command_id'] ?? '' : $commands[0]['command_id']] ??= $reply; // a wrong id is not in its reply
-                    $end = clock() + $this->timeout;
+        [$name, $sent, $replies] = [bin2hex(random_bytes(16)), [], []];
+        foreach (iterator_to_array($this->steps($type, $wanted, $commandId, $name), false) as $step) { // what is no JSON is refused before any is sent
+            [$sent, $parts] = [$sent + $step, []];
+            foreach ($step as $id => $one) {
+                $parts[$one['home']][$id] = $one['text'];
+            }
+            $this->twice(fn () => $this->push($parts, $replies)); // with the same command_id each is carried out once
+            foreach ($this->timeout > 0 ? array_keys($parts) : [] as $home) {
+                if (!$this->await($parts, (string) $home, "$home:reply:$name", $commandId, $replies)) {
+                    throw $this->noReply((string) $home, $sent, $replies);
                 }
             }
         }
-        return array_map(fn (array $command) => $replies[$command['command_id']] ?? null, $commands);
+        return array_map(fn (int|string $id) => $replies[$id] ?? null, array_keys($sent));
     }
 
-    private function noReply(string $home, array $commands, array $replies): NoReply
+    private function push(array $parts, array $replies): void
+    {
+        foreach ($parts as $home => $texts) {
+            $missing = array_values(array_diff_key($texts, $replies));
+            $missing === [] || $this->redis->send('rPush', "$home-control", ...$missing);
+        }
+    }
+
+    /** Adds the replies to the commands in a part, the first one to each, and returns whether they came. After a lost connection it pushes again. */
+    private function await(array $parts, string $home, string $key, ?string $commandId, array &$replies): bool
+    {
+        [$end, $lost] = [clock() + $this->timeout, false];
+        while (array_diff_key($parts[$home], $replies) !== []) {
+            if (clock() >= $end) {
+                return false;
+            }
+            try {
+                $lost && $this->push($parts, $replies);
+                [$lost, $first] = [false, $this->redis->send('blPop', [$key], 1)];
+                $more = $first && count($parts[$home]) > 1 ? $this->redis->raw($key, ['LPOP', $key, 1000]) : [];
+            } catch (RedisException $error) {
+                [$lost, $first] = [true, preg_match('/^[A-Z]{2,} /', $error->getMessage()) ? throw $error : false];
+                usleep(100_000);
+            }
+            foreach ($first ? [$first[1], ...($more ?: [])] : [] as $text) {
+                $reply = json_decode($text, true, 512, JSON_THROW_ON_ERROR);
+                $replies[$commandId ?? $reply['command_id'] ?? ''] ??= $reply; // a wrong id is not in its reply
+                $end = clock() + $this->timeout;
+            }
+        }
+        return true;
+    }
+
+    /** Commands by their ids: as many as may wait for their replies together. */
+    private function steps(string $type, iterable $wanted, ?string $commandId, string $name): iterable
+    {
+        [$step, $size] = [[], 0];
+        foreach ($wanted as $fields) {
+            $home = $this->home($fields['uid'] ?? '');
+            $id = $commandId ?? bin2hex(random_bytes(16));
+            $replyTo = $this->timeout > 0 ? "$home:reply:$name" : null;
+            $text = self::text(['type' => $type, 'command_id' => $id, 'by' => $this->by, 'reply_to' => $replyTo] + $fields);
+            if (count($step) === self::BATCH || $step !== [] && $size + strlen($text) > self::BATCH_BYTES) {
+                yield $step;
+                [$step, $size] = [[], 0];
+            }
+            $step[$id] = ['home' => $home, 'text' => $text] + array_intersect_key($fields, ['uid' => true]);
+            $size += strlen($text);
+        }
+        yield $step;
+    }
+
+    private function noReply(string $home, array $sent, array $replies): NoReply
     {
         $this->names = null; // the queue may have been divided since
-        $missing = array_values(array_filter($commands, fn (array $one) => !isset($replies[$one['command_id']])));
-        return new NoReply($missing[0]['command_id'], $this->pollers($home), array_column($missing, 'uid'),
-            array_map(fn (array $one) => $replies[$one['command_id']] ?? null, $commands));
+        $missing = array_diff_key($sent, $replies);
+        return new NoReply((string) array_key_first($missing), $this->pollers($home), array_column($missing, 'uid'),
+            array_map(fn (int|string $id) => $replies[$id] ?? null, array_keys($sent)));
     }
 
     /** What NoReply says: where it has waited and, if the user of Redis may ask, whether a poller lives. */
