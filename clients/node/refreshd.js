@@ -377,7 +377,14 @@ class Worker {
     this.#say(line, 'error');
   }
 
-  #say(text, level = 'info') { if (this.logger) this.logger[level](text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ')); }
+  #say(text, level = 'info') {
+    const line = text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ');
+    try {
+      if (this.logger) this.logger[level](line);
+    } catch { // it must not cost the attempt
+      print(line);
+    }
+  }
 
   async #takeAll(taker, names) {
     this.#taking = true;

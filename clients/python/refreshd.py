@@ -962,7 +962,10 @@ class Client:
         reply_to, sent, replies = ":reply:%s" % uuid.uuid4(), [], {}
         for step in list(_steps(self._written(one, reply_to) for one in commands)):  # what is no JSON is refused before any is sent
             sent += step
-            self._push(step)
+            try:
+                self._push(step)
+            except _LOST:  # with the same command_id each is carried out once
+                self._push(step)
             for home in dict.fromkeys(one.home for one in step) if self.timeout else ():
                 if not self._await(home, home + reply_to, step, replies):
                     raise self._no_reply(home, sent, replies)
@@ -974,14 +977,8 @@ class Client:
         return _Command(home, fields["command_id"], fields.get("uid"), _text_of(fields))
 
     def _push(self, commands):
-        for left in (1, 0):  # after an error once more: with the same command_id each is carried out once
-            try:
-                for home in dict.fromkeys(one.home for one in commands):
-                    self._redis.rpush(home + "-control", *(one.text for one in commands if one.home == home))
-                return
-            except (redis.ConnectionError, redis.TimeoutError):
-                if not left:
-                    raise
+        for home in dict.fromkeys(one.home for one in commands):
+            self._redis.rpush(home + "-control", *(one.text for one in commands if one.home == home))
 
     def _await(self, home, reply_to, step, replies):
         """Adds the replies to the commands in a part, the first one to each, and returns whether they came. After a lost connection it pushes again."""

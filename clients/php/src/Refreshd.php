@@ -1422,10 +1422,14 @@ class Connection
     public function say(string $text, string $level = 'info'): void
     {
         $text = preg_replace('/(?:[\x00-\x1F\x7F]|\xC2[\x80-\x9F])+/', ' ', $text); // no control characters
-        if ($this->logger === null) {
+        $prints = $this->logger === null;
+        try {
+            $prints || $this->logger === false || $this->logger->$level($text);
+        } catch (Throwable) { // it must not cost the attempt
+            $prints = true;
+        }
+        if ($prints) {
             error_log((ini_get('error_log') ? '' : date('Y-m-d H:i:s ')) . "refreshd: $text");
-        } elseif ($this->logger !== false) {
-            $this->logger->$level($text);
         }
     }
 }
