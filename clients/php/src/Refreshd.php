@@ -25,6 +25,7 @@ declare(strict_types=1);
 
 namespace Refreshd;
 
+use Closure;
 use DateTimeImmutable;
 use DateTimeInterface;
 use DateTimeZone;
@@ -1040,6 +1041,8 @@ class Client
     {
         $command = array_filter($command, fn ($value) => $value !== null);
         try {
+            array_walk_recursive($command, fn (mixed $value, int|string $name) => $value instanceof Closure // it would become {}
+                && throw new JsonException("$name: expected a value that JSON has, found a function"));
             return json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command, 0);
         } catch (JsonException $error) {
             throw new InvalidArgumentException($command['type'] . ' ' . json_encode($command['uid'] ?? $command['id'] ?? null) . ': ' . $error->getMessage());

@@ -190,8 +190,10 @@ except ValueError as error: print(error)`,
 const models = Array.from({ length: 301 }, (_, i) => ({ uid: "m" + i, payload: { rows: i < 300 ? i : NaN } }));
 shop.putMany(models).catch(({ message }) => console.log(message)).finally(() => shop.close())`,
 	"php": `require getenv("FILE");
-$models = array_map(fn ($i) => ["uid" => "m$i", "payload" => ["text" => $i < 300 ? "fine" : "\xFF"]], range(0, 300));
-try { (new Refreshd\Client(timeout: 0))->putMany($models); } catch (InvalidArgumentException $error) { echo $error->getMessage(), "\n"; }`,
+foreach (["\xFF", fn () => 5] as $unfit) {
+    $models = array_map(fn ($i) => ["uid" => "m$i", "payload" => ["rows" => [$i < 300 ? "fine" : $unfit]]], range(0, 300));
+    try { (new Refreshd\Client(timeout: 0))->putMany($models); } catch (InvalidArgumentException $error) { echo $error->getMessage(), "\n"; }
+}`,
 }
 
 func TestWhatIsNoJSONIsRefusedBeforeAnythingIsSent(t *testing.T) {
@@ -200,7 +202,8 @@ func TestWhatIsNoJSONIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			t.Parallel()
 			server := testkit.Redis(t)
 			said := startHandler(t, language, unfit[language], server.URL, "REFRESHD_QUEUE=q").Output()
-			failIf(t, !strings.HasPrefix(strings.ReplaceAll(said, `"`, ""), "put m300: "), "expected the model to be named, found %q", said)
+			refused := map[string]int{"python": 1, "node": 1, "php": 2}[language]
+			failIf(t, strings.Count(strings.ReplaceAll(said, `"`, ""), "put m300: ") != refused, "expected the model to be named, found %q", said)
 			check.Equal(t, server.Client(t).LLen(t.Context(), "q-control").Val(), int64(0))
 		})
 	}
