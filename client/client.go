@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/redis"
@@ -45,7 +46,7 @@ func (c Config) Validate() error {
 
 // Client sends commands to one queue, and reads its models. It is safe for concurrent use.
 type Client struct {
-	queue   *store.Queue
+	queue   atomic.Pointer[store.Queue] // read anew when nobody replies
 	config  Config
 	clients *redis.Clients // opened by Open; nil: the caller owns the clients
 }
@@ -78,7 +79,9 @@ func newClient(queue *store.Queue, config Config) (*Client, error) {
 	if err := errors.Join(config.Validate(), queue.RequireWhole()); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Client{queue: queue, config: config}, nil
+	c := &Client{config: config}
+	c.queue.Store(queue)
+	return c, nil
 }
 
 // Definition is a model to save. docs/wire.md explains the fields; empty ones are not sent.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,8 +69,37 @@ func TestManyModelsArePushedByTheMebibyteAndNoReplyLosesTheRepliesBefore(t *test
 	failIf(t, len(replies) != 2 || replies[0].Outcome != client.Applied || replies[1] != client.Reply{} || !errors.Is(err, client.ErrNoReply) ||
 		!strings.Contains(err.Error(), "about big "), "expected the first reply, found %+v, %v", replies, err)
 
-	_, err = shop.PutMany(t.Context(), []client.Definition{{UID: "a", Payload: math.NaN()}})
-	failIf(t, err == nil || !strings.Contains(err.Error(), "a: "), "expected the model to be named, found %v", err)
+}
+
+func TestWhatIsNoJSONIsRefusedWithItsFieldBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
+	shop := newClient(t, queue, client.Config{Timeout: time.Second})
+	for field, unfit := range map[string]client.Definition{
+		"payload": {UID: "big", Payload: map[string]any{"rows": math.NaN()}},
+		"policy":  {UID: "big", Policy: map[string]any{"timeout": func() {}}},
+	} {
+		_, err := shop.Put(t.Context(), unfit)
+		_, all := shop.PutMany(t.Context(), append(slices.Repeat([]client.Definition{{UID: "a"}}, 300), unfit))
+		for _, err := range []error{err, all} {
+			refused, is := errors.AsType[*document.Error](err)
+			failIf(t, !is || refused.Field != field || !strings.Contains(err.Error(), "big: "), "%s: expected the model and its field, found %v", field, err)
+		}
+	}
+	sent := queue.Parts[0].Clients.Read.LLen(t.Context(), queue.Parts[0].Keys.Control).Val()
+	failIf(t, sent > 0, "expected nothing to be sent, found %d commands", sent)
+}
+
+func TestWithoutAReplyTheNextCommandAsksForThePartsOfTheQueueAnew(t *testing.T) {
+	t.Parallel()
+	s := testkit.Miniredis(t)
+	shop := newClient(t, fixture.Open(t, s.URL, store.Config{Queue: "q"}), client.Config{Timeout: time.Second})
+	_, err := shop.Run(t.Context(), "a", false)
+	failIf(t, !errors.Is(err, client.ErrNoReply), "expected no reply, found %v", err)
+	must(t, fixture.Connect(t, s.URL).Write.HSet(t.Context(), "{q}:settings", "parts", 3).Err())
+	_, before := shop.Run(t.Context(), "a", false)
+	_, then := shop.Run(t.Context(), "a", false)
+	failIf(t, !strings.Contains(before.Error(), " queue q ") || !strings.Contains(then.Error(), " queue {q:"), "expected a part to be asked, found %v, then %v", before, then)
 }
 
 func TestAListOfLateModelsHasNoneThatNeverHadASuccess(t *testing.T) {

@@ -3,9 +3,11 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/report"
@@ -14,24 +16,29 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Get reads a model and its state, or returns ErrUnknownModel. It reads neither the payload nor the policy in force. Its word for the state is
-// Status(now, true): an attempt counts as queued until a worker says that it begins.
+// ErrBroken says that the key of a model holds something else, or that its refresh_at is no time, so that it waits for nothing.
+var ErrBroken = errors.New("the model is broken")
+
+// Get reads a model and its state, or returns ErrUnknownModel or ErrBroken. It reads neither the payload nor the policy in force. Its word for the state
+// is Status(now, true): an attempt counts as queued until a worker says that it begins.
 func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
-	part := c.queue.Of(uid)
+	part := c.queue.Load().Of(uid)
 	hash, err := part.Clients.Read.HGetAll(ctx, part.Keys.Model(uid)).Result()
-	if err != nil {
-		return model.Model{}, fmt.Errorf("read %s: %w", uid, err)
-	}
 	record := store.NewRecord(uid, hash)
-	if !record.Exists {
+	switch _, wrong := redis.WrongType(err); {
+	case wrong:
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
+	case err == nil && !record.Exists:
 		return model.Model{}, ErrUnknownModel
+	case record.RefreshUnreadable() && record.Status(time.Time{}, true) == model.StatusFinished:
+		err = fmt.Errorf("%w: %w", ErrBroken, document.Refuse("refresh_at", "an RFC 3339 time", document.Found(hash["refresh_at"])))
 	}
-	return record.Model, nil
+	return record.Model, redis.Wrap(err, "read "+uid)
 }
 
 // History reads the attempts that ended last, at most n, newest first.
 func (c *Client) History(ctx context.Context, uid string, n int) ([]model.Attempt, error) {
-	past, err := report.Of(c.queue.Of(uid)).History(ctx, uid)
+	past, err := report.Of(c.queue.Load().Of(uid)).History(ctx, uid)
 	return past[:max(0, min(n, len(past)))], err
 }
 
@@ -42,14 +49,15 @@ var statuses = []string{"disabled", "failing", "late", "parked", "running", "sta
 // running or stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted, at
 // most limit (0: 1,000) from the first one behind after on.
 func (c *Client) List(ctx context.Context, selector, after string, limit int) (uids []string, err error) {
-	if _, err := setsOf(c.queue.Parts[0], selector); err != nil {
+	queue := c.queue.Load()
+	if _, err := setsOf(queue.Parts[0], selector); err != nil {
 		return nil, err
 	}
 	if limit = cmp.Or(limit, 1000); limit < 1 {
 		return nil, document.Refuse("limit", "at least 1", fmt.Sprint(limit))
 	}
 	bound := func() { slices.Sort(uids); uids = slices.Compact(uids); uids = uids[:min(limit, len(uids))] }
-	err = c.queue.Each(func(part *store.Store) error {
+	err = queue.Each(func(part *store.Store) error {
 		sets, _ := setsOf(part, selector)
 		return scan(ctx, part, sets, func(page []string) {
 			uids = append(uids, slices.DeleteFunc(page, func(uid string) bool { return uid <= after })...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -42,6 +43,23 @@ func TestAListPicksByTheHostOfTheInputURL(t *testing.T) {
 	if want := []string{"b"}; err != nil || !slices.Equal(uids, want) {
 		t.Errorf("got %v, %v, want %v", uids, err, want)
 	}
+}
+
+func TestAModelThatCannotBeReadIsBroken(t *testing.T) {
+	t.Parallel()
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
+	write, keys, shop := queue.Parts[0].Clients.Write, queue.Parts[0].Keys, newClient(t, queue, client.Config{})
+	must(t, write.RPush(t.Context(), keys.Model("list"), "no model").Err())
+	must(t, write.HSet(t.Context(), keys.Model("timeless"), "refresh_at", "tomorrow", "label:tenant", "t1").Err())
+	must(t, write.HSet(t.Context(), keys.Model("disabled"), "refresh_at", "tomorrow", "refresh_disabled_until_update", "1").Err())
+	for uid, want := range map[string]string{"list": "WRONGTYPE", "timeless": `refresh_at: expected an RFC 3339 time, found "tomorrow"`} {
+		_, err := shop.Get(t.Context(), uid)
+		failIf(t, !errors.Is(err, client.ErrBroken) || !strings.Contains(err.Error(), want), "%s: expected %s, found %v", uid, want, err)
+	}
+	m, err := shop.Get(t.Context(), "timeless")
+	failIf(t, m.Labels["tenant"] != "t1" || err == nil, "expected what can be read, found %+v, %v", m, err)
+	m, err = shop.Get(t.Context(), "disabled")
+	failIf(t, !m.Disabled || err != nil, "expected it disabled, found %+v, %v", m.State, err)
 }
 
 func TestAHistoryHasAtMostSoManyAttempts(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // send sends a command, and waits for its reply.
@@ -34,42 +35,58 @@ const (
 )
 
 // PutMany saves models, some hundreds in a step. It returns their replies in order, those of refused ones too, whose Outcome is Refused. With an error,
-// such as ErrNoReply, it returns the replies so far; those that are missing are empty. Repeat it then: a model that was saved is Unchanged.
+// such as ErrNoReply, it returns the replies so far; those that are missing are empty. Repeat it then: a model that was saved is Unchanged. If one
+// cannot be written as JSON, none is sent.
 func (c *Client) PutMany(ctx context.Context, definitions []Definition) (replies []Reply, err error) {
-	for err == nil && len(replies) < len(definitions) {
-		batch, unfit := fitting(definitions[len(replies):])
+	batches, err := batchesOf(definitions)
+	for _, batch := range batches {
 		name, commands := c.config.NewID(), make([]command, len(batch))
 		for i := range batch {
 			commands[i] = command{Type: model.CommandPut, UID: batch[i].UID, Definition: &batch[i], ID: fmt.Sprint(name, ".", i)}
 		}
-		if err = unfit; err == nil {
-			var found []Reply
-			found, err = c.exchange(ctx, commands)
-			replies = append(replies, found...)
+		var found []Reply
+		found, err = c.exchange(ctx, commands)
+		if replies = append(replies, found...); err != nil {
+			break
 		}
 	}
 	return replies, redis.Wrap(err, "put many")
 }
 
-// fitting returns as many of the first definitions as go together.
-func fitting(definitions []Definition) (batch []Definition, err error) {
-	size := 0
-	for i, one := range definitions[:min(batchSize, len(definitions))] {
-		text, err := json.Marshal(one)
+// batchesOf divides definitions into those that go together.
+func batchesOf(definitions []Definition) (batches [][]Definition, err error) {
+	first, size := 0, 0
+	for i := range definitions {
+		text, err := textOf(&definitions[i], &definitions[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", one.UID, err)
+			return nil, fmt.Errorf("%s: %w", definitions[i].UID, err)
 		}
-		if size += len(text); i > 0 && size > batchBytes {
-			return definitions[:i], nil
+		if i-first == batchSize || i > first && size+len(text) > batchBytes {
+			batches, first, size = append(batches, definitions[first:i]), i, 0
 		}
+		size += len(text)
 	}
-	return definitions[:min(batchSize, len(definitions))], nil
+	return append(batches, definitions[first:]), nil
+}
+
+// textOf writes a definition, or a command that may have one.
+func textOf(one any, definition *Definition) (string, error) {
+	text, err := json.Marshal(one)
+	if err == nil || definition == nil {
+		return string(text), err
+	}
+	field := "policy"
+	if _, unfit := json.Marshal(definition.Payload); unfit != nil {
+		field = "payload"
+	}
+	return "", document.Refuse(field, "what encoding/json can write", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // exchange pushes commands to the parts of their models, and waits for their replies under a name that nobody else uses. They are in order.
 func (c *Client) exchange(ctx context.Context, commands []command) (replies []Reply, err error) {
 	name, found := strings.ToLower(rand.Text()), map[string]Reply{}
-	parts := store.ByPart(c.queue, commands, func(one command) string { return one.UID })
+	queue := c.queue.Load()
+	parts := store.ByPart(queue, commands, func(one command) string { return one.UID })
 	for part, some := range parts {
 		if err == nil {
 			err = c.push(ctx, part, name, some)
@@ -78,6 +95,11 @@ func (c *Client) exchange(ctx context.Context, commands []command) (replies []Re
 	for part, some := range parts {
 		if err == nil && c.config.Timeout > 0 {
 			err = c.await(ctx, part, name, some, found)
+		}
+	}
+	if errors.Is(err, ErrNoReply) { // the queue may have been divided since
+		if divided, unread := store.Open(ctx, queue.Parts[0].Clients, store.Config{Queue: queue.Name}); unread == nil {
+			c.queue.Store(divided)
 		}
 	}
 	return redis.Map(commands, func(one command) Reply { return found[one.ID] }), err
@@ -89,11 +111,11 @@ func (c *Client) push(ctx context.Context, part *store.Store, name string, comma
 		if one.By = c.config.By; c.config.Timeout > 0 {
 			one.ReplyTo = part.Keys.Reply(name)
 		}
-		text, err := json.Marshal(one)
+		text, err := textOf(one, one.Definition)
 		if err != nil {
 			return err
 		}
-		texts[i] = string(text)
+		texts[i] = text
 	}
 	err := store.PushCommands(ctx, part, texts...)
 	if err != nil && !redis.Answered(err) { // once more: with the same ids they are carried out once
@@ -158,14 +180,14 @@ func missing(commands []command, found map[string]Reply) string {
 			uids = append(uids, one.UID)
 		}
 	}
-	switch most := min(3, len(uids)); {
-	case most == 0:
+	if len(uids) == 0 {
 		return ""
-	case most < len(uids):
-		return fmt.Sprintf(" about %s and %d others", strings.Join(uids[:most], ", "), len(uids)-most)
-	default:
-		return " about " + strings.Join(uids, ", ")
 	}
+	about := " about " + strings.Join(uids[:min(3, len(uids))], ", ")
+	if len(uids) > 3 {
+		about += fmt.Sprintf(" and %d others", len(uids)-3)
+	}
+	return about
 }
 
 // pollers says in an error whether a poller lives, if the user of Redis may ask.

@@ -87,6 +87,8 @@ export class Worker {
     plain?: boolean;
     /** announces signs of life, at most one in so many seconds; undefined: none */
     signsEvery?: number;
+    /** hears of the start, each attempt, each result and each error, in place of stderr; false: nobody does */
+    logger?: { info(text: string): void; error(text: string): void } | false;
   });
   run(): Promise<void>;
   stop(): void;
@@ -171,14 +173,9 @@ export class Client {
   remove(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
   accept(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
   reject(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
-  hold(id: string, reason: string, options?: {
-    selector?: string;
-    /** seconds, or a text such as '2h' */
-    for?: number | string;
-    until?: Date | string;
-    within?: number | string;
-    commandId?: string;
-  }): Promise<Reply | undefined>;
+  /** for, within: seconds, or a text such as '2h' */
+  hold(id: string, reason: string,
+    options?: { selector?: string; for?: number | string; until?: Date | string; within?: number | string; commandId?: string }): Promise<Reply | undefined>;
   release(id: string, options?: { within?: number | string; commandId?: string }): Promise<Reply | undefined>;
   close(): Promise<void>;
 }

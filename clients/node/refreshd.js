@@ -83,7 +83,7 @@ class Attempt {
   #metrics = {};
   #log;
 
-  /** @param {{send?: Function, ask?: Function, signsEvery?: number}} [worker] its part of what an attempt can do */
+  /** @param {{send?: Function, ask?: Function, signsEvery?: number, statusEvery?: number}} [worker] its part of what an attempt can do */
   constructor(raw, list, names, worker = { send: noWorker, ask: noWorker }) {
     const entry = JSON.parse(raw);
     this.uid = entry[names.model];
@@ -213,7 +213,7 @@ class Attempt {
   flush(last = false) {
     if (this.answer) return; // it would be stale
     const since = Date.now() - this.#sentAt;
-    if (this.#status ? !last && since < 250 : last || !this.#lives || since < this.worker.signsEvery * 1000) return;
+    if (this.#status ? !last && since < (this.worker.statusEvery ?? 250) : last || !this.#lives || since < this.worker.signsEvery * 1000) return;
     const status = this.#status ?? {};
     [this.#status, this.#lives, this.#sentAt] = [null, false, Date.now()];
     if (!this.signal.aborted) this.worker.send(this, 'user_friendly_status', status);
@@ -233,6 +233,8 @@ class Attempt {
 
 /** Reasons to send nothing about an attempt: the message would be stale. */
 const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
+
+function print(text) { console.error(`${new Date().toISOString()} refreshd: ${text}`); }
 
 function noWorker() { throw new Error('no worker has this attempt: in a test make it by testing.attempt(), which needs no Redis'); }
 
@@ -309,6 +311,9 @@ class Taken {
  *
  * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
  * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
+ *
+ * logger hears of the start, each attempt, each result and each error, as one of pino or winston does, or console; false: nobody. Without one they are
+ * printed to stderr.
  */
 class Worker {
   #stopping = new AbortController();
@@ -324,13 +329,13 @@ class Worker {
   /**
    * @param {(attempt: Attempt) => any} refresh
    * @param {{redis?: any, queue?: string, concurrency?: number, name?: string, fenceEvery?: number, grace?: number, plain?: boolean,
-   *   signsEvery?: number}} [options]
+   *   signsEvery?: number, logger?: {info: (text: string) => void, error: (text: string) => void}|false}} [options]
    */
   constructor(refresh, {
     redis: where, queue = process.env.REFRESHD_QUEUE ?? 'bigtables', concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10, plain = false,
-    signsEvery,
+    signsEvery, logger = { info: print, error: print },
   } = {}) {
-    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, signsEvery, queue });
+    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, signsEvery, queue, logger });
     this.client = connect(where);
   }
 
@@ -349,6 +354,7 @@ class Worker {
       for (const client of [this.client, taker]) client.connect();
       const names = await Promise.race([this.#withRetry(() => readNames(this.client, this.queue)), this.#stopped]);
       if (names === null) return;
+      this.#say(`working for the queue ${this.queue}, ${this.concurrency} at a time`);
       const owner = newOwner();
       this.#parts = names.parts.map((part) => new Taken(this.client, part, owner));
       const watching = Promise.all([this.#watch(), this.#beat()]);
@@ -362,13 +368,22 @@ class Worker {
     }
   }
 
-  /** Prints a line, each once in 5 s: all attempts in hand may say the same. */
+  /** Logs an error, each once in 5 s: all attempts in hand may say the same. */
   log(what, error) {
-    const line = `refreshd: ${what}: ${error.message || error.code}`;
+    const line = `${what}: ${error.message || error.code}`;
     if (Date.now() - (this.#logged.get(line) ?? 0) < 5000) return;
     if (this.#logged.size > 100) this.#logged.clear();
     this.#logged.set(line, Date.now());
-    console.error(line);
+    this.#say(line, 'error');
+  }
+
+  #say(text, level = 'info') {
+    const line = text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ');
+    try {
+      if (this.logger) this.logger[level](line);
+    } catch { // it must not cost the attempt
+      print(line);
+    }
   }
 
   async #takeAll(taker, names) {
@@ -472,7 +487,11 @@ class Worker {
       ]), attempt, 'started');
       if (said?.[1] !== attempt.attemptUid) attempt.stop('fence_lost');
     }
+    this.#say(`${attempt.uid}: attempt ${attempt.attemptNo} begins`);
+    const begun = performance.now();
     const [type, fields] = await outcomeOf(this.refresh, attempt);
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    this.#say(`${attempt.uid}: ${type ?? attempt.why} after ${seconds} s${fields.reason === undefined ? '' : `: ${fields.reason}`}`);
     await this.#answer(attempt, type, fields);
   }
 
@@ -655,7 +674,18 @@ const testing = {
     if (replies.length === 0 || !replies.every((one) => ['publish', 'hold', 'fail', 'stale'].includes(one?.verdict))) {
       throw new TypeError(`verdicts: expected a list of publish, hold, fail or stale, or of replies with one, found ${inspect(verdicts)}`);
     }
-    return new Given(JSON.stringify(entry), replies);
+    const told = [];
+    const send = (...said) => { told.push(JSON.parse(message(...said))); };
+    const ask = async () => {
+      send(attempt, 'ready', { metrics: attempt.metrics, reply_to: 'testing:reply:1' });
+      return replies.length > 1 ? replies.shift() : replies[0];
+    };
+    const attempt = new Attempt(json(entry), 'testing-input', { model: 'uid', attempt: 'attempt_uid', nested: true }, { send, ask, statusEvery: 0 });
+    const sleep = async (seconds) => {
+      attempt.check();
+      attempt.slept += seconds;
+    };
+    return Object.assign(attempt, { told, slept: 0, sleep });
   },
 
   /** Stops the work, as a worker does by 'deadline', 'shutdown', 'fence_lost' or 'requeued': the signal ends, and check() throws Stopped. */
@@ -678,29 +708,6 @@ const testing = {
     return given.map(({ told }) => told);
   },
 };
-
-class Given extends Attempt {
-  constructor(raw, verdicts) {
-    const told = [];
-    const send = (...said) => { told.push(JSON.parse(message(...said))); };
-    const ask = async (attempt) => {
-      send(attempt, 'ready', { metrics: attempt.metrics, reply_to: 'testing:reply:1' });
-      return verdicts.length > 1 ? verdicts.shift() : verdicts[0];
-    };
-    super(raw, 'testing-input', { model: 'uid', attempt: 'attempt_uid', nested: true }, { send, ask });
-    Object.assign(this, { told, slept: 0 });
-  }
-
-  async sleep(seconds) {
-    this.check();
-    this.slept += seconds;
-  }
-
-  status(text, progress) {
-    super.status(text, progress);
-    this.flush(true);
-  }
-}
 
 /** A command was refused. counter is the reason: busy, stopped, unknown_model, malformed, no_uid or unknown_type. */
 class Refused extends Error {
@@ -823,16 +830,7 @@ class Client {
    * Saves models, each an object as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused ones
    * too, whose outcome is 'refused'. Throws NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged.
    */
-  async putMany(definitions) {
-    const replies = [];
-    for (const batch of batches(definitions)) {
-      await this.#exchange(batch).then((more) => replies.push(...more), (error) => {
-        if (error instanceof NoReply) error.replies.unshift(...replies);
-        throw error;
-      });
-    }
-    return replies;
-  }
+  putMany(definitions) { return this.#exchange('put', definitions); }
 
   /** Refreshes a model now. Refused (busy) while it is being refreshed, unless force is true. */
   run(uid, { force, commandId } = {}) { return this.#send('run', { uid, force, commandId }); }
@@ -862,19 +860,34 @@ class Client {
   /** Closes its connections, not a client that was handed over. */
   async close() { await this.client.disconnect(false); }
 
-  async #send(type, { commandId = randomUUID(), ...fields }) {
-    const [reply] = await this.#exchange([{ ...fields, type, command_id: commandId }]);
+  async #send(type, { commandId, ...fields }) {
+    const [reply] = await this.#exchange(type, [fields], commandId);
     if (reply?.outcome === 'refused') throw new Refused(reply);
     return reply;
+  }
+
+  /** Sends commands in steps, and returns their replies in order. */
+  async #exchange(type, wanted, commandId) {
+    const [sent, replies] = [[], new Map()];
+    const repliesSoFar = () => sent.map((one) => replies.get(one.command_id));
+    const noReply = (known) => {
+      this.#names = null; // the queue may have been divided since
+      const missing = sent.filter((one) => !replies.has(one.command_id));
+      return new NoReply(missing[0].command_id, known, missing.flatMap(({ uid }) => uid ?? []), repliesSoFar());
+    };
+    for (const step of [...steps(type, wanted, commandId)]) { // what is no JSON is refused before any is sent
+      sent.push(...step);
+      await this.#carryOut(step, replies, noReply);
+    }
+    return repliesSoFar();
   }
 
   /**
    * Pushes commands to the parts of their models, and waits for their replies under a name of its own. After a lost connection they are pushed again: with
    * the same command_id each is carried out once.
    */
-  async #exchange(commands) {
+  async #carryOut(commands, replies, noReply) {
     const name = randomUUID();
-    const replies = new Map();
     const wait = { end: Date.now() + this.timeout * 1000 };
     this.client.connect();
     for (let again = false; ; again = true) {
@@ -887,30 +900,27 @@ class Client {
         }
         await Promise.all([...parts].map(([home, some]) => this.client.send(['RPUSH', `${home}-control`, ...some.map(textOf)])));
         wait.pushed = true;
-        for (const [home, some] of this.timeout > 0 ? parts : []) await this.#await(home, name, some, replies, wait);
-        return commands.map((one) => replies.get(one.command_id));
-      } catch (error) {
-        const over = error instanceof NoReply || again && Date.now() >= wait.end;
-        if (over && wait.pushed) {
-          this.#names = null;
-          const missing = commands.filter((one) => !replies.has(one.command_id));
-          throw new NoReply(error.commandId ?? missing[0].command_id, error.known ?? `: ${error.message}`, missing.flatMap(({ uid }) => uid ?? []),
-            commands.map((one) => replies.get(one.command_id)));
+        for (const [home, some] of this.timeout > 0 ? parts : []) {
+          if (!await this.#await(`${home}:reply:${name}`, some, replies, wait)) throw noReply(await this.#pollers(home));
         }
+        return;
+      } catch (error) {
+        if (error instanceof NoReply) throw error;
+        const over = again && Date.now() >= wait.end;
+        if (over && wait.pushed) throw noReply(`: ${error.message}`);
         if (over || error instanceof TypeError || isReply(error) || !this.client.isOpen) throw error;
         await pause(100);
       }
     }
   }
 
-  /** Adds the replies to commands, the first one to each. */
-  async #await(home, name, commands, replies, wait) {
-    const key = `${home}:reply:${name}`;
+  /** Adds the replies to commands, the first one to each, and returns whether they came. */
+  async #await(key, commands, replies, wait) {
     const waiter = this.client.duplicate();
     waiter.connect();
     try {
-      for (let missing; (missing = commands.find((one) => !replies.has(one.command_id)));) {
-        if (Date.now() >= wait.end) throw Object.assign(new NoReply(missing.command_id), { known: await this.#pollers(home) });
+      while (commands.some((one) => !replies.has(one.command_id))) {
+        if (Date.now() >= wait.end) return false;
         const first = await waiter.send(['BLPOP', key, '1']);
         const more = first && commands.length > 1 && await waiter.send(['LPOP', key, '1000']);
         for (const text of first ? [first[1], ...more || []] : []) {
@@ -920,6 +930,7 @@ class Client {
           wait.end = Date.now() + this.timeout * 1000;
         }
       }
+      return true;
     } finally {
       await waiter.disconnect();
     }
@@ -957,27 +968,48 @@ class Client {
 }
 
 /** As many commands as may wait for their replies together. */
-function* batches(definitions) {
-  let [batch, size] = [[], 0];
-  for (const one of definitions) {
-    const command = { ...one, type: 'put', command_id: randomUUID() };
+function* steps(type, wanted, commandId) {
+  let [step, size] = [[], 0];
+  for (const one of wanted) {
+    const command = { ...one, type, command_id: commandId ?? randomUUID() };
     const length = Buffer.byteLength(textOf(command));
-    if (batch.length === BATCH || batch.length > 0 && size + length > BATCH_BYTES) {
-      yield batch;
-      [batch, size] = [[], 0];
+    if (step.length === BATCH || step.length > 0 && size + length > BATCH_BYTES) {
+      yield step;
+      [step, size] = [[], 0];
     }
-    batch.push(command);
+    step.push(command);
     size += length;
   }
-  if (batch.length > 0) yield batch;
+  yield step;
 }
 
 function textOf(command) {
   try {
-    return JSON.stringify(command);
+    return json(command);
   } catch (error) {
     throw new TypeError(`${command.type} ${command.uid ?? command.id}: ${error.message}`);
   }
+}
+
+/** Writes fields. Refuses by its path what JSON.stringify leaves out or changes, but for a field without a value. */
+function json(fields) {
+  const paths = new Map(); // of the objects that hold others
+  return JSON.stringify(fields, function check(name, value) {
+    const holder = paths.get(this);
+    const path = Array.isArray(this) ? `${holder}[${name}]` : holder ? `${holder}.${name}` : name;
+    if (!(value === undefined && this === fields) && !isJson(value, this[name])) {
+      throw new TypeError(`${path}: expected a value that JSON has, found ${inspect(this[name], { depth: -1 })}`);
+    }
+    if (typeof value === 'object') paths.set(value, path);
+    return value;
+  });
+}
+
+/** Whether JSON has a value, which toJSON may have made null. */
+function isJson(value, made) {
+  if (value === null) return made === null;
+  if (typeof value === 'object') return /(Object|Array)\]$/.test(Object.prototype.toString.call(value)) || Object.keys(value).length > 0; // no Map, no promise
+  return typeof value === 'number' ? Number.isFinite(value) : ['string', 'boolean'].includes(typeof value);
 }
 
 /** Null: a text that is no JSON. */
@@ -1120,8 +1152,8 @@ async function readNames(client, queue) {
 
 /** A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory. */
 function message(attempt, type, fields) {
-  const cut = (name, value) => (typeof value === 'string' && name !== 'log' ? value.slice(0, 2000) : value);
-  return JSON.stringify({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...fields }, cut);
+  const cut = Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' && name !== 'log' ? value.slice(0, 2000) : value]);
+  return json({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...Object.fromEntries(cut) });
 }
 
 /**

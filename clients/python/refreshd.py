@@ -56,6 +56,17 @@ __all__ = ["AsyncClient", "Attempt", "Client", "Failure", "Model", "NoReply", "P
 log = logging.getLogger("refreshd")
 
 
+def _plain(record):
+    """Keeps the control characters of users out of logs."""
+    if record.exc_info:
+        record.exc_text = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]+", " ", logging.Formatter().formatException(record.exc_info))
+    record.args = tuple(one if isinstance(one, (int, float)) else re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", str(one)) for one in record.args)
+    return True
+
+
+log.addFilter(_plain)
+
+
 class Failure(Exception):
     """Raised by a handler: the refresh has failed. Any other exception is a failure too, of the error type that its class is called."""
 
@@ -89,6 +100,8 @@ _UNHEARD = ("fence_lost", "requeued", "deadline")  # no message about the attemp
 class Attempt:
     """One attempt to refresh a model. All of it may be used from any thread."""
 
+    _status_every = 0.25
+
     def __init__(self, entry, list_name, names):
         self.uid, self.attempt_uid = entry[names.model], entry[names.attempt]
         if not (isinstance(self.uid, str) and isinstance(self.attempt_uid, str) and self.uid and self.attempt_uid):
@@ -119,7 +132,7 @@ class Attempt:
         self._queue = list_name[:-len("-input")]
         self._reply_to = entry.get("reply_to", self._queue + "-output")
         self._answered = threading.Lock()
-        self._status, self._sent_at = None, self._taken_at - 0.25  # so that the first is sent immediately
+        self._status, self._sent_at = None, self._taken_at - self._status_every  # so that the first is sent immediately
         self._lives, self._signs_every = False, None  # the handler has shown life since the last message; None: no signs are announced
         self._send = self._ask = _no_worker
 
@@ -184,7 +197,7 @@ class Attempt:
         if self._answered.locked() and not last:
             return  # it would be stale
         status, since = self._status, time.monotonic() - self._sent_at
-        if status is None and (last or not self._lives or since < self._signs_every) or status is not None and not last and since < 0.25:
+        if status is None and (last or not self._lives or since < self._signs_every) or status is not None and not last and since < self._status_every:
             return
         self._status, self._lives, self._sent_at = None, False, time.monotonic()
         if not self.stopped.is_set():
@@ -240,9 +253,9 @@ class Worker:
         "refreshd", and prints that where the program has no handler for it."""
         if not log.hasHandlers():
             handler = logging.StreamHandler()
-            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+            handler.setFormatter(logging.Formatter("%(asctime)s refreshd: %(message)s"))
             log.addHandler(handler)
-            log.setLevel(logging.INFO)
+            log.setLevel(log.level or logging.INFO)
         if threading.current_thread() is not threading.main_thread():
             return self._run()
         signals = queue.SimpleQueue()  # stop() in the handler of a signal would wait for a lock that the main thread may hold just then
@@ -362,7 +375,7 @@ class Worker:
         try:
             attempt = Attempt(json.loads(_text(entry)), list_name, names)
         except Exception as error:
-            log.error("dropped an entry that cannot be read: %r", error)
+            log.error("dropped an entry that cannot be read: %s", repr(error))
             return None
         attempt._send, attempt._ask, attempt._signs_every, attempt._place = self._send, self._verdict, self.signs_every, place
         self._in_hand[id(attempt)] = attempt
@@ -379,7 +392,7 @@ class Worker:
             log.info("%s: attempt %s begins", attempt.uid, attempt.attempt_no)
             begun = time.monotonic()
             kind, fields = _outcome(self.refresh, attempt)
-            reason = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", ": %s" % fields["reason"]) if "reason" in fields else ""
+            reason = ": %s" % fields["reason"] if "reason" in fields else ""
             log.info("%s: %s after %.1f s%s", attempt.uid, kind or attempt.why, time.monotonic() - begun, reason)
             self._answer(attempt, kind, fields)
         finally:
@@ -620,6 +633,8 @@ sys.modules[__name__ + ".testing"] = testing  # for: import refreshd.testing
 
 
 class _Given(Attempt):
+    _status_every = 0
+
     def __init__(self, entry, verdicts):
         names = _Names.__new__(_Names)
         names.model, names.attempt, names.nested = "big_table_uid", "refresh_attempt_uid", True
@@ -629,10 +644,6 @@ class _Given(Attempt):
     def sleep(self, seconds):
         self.check()
         self.slept += seconds
-
-    def status(self, text, progress=None):
-        super().status(text, progress)
-        self._flush(last=True)
 
     def _tell(self, attempt, kind, **fields):
         self.told.append(json.loads(_message(attempt, kind, **fields)))
@@ -898,14 +909,7 @@ class Client:
     def put_many(self, definitions):
         """Saves models, each a dict as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused
         ones too, whose outcome is "refused". Raises NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged."""
-        replies = []
-        for batch in _batches(dict(one, type="put", command_id=str(uuid.uuid4())) for one in definitions):
-            try:
-                replies += self._exchange(batch)
-            except NoReply as error:
-                error.replies = replies + error.replies
-                raise
-        return replies
+        return self._exchange(dict(one, type="put", command_id=None) for one in definitions)
 
     def run(self, uid, *, force=None, command_id=None):
         """Refreshes a model now. Refused (busy) while it is being refreshed, unless force is True."""
@@ -948,58 +952,59 @@ class Client:
         return parts[zlib.crc32(uid.encode()) % len(parts)]
 
     def _send(self, kind, uid, command_id, **fields):
-        command_id = command_id or str(uuid.uuid4())
         reply, = self._exchange([dict(fields, type=kind, uid=uid, command_id=command_id)])
         if reply and reply["outcome"] == "refused":
             raise Refused(reply)
         return reply
 
     def _exchange(self, commands):
-        """Pushes commands to the parts of their models, and waits for their replies under a name of its own, the first one to each. After a lost connection
-        they are pushed again: with the same command_id each is carried out once."""
-        name, parts, replies = str(uuid.uuid4()), collections.defaultdict(dict), {}
-        for command in commands:
-            home = self._home("" if command.get("uid") is None else command["uid"])
-            command.update(by=self.by, reply_to="%s:reply:%s" % (home, name) if self.timeout else None)
-            parts[home][command["command_id"]] = _command(command)
-        for home, texts in parts.items():
-            self._push(home, *texts.values())
-        lost = set()  # parts to which they are pushed again
-        for home, texts in parts.items() if self.timeout else ():
-            end, reply_to = time.monotonic() + self.timeout, "%s:reply:%s" % (home, name)
-            while not texts.keys() <= replies.keys():
-                if time.monotonic() >= end:
-                    raise self._no_reply(home, commands, replies)
-                try:
-                    if home in lost:
-                        self._redis.rpush(home + "-control", *(text for one, text in texts.items() if one not in replies))
-                        lost.discard(home)
-                    first = self._redis.blpop(reply_to, timeout=1)
-                    more = self._redis.lpop(reply_to, 1000) if first and len(texts) > 1 else None
-                except _LOST as error:
-                    if isinstance(error, redis.AuthenticationError):
-                        raise
-                    lost = set(parts)
-                    time.sleep(0.1)
-                    continue
-                for text in [first[1], *(more or ())] if first else ():
-                    reply, end = json.loads(_text(text)), time.monotonic() + self.timeout
-                    replies.setdefault(reply.get("command_id") if len(commands) > 1 else commands[0]["command_id"], reply)  # a wrong id is not in its reply
-        return [replies.get(one["command_id"]) for one in commands]
-
-    def _no_reply(self, home, commands, replies):
-        self._names = None  # the queue may have been divided since
-        missing = [one for one in commands if one["command_id"] not in replies]
-        return NoReply(missing[0]["command_id"], self._pollers(home), [one["uid"] for one in missing if one.get("uid")],
-                       [replies.get(one["command_id"]) for one in commands])
-
-    def _push(self, home, *commands):
-        for left in (1, 0):  # after an error once more: with the same command_id they are carried out once
+        """Pushes commands in steps to the parts of their models, and waits for their replies under a name of its own."""
+        reply_to, sent, replies = ":reply:%s" % uuid.uuid4(), [], {}
+        for step in list(_steps(self._written(one, reply_to) for one in commands)):  # what is no JSON is refused before any is sent
+            sent += step
             try:
-                return self._redis.rpush(home + "-control", *commands)
-            except (redis.ConnectionError, redis.TimeoutError):
-                if not left:
+                self._push(step)
+            except _LOST:  # with the same command_id each is carried out once
+                self._push(step)
+            for home in dict.fromkeys(one.home for one in step) if self.timeout else ():
+                if not self._await(home, home + reply_to, step, replies):
+                    raise self._no_reply(home, sent, replies)
+        return [replies.get(one.id) for one in sent]
+
+    def _written(self, fields, reply_to):
+        home = self._home("" if fields.get("uid") is None else fields["uid"])
+        fields.update(command_id=fields["command_id"] or str(uuid.uuid4()), by=self.by, reply_to=home + reply_to if self.timeout else None)
+        return _Command(home, fields["command_id"], fields.get("uid"), _text_of(fields))
+
+    def _push(self, commands):
+        for home in dict.fromkeys(one.home for one in commands):
+            self._redis.rpush(home + "-control", *(one.text for one in commands if one.home == home))
+
+    def _await(self, home, reply_to, step, replies):
+        """Adds the replies to the commands in a part, the first one to each, and returns whether they came. After a lost connection it pushes again."""
+        end, lost = time.monotonic() + self.timeout, False
+        while any(one.home == home and one.id not in replies for one in step):
+            if time.monotonic() >= end:
+                return False
+            try:
+                if lost:
+                    self._push([one for one in step if one.id not in replies])
+                lost, first = False, self._redis.blpop(reply_to, timeout=1)
+                more = self._redis.lpop(reply_to, 1000) if first and len(step) > 1 else None
+            except _LOST as error:
+                if isinstance(error, redis.AuthenticationError):
                     raise
+                lost, first = True, None
+                time.sleep(0.1)
+            for text in [first[1], *(more or ())] if first else ():
+                reply, end = json.loads(_text(text)), time.monotonic() + self.timeout
+                replies.setdefault(reply.get("command_id") if len(step) > 1 else step[0].id, reply)  # a wrong id is not in its reply
+        return True
+
+    def _no_reply(self, home, sent, replies):
+        self._names = None  # the queue may have been divided since
+        missing = [one for one in sent if one.id not in replies]
+        return NoReply(missing[0].id, self._pollers(home), [one.uid for one in missing if one.uid], [replies.get(one.id) for one in sent])
 
     def _pollers(self, home):
         """What NoReply says: where it has waited and, if the user of Redis may ask, whether a poller lives."""
@@ -1041,20 +1046,21 @@ _NEVER = 253402214400000  # the score of models without a success in the set of 
 _LIVES = ": a poller lives; to a command that is larger than its --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`"
 
 
-def _batches(commands):
-    batch, size = [], 0
-    for command in commands:
-        length = len(_command(command))
-        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(command)
-        size += length
-    if batch:
-        yield batch
+_Command = collections.namedtuple("_Command", "home id uid text")
 
 
-def _command(fields):
+def _steps(commands):
+    step, size = [], 0
+    for one in commands:
+        if step and (len(step) == _BATCH or size + len(one.text) > _BATCH_BYTES):
+            yield step
+            step, size = [], 0
+        step.append(one)
+        size += len(one.text)
+    yield step
+
+
+def _text_of(fields):
     try:
         return json.dumps({name: value for name, value in fields.items() if value is not None}, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -59,7 +59,8 @@ test('a postponed attempt', async () => {
 
 test('what cannot be told is a failure of its class', async () => {
   const mute = Object.defineProperty(new RangeError(), 'message', { get() { throw new Error('no text'); } });
-  for (const [error, type] of [[new Postpone(5n), 'TypeError'], [new Failure('gone', { retryAfter: 5n }), 'TypeError'], [mute, 'RangeError'],
+  for (const [error, type] of [[new Postpone(5n), 'TypeError'], [new Failure('gone', { retryAfter: 5n }), 'TypeError'],
+    [new Postpone(NaN), 'TypeError'], [mute, 'RangeError'],
     [Object.assign(new Error('gone'), { name: 5n }), undefined]]) {
     const [[message]] = await told(failing(error));
     assert.deepStrictEqual([message.type, message.error_type], ['failure', type]);
@@ -71,6 +72,18 @@ test('a generator does no work and fails', async () => {
     const [[message]] = await told(refresh);
     assert.deepStrictEqual([message.type, message.error_type], ['failure', 'TypeError']);
   }
+});
+
+test('what JSON would leave out or change is refused by its path', () => {
+  for (const [payload, path, found] of [[{ rows: NaN }, 'payload.rows', 'NaN'], [{ a: [{ b: -Infinity }] }, 'payload.a[0].b', '-Infinity'],
+    [{ at: new Date('never') }, 'payload.at', 'Invalid Date'], [{ a: undefined }, 'payload.a', 'undefined'], [[() => 1], 'payload[0]', '[Function (anonymous)]'],
+    [{ n: 5n }, 'payload.n', '5n'], [{ feed: Promise.resolve(1) }, 'payload.feed', '[Promise]'], [{ all: new Map([[1, 2]]) }, 'payload.all', '[Map]']]) {
+    assert.throws(() => testing.attempt(payload), { name: 'TypeError', message: `${path}: expected a value that JSON has, found ${found}` });
+  }
+  const at = new Date(0);
+  const shared = Object.assign(Object.create(null), { n: 1 });
+  assert.deepStrictEqual(testing.attempt({ at, a: null, b: [shared, shared], '': '', o: {} }).payload,
+    { at: at.toISOString(), a: null, b: [{ n: 1 }, { n: 1 }], '': '', o: {} });
 });
 
 test('verdicts that no poller gives are refused', () => {

@@ -25,6 +25,7 @@ declare(strict_types=1);
 
 namespace Refreshd;
 
+use Closure;
 use DateTimeImmutable;
 use DateTimeInterface;
 use DateTimeZone;
@@ -241,7 +242,7 @@ class Attempt
     /** @internal Sends the status, unless it has sent one a moment ago. */
     public function flush(bool $last = false): void
     {
-        if ($this->status !== null && ($last || clock() - $this->sentAt >= 0.25)) {
+        if ($this->status !== null && ($last || clock() - $this->sentAt >= $this->worker->statusEvery)) {
             $this->sendStatus($this->status);
         }
     }
@@ -467,7 +468,7 @@ class Taken
     private function forgotten(): bool
     {
         $this->hush(); // it may take a child a moment to find out, and only one without a child gets another
-        Connection::log("forgotten as $this->owner", new Exception('it was silent for too long: its attempts were requeued'));
+        $this->redis->log("forgotten as $this->owner", new Exception('it was silent for too long: its attempts were requeued'));
         [$this->owner, $this->known] = ["$this->pool~" . self::letters(), []];
         [$this->entries, $this->doubt, $this->settled] = [array_fill_keys($this->parts, []), [], []];
         return false;
@@ -494,11 +495,15 @@ class Taken
  *
  * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
  * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
+ *
+ * logger, as PSR-3 has it, hears of the start, each attempt, each result and each error; false: nobody does. Without one they are printed to stderr, or
+ * where error_log of php.ini says.
  */
 class Worker
 {
     /** Reasons to send nothing about an attempt: the message would be stale. */
     public const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
+    public float $statusEvery = 0.25; // @internal
     private Connection $redis;
     private string $queue, $name;
     private ?float $stoppedAt = null;
@@ -509,9 +514,9 @@ class Worker
 
     public function __construct(private $refresh, ?string $redis = null, ?string $queue = null, ?string $name = null,
         public readonly float $fenceEvery = 1.0, public readonly float $grace = 10.0, private bool $plain = false,
-        public readonly ?float $signsEvery = null)
+        public readonly ?float $signsEvery = null, object|false|null $logger = null)
     {
-        $this->redis = new Connection($redis, 1);
+        $this->redis = new Connection($redis, 1, $logger);
         $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
         $this->name = $name ?? (string) gethostname();
     }
@@ -538,6 +543,7 @@ class Worker
         $names = $this->redis->withRetry(fn () => Names::read($this->redis, $this->queue),
             fn (RedisException $error) => preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $this->stopping());
         $parts = $names?->parts ?? [];
+        $parts === [] || $this->redis->say("working for the queue $this->queue, 1 at a time");
         $this->taken = $this->plain ? null : Taken::start($this->redis, $parts);
         try {
             while (!$this->stopping()) {
@@ -559,10 +565,10 @@ class Worker
 
     private function refused(RedisException $error): void
     {
-        Connection::log('taking attempts', $error);
+        $this->redis->log('taking attempts', $error);
         if ($this->taken?->isKnown() === false && preg_match('/^NOPERM/', $error->getMessage())) {
             $this->taken = null;
-            Connection::log('working as with plain', new Exception('the attempt of a dead worker waits for its deadline'));
+            $this->redis->log('working as with plain', new Exception('the attempt of a dead worker waits for its deadline'));
         }
         usleep(200_000);
     }
@@ -621,7 +627,7 @@ class Worker
         try {
             return new Attempt($raw, $part, $place, $names, $this);
         } catch (Throwable $error) { // malformed: without uids no message can name it
-            Connection::log('dropped an entry that cannot be read', $error);
+            $this->redis->log('dropped an entry that cannot be read', $error);
             return null;
         }
     }
@@ -636,8 +642,11 @@ class Worker
         } elseif ($this->push($attempt, 'started', $started, $ask) !== $attempt->attemptUid) {
             $attempt->why = 'fence_lost';
         }
-        $this->judgedAt = clock();
+        $this->redis->say("$attempt->uid: attempt $attempt->attemptNo begins");
+        $begun = $this->judgedAt = clock();
         [$type, $fields] = self::outcome($this->refresh, $attempt);
+        $reason = isset($fields['reason']) ? ": {$fields['reason']}" : '';
+        $this->redis->say(sprintf('%s: %s after %.1F s%s', $attempt->uid, $type ?? $attempt->why, clock() - $begun, $reason));
         if ($this->stopping()) {
             $this->redis->until = max($this->stoppedAt + $this->grace + 2, clock() + 1);
         }
@@ -665,7 +674,7 @@ class Worker
                     return json_decode($reply[1], true, 512, JSON_THROW_ON_ERROR);
                 }
             } catch (RedisException $error) {
-                Connection::log("ready of $attempt->uid", $error);
+                $this->redis->log("ready of $attempt->uid", $error);
                 $asked = false;
                 if (preg_match('/^(NOPERM|WRONGTYPE)/', $error->getMessage())) {
                     break;
@@ -724,7 +733,7 @@ class Worker
             [$current, $deadline, $begun] = array_map(fn (string $field) => $this->redis->send('hGet', $attempt->modelKey, $field),
                 ['attempt_uid', 'deadline_at', 'processing_at']);
         } catch (RedisException $error) {
-            Connection::log('comparing the attempt in hand', $error);
+            $this->redis->log('comparing the attempt in hand', $error);
             $attempt->takenAt = clock(); // the minute that it may wait to begin is one of answers
             return null;
         }
@@ -734,7 +743,7 @@ class Worker
         try {
             [$attempt->begun, $attempt->deadline] = [is_string($begun), Attempt::time($deadline)];
         } catch (Exception $damaged) { // the deadline that was known before counts
-            Connection::log("the deadline of $attempt->uid", $damaged);
+            $this->redis->log("the deadline of $attempt->uid", $damaged);
         }
         if ($attempt->begun && $attempt->isLate()) {
             return 'deadline'; // one that passes before `started` is applied is about to move
@@ -750,7 +759,7 @@ class Worker
         try {
             $this->redis->send('rPush', $attempt->replyTo, self::message($attempt, $type, $fields));
         } catch (RedisException $error) {
-            Connection::log("$type of $attempt->uid", $error);
+            $this->redis->log("$type of $attempt->uid", $error);
         }
     }
 
@@ -774,7 +783,7 @@ class Worker
             $gone = $why !== null && $why !== 'shutdown' && ($why !== 'deadline' || $ask !== null);
             $over = $never || $this->late() || $gone || $attempt->isLate() && !$attempt->begun;
             if ($over) {
-                Connection::log("attempt $attempt->attemptUid of $attempt->uid: $type may not have reached redis", $error);
+                $this->redis->log("attempt $attempt->attemptUid of $attempt->uid: $type may not have reached redis", $error);
             }
             return $over;
         });
@@ -870,7 +879,8 @@ class Given extends Attempt
     /** @var array[] messages that it has sent */
     public array $told = [];
     public float $slept = 0;
-    public ?float $signsEvery = null; // @internal, as are the last three methods
+    public ?float $signsEvery = null; // @internal, as are statusEvery and the last three methods
+    public float $statusEvery = 0;
 
     public function __construct(array $entry, private array $verdicts)
     {
@@ -881,12 +891,6 @@ class Given extends Attempt
     {
         $this->check();
         $this->slept += $seconds;
-    }
-
-    public function status(string $text, ?int $progress = null): void
-    {
-        parent::status($text, $progress);
-        $this->flush(true);
     }
 
     public function judge(): ?string
@@ -1030,41 +1034,16 @@ class Client
      */
     public function putMany(iterable $definitions): array
     {
-        $replies = [];
-        foreach (self::batches($definitions) as $batch) {
-            try {
-                array_push($replies, ...$this->exchange($batch));
-            } catch (NoReply $error) {
-                array_unshift($error->replies, ...$replies);
-                throw $error;
-            }
-        }
-        return $replies;
-    }
-
-    /** As many commands as may wait for their replies together. */
-    private static function batches(iterable $definitions): iterable
-    {
-        [$batch, $size] = [[], 0];
-        foreach ($definitions as $one) {
-            $command = ['type' => 'put', 'command_id' => bin2hex(random_bytes(16))] + $one;
-            $length = strlen(self::text($command));
-            if (count($batch) === self::BATCH || $batch !== [] && $size + $length > self::BATCH_BYTES) {
-                yield $batch;
-                [$batch, $size] = [[], 0];
-            }
-            [$batch[], $size] = [$command, $size + $length];
-        }
-        if ($batch !== []) {
-            yield $batch;
-        }
+        return $this->exchange('put', $definitions);
     }
 
     private static function text(array $command): string
     {
         $command = array_filter($command, fn ($value) => $value !== null);
         try {
-            return json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command);
+            array_walk_recursive($command, fn (mixed $value, int|string $name) => $value instanceof Closure // it would become {}
+                && throw new JsonException("$name: expected a value that JSON has, found a function"));
+            return json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command, 0);
         } catch (JsonException $error) {
             throw new InvalidArgumentException($command['type'] . ' ' . json_encode($command['uid'] ?? $command['id'] ?? null) . ': ' . $error->getMessage());
         }
@@ -1120,58 +1099,87 @@ class Client
 
     private function send(string $type, ?string $commandId, array $fields): ?array
     {
-        $commandId ??= bin2hex(random_bytes(16));
-        [$reply] = $this->exchange([['type' => $type, 'command_id' => $commandId] + $fields]);
+        [$reply] = $this->exchange($type, [$fields], $commandId);
         return ($reply['outcome'] ?? null) === 'refused' ? throw new Refused($reply) : $reply;
     }
 
-    /**
-     * Pushes commands to the parts of their models, and waits for their replies under a name of its own, the first one to each. After a lost connection they
-     * are pushed again: with the same command_id each is carried out once.
-     */
-    private function exchange(array $commands): array
+    /** Pushes commands in steps to the parts of their models, and waits for their replies under a name of its own. */
+    private function exchange(string $type, iterable $wanted, ?string $commandId = null): array
     {
-        [$name, $parts, $replies, $lost] = [bin2hex(random_bytes(16)), [], [], []];
-        foreach ($commands as $command) {
-            $home = $this->home($command['uid'] ?? '');
-            $command += ['by' => $this->by, 'reply_to' => $this->timeout > 0 ? "$home:reply:$name" : null];
-            $parts[$home][$command['command_id']] = self::text($command);
-        }
-        foreach ($parts as $home => $texts) {
-            $this->twice(fn () => $this->redis->send('rPush', "$home-control", ...array_values($texts))); // with its command_id each is carried out once
-        }
-        foreach ($this->timeout > 0 ? $parts : [] as $home => $texts) {
-            for ($end = clock() + $this->timeout; $missing = array_diff_key($texts, $replies);) {
-                if (clock() >= $end) {
-                    throw $this->noReply((string) $home, $commands, $replies);
-                }
-                try {
-                    if (isset($lost[$home])) {
-                        $this->redis->send('rPush', "$home-control", ...array_values($missing));
-                        unset($lost[$home]);
-                    }
-                    $first = $this->redis->send('blPop', ["$home:reply:$name"], 1);
-                    $more = $first && count($texts) > 1 ? $this->redis->raw("$home:reply:$name", ['LPOP', "$home:reply:$name", 1000]) : [];
-                } catch (RedisException $error) {
-                    [$first, $lost] = [false, preg_match('/^[A-Z]{2,} /', $error->getMessage()) ? throw $error : $parts];
-                    usleep(100_000);
-                }
-                foreach ($first ? [$first[1], ...($more ?: [])] : [] as $text) {
-                    $reply = json_decode($text, true, 512, JSON_THROW_ON_ERROR);
-                    $replies[count($commands) > 1 ? $reply['command_id'] ?? '' : $commands[0]['command_id']] ??= $reply; // a wrong id is not in its reply
-                    $end = clock() + $this->timeout;
+        [$name, $sent, $replies] = [bin2hex(random_bytes(16)), [], []];
+        foreach (iterator_to_array($this->steps($type, $wanted, $commandId, $name), false) as $step) { // what is no JSON is refused before any is sent
+            [$sent, $parts] = [$sent + $step, []];
+            foreach ($step as $id => $one) {
+                $parts[$one['home']][$id] = $one['text'];
+            }
+            $this->twice(fn () => $this->push($parts, $replies)); // with the same command_id each is carried out once
+            foreach ($this->timeout > 0 ? array_keys($parts) : [] as $home) {
+                if (!$this->await($parts, (string) $home, "$home:reply:$name", $commandId, $replies)) {
+                    throw $this->noReply((string) $home, $sent, $replies);
                 }
             }
         }
-        return array_map(fn (array $command) => $replies[$command['command_id']] ?? null, $commands);
+        return array_map(fn (int|string $id) => $replies[$id] ?? null, array_keys($sent));
     }
 
-    private function noReply(string $home, array $commands, array $replies): NoReply
+    private function push(array $parts, array $replies): void
+    {
+        foreach ($parts as $home => $texts) {
+            $missing = array_values(array_diff_key($texts, $replies));
+            $missing === [] || $this->redis->send('rPush', "$home-control", ...$missing);
+        }
+    }
+
+    /** Adds the replies to the commands in a part, the first one to each, and returns whether they came. After a lost connection it pushes again. */
+    private function await(array $parts, string $home, string $key, ?string $commandId, array &$replies): bool
+    {
+        [$end, $lost] = [clock() + $this->timeout, false];
+        while (array_diff_key($parts[$home], $replies) !== []) {
+            if (clock() >= $end) {
+                return false;
+            }
+            try {
+                $lost && $this->push($parts, $replies);
+                [$lost, $first] = [false, $this->redis->send('blPop', [$key], 1)];
+                $more = $first && count($parts[$home]) > 1 ? $this->redis->raw($key, ['LPOP', $key, 1000]) : [];
+            } catch (RedisException $error) {
+                [$lost, $first] = [true, preg_match('/^[A-Z]{2,} /', $error->getMessage()) ? throw $error : false];
+                usleep(100_000);
+            }
+            foreach ($first ? [$first[1], ...($more ?: [])] : [] as $text) {
+                $reply = json_decode($text, true, 512, JSON_THROW_ON_ERROR);
+                $replies[$commandId ?? $reply['command_id'] ?? ''] ??= $reply; // a wrong id is not in its reply
+                $end = clock() + $this->timeout;
+            }
+        }
+        return true;
+    }
+
+    /** Commands by their ids: as many as may wait for their replies together. */
+    private function steps(string $type, iterable $wanted, ?string $commandId, string $name): iterable
+    {
+        [$step, $size] = [[], 0];
+        foreach ($wanted as $fields) {
+            $home = $this->home($fields['uid'] ?? '');
+            $id = $commandId ?? bin2hex(random_bytes(16));
+            $replyTo = $this->timeout > 0 ? "$home:reply:$name" : null;
+            $text = self::text(['type' => $type, 'command_id' => $id, 'by' => $this->by, 'reply_to' => $replyTo] + $fields);
+            if (count($step) === self::BATCH || $step !== [] && $size + strlen($text) > self::BATCH_BYTES) {
+                yield $step;
+                [$step, $size] = [[], 0];
+            }
+            $step[$id] = ['home' => $home, 'text' => $text] + array_intersect_key($fields, ['uid' => true]);
+            $size += strlen($text);
+        }
+        yield $step;
+    }
+
+    private function noReply(string $home, array $sent, array $replies): NoReply
     {
         $this->names = null; // the queue may have been divided since
-        $missing = array_values(array_filter($commands, fn (array $one) => !isset($replies[$one['command_id']])));
-        return new NoReply($missing[0]['command_id'], $this->pollers($home), array_column($missing, 'uid'),
-            array_map(fn (array $one) => $replies[$one['command_id']] ?? null, $commands));
+        $missing = array_diff_key($sent, $replies);
+        return new NoReply((string) array_key_first($missing), $this->pollers($home), array_column($missing, 'uid'),
+            array_map(fn (int|string $id) => $replies[$id] ?? null, array_keys($sent)));
     }
 
     /** What NoReply says: where it has waited and, if the user of Redis may ask, whether a poller lives. */
@@ -1266,7 +1274,7 @@ class Connection
     public ?float $until = null;
 
     /** @param float $patience how many seconds it waits for a connection; for a reply twice as long */
-    public function __construct(?string $url, private float $patience = 5)
+    public function __construct(?string $url, private float $patience = 5, private object|false|null $logger = null)
     {
         if (!extension_loaded('redis') || version_compare(phpversion('redis'), '5.3', '<')) {
             throw new RuntimeException('refreshd: expected the extension phpredis 5.3 or newer, found ' . (phpversion('redis') ?: 'none'));
@@ -1344,7 +1352,7 @@ class Connection
                 if ($enough($error)) {
                     return null;
                 }
-                self::log('redis', $error);
+                $this->log('redis', $error);
                 usleep(random_int(intdiv($pause, 2), $pause));
             }
         }
@@ -1408,9 +1416,24 @@ class Connection
         return array_map(rawurldecode(...), $user === '' ? [$password] : [$user, $password]);
     }
 
-    public static function log(string $what, Throwable $error): void
+    public function log(string $what, Throwable $error): void
     {
-        error_log("refreshd: $what: " . $error->getMessage());
+        $this->say("$what: " . $error->getMessage(), 'error');
+    }
+
+    /** Tells the logger of the worker. Without one it prints to stderr, or where error_log of php.ini says, which has the time then. */
+    public function say(string $text, string $level = 'info'): void
+    {
+        $text = preg_replace('/(?:[\x00-\x1F\x7F]|\xC2[\x80-\x9F])+/', ' ', $text); // no control characters
+        $prints = $this->logger === null;
+        try {
+            $prints || $this->logger === false || $this->logger->$level($text);
+        } catch (Throwable) { // it must not cost the attempt
+            $prints = true;
+        }
+        if ($prints) {
+            error_log((ini_get('error_log') ? '' : date('Y-m-d H:i:s ')) . "refreshd: $text");
+        }
     }
 }
 
@@ -1509,9 +1532,9 @@ function clock(): float
 }
 
 /** @internal */
-function json(array $fields): string
+function json(array $fields, int $flags = JSON_INVALID_UTF8_SUBSTITUTE): string
 {
-    return json_encode($fields, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_INVALID_UTF8_SUBSTITUTE);
+    return json_encode($fields, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | $flags);
 }
 
 // >>> scripts of refreshd, written by: go test ./scripts -run TestTheClients -update

@@ -52,7 +52,7 @@ show(...await shop.list("kind=feed,status=late"));
 await refused(shop.list("key=host=example.com"));
 await refused(shop.list("kind=feed", { limit: 0 }));
 await refused(shop.get(5));
-await refused(shop.put("c", { rows: 5n }));
+await refused(shop.put("c", { rows: NaN }));
 await shop.run("nobody", { commandId: "of:no@list" }).catch((error) => show(error.counter));
 show(...(await shop.putMany([{ uid: "s1" }, { uid: "s2" }][Symbol.iterator]())).map((reply) => reply.uid));
 await shop.close();
@@ -108,7 +108,7 @@ func TestAClientReadsWhatIsDamagedAndRefusesWhatNobodyCanGet(t *testing.T) {
 			startPoller(t, users.URL(t, acl.Poller))
 			said := startHandler(t, language, damaged[language], users.URL(t, acl.Application), "REFRESHD_QUEUE=q").Output()
 			for _, unfit := range []string{
-				"Out of range float values are not JSON compliant", `Do not know how to serialize a BigInt`, "Inf and NaN cannot be JSON encoded",
+				"Out of range float values are not JSON compliant", "payload.rows: expected a value that JSON has, found NaN", "Inf and NaN cannot be JSON encoded",
 			} {
 				said = strings.ReplaceAll(said, unfit, "UNFIT")
 			}
@@ -177,6 +177,34 @@ func TestOfManyModelsOneMebibyteIsPushedAtOnce(t *testing.T) {
 			said := startHandler(t, language, wide[language], server.URL, "REFRESHD_QUEUE=q").Output()
 			check.Equal(t, said, "17\n")
 			check.Equal(t, server.Client(t).LLen(t.Context(), "q-control").Val(), int64(17))
+		})
+	}
+}
+
+// unfit saves many models, of which the last one is no JSON, without waiting for replies.
+var unfit = map[string]string{
+	"python": `import refreshd
+try: refreshd.Client(timeout=None).put_many({"uid": "m%d" % i, "payload": {"rows": i if i < 300 else float("nan")}} for i in range(301))
+except ValueError as error: print(error)`,
+	"node": `const { Client } = require("refreshd.js"), shop = new Client({ timeout: 0 });
+const models = Array.from({ length: 301 }, (_, i) => ({ uid: "m" + i, payload: { rows: i < 300 ? i : NaN } }));
+shop.putMany(models).catch(({ message }) => console.log(message)).finally(() => shop.close())`,
+	"php": `require getenv("FILE");
+foreach (["\xFF", fn () => 5] as $unfit) {
+    $models = array_map(fn ($i) => ["uid" => "m$i", "payload" => ["rows" => [$i < 300 ? "fine" : $unfit]]], range(0, 300));
+    try { (new Refreshd\Client(timeout: 0))->putMany($models); } catch (InvalidArgumentException $error) { echo $error->getMessage(), "\n"; }
+}`,
+}
+
+func TestWhatIsNoJSONIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	for _, language := range asking {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			server := testkit.Redis(t)
+			said := startHandler(t, language, unfit[language], server.URL, "REFRESHD_QUEUE=q").Output()
+			refused := map[string]int{"python": 1, "node": 1, "php": 2}[language]
+			failIf(t, strings.Count(strings.ReplaceAll(said, `"`, ""), "put m300: ") != refused, "expected the model to be named, found %q", said)
+			check.Equal(t, server.Client(t).LLen(t.Context(), "q-control").Val(), int64(0))
 		})
 	}
 }

@@ -30,7 +30,7 @@ process.on("SIGINT", () => {});
 const { Worker } = require("refreshd.js");
 (async () => {
 	count();
-	const worker = new Worker(() => {});
+	const worker = new Worker(() => {}, { logger: false });
 	setTimeout(() => { count(); worker.stop(); }, 200);
 	await worker.run();
 	count();
@@ -50,7 +50,7 @@ const { Worker } = require("refreshd.js");
 func TestANodeWorkerSaysNothingOfWhatItEndsItself(t *testing.T) {
 	t.Parallel()
 	const ends = `const { Worker } = require("refreshd.js");
-const worker = new Worker(() => {}), send = worker.client.send.bind(worker.client);
+const worker = new Worker(() => {}, { logger: { info() {}, error: console.error } }), send = worker.client.send.bind(worker.client);
 let beats = () => {};
 worker.client.send = (words, options) => {
 	const said = send(words, options);

@@ -37,7 +37,7 @@ print("as before", signal.getsignal(signal.SIGTERM) is mine, signal.getsignal(si
 		"php": `require getenv("FILE");
 $mine = fn () => null;
 pcntl_signal(SIGTERM, $mine);
-$worker = new Refreshd\Worker(function ($a) use (&$worker) { $worker->stop(); });
+$worker = new Refreshd\Worker(function ($a) use (&$worker) { $worker->stop(); }, logger: false);
 $worker->run();
 $as = fn (bool $is) => $is ? "True" : "False";
 echo "as before ", $as(pcntl_signal_get_handler(SIGTERM) === $mine), " ", $as(pcntl_signal_get_handler(SIGINT) === SIG_DFL);`,
