@@ -54,7 +54,13 @@ type Adopted struct {
 	Models []Model
 	Notes  []Note // by line
 
-	source string // such as crontab
+	source  string // such as crontab
+	options Options
+	jobs    []*job
+}
+
+func (a *Adopted) note(line int, kind Kind, format string, values ...any) {
+	a.Notes = append(a.Notes, Note{Line: line, Kind: kind, Text: fmt.Sprintf(format, values...)})
 }
 
 // WithoutTimeout returns the models that need Options.Timeout, and have none.
@@ -95,7 +101,8 @@ func (a *Adopted) WriteModels(to io.Writer) error {
 type job struct {
 	line       int
 	rule, zone string
-	cron       bool   // cron(8) runs it
+	cron       string // what is to be read as a rule
+	title      string // for the list, where a line may have many jobs; empty: there the line says enough
 	name       string // the readable part of the uid
 	same       string // what two jobs have in common that do the same
 	payload    map[string]any
@@ -108,12 +115,15 @@ type job struct {
 }
 
 func (j *job) note(kind Kind, format string, values ...any) {
-	j.notes = append(j.notes, Note{Line: j.line, Kind: kind, Text: fmt.Sprintf(format, values...)})
+	note := Note{Line: j.line, Kind: kind, Text: fmt.Sprintf(format, values...)}
+	if !slices.Contains(j.notes, note) {
+		j.notes = append(j.notes, note)
+	}
 }
 
-// checkSchedule refuses a rule that we read otherwise, or not at all, and notes where cron(8) runs its own at another time.
-func (j *job) checkSchedule(o Options) error {
-	dtstart, err := schedule.Midnight(o.Now, j.zone)
+// check refuses a rule that we read otherwise, or not at all, and notes where it runs at another time when clocks are changed.
+func (a *Adopted) check(j *job) error {
+	dtstart, err := schedule.Midnight(a.options.Now, j.zone)
 	if err != nil {
 		return err
 	}
@@ -122,23 +132,27 @@ func (j *job) checkSchedule(o Options) error {
 		return err
 	}
 	compiled, err := schedule.Parse(read.Rule, j.zone, dtstart)
-	if err == nil && max(j.spread, j.timeout) > document.MaxDuration {
-		err = document.Refuse("", "a timeout and a spread of at most ten years", document.FormatDuration(max(j.spread, j.timeout)))
-	}
 	if err != nil {
 		return err
 	}
-	if j.cron {
-		for _, difference := range compiled.CronDifferences(o.Now, j.rule) {
+	if long := max(j.spread, j.timeout); long > document.MaxDuration {
+		return document.Refuse("", "a timeout and a spread of at most ten years", document.FormatDuration(long))
+	}
+	if a.source == "crontab" {
+		for _, difference := range compiled.CronDifferences(a.options.Now, j.rule) {
 			j.note(Differs, "%s", difference)
 		}
+		return nil
+	}
+	for _, change := range compiled.ClockChanges(a.options.Now, 366) {
+		j.note(Differs, "%s here; %s may do otherwise", change, a.source)
 	}
 	return nil
 }
 
-func (j *job) definition(source string, timeout time.Duration) (m Model, err error) {
-	timeout = cmp.Or(j.timeout, timeout)
-	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, source+"-"+document.FormatDuration(timeout)
+func (a *Adopted) define(j *job) (m Model, err error) {
+	timeout := cmp.Or(j.timeout, a.options.Timeout)
+	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, a.source+"-"+document.FormatDuration(timeout)
 	if j.spread > 0 {
 		m.PolicyName += "-spread-" + document.FormatDuration(j.spread)
 	}
@@ -149,21 +163,19 @@ func (j *job) definition(source string, timeout time.Duration) (m Model, err err
 	return m, err
 }
 
-// adopt makes the models of jobs. notes are about other lines.
-func adopt(source string, jobs []*job, notes []Note, o Options) *Adopted {
-	a := &Adopted{Notes: notes, source: source}
-	good := slices.DeleteFunc(jobs, func(j *job) bool {
-		err := j.checkSchedule(o)
+// complete makes the models of the jobs.
+func (a *Adopted) complete() *Adopted {
+	refused := func(j *job, err error) bool {
 		if err != nil {
-			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: strings.TrimPrefix(err.Error(), "rrule: ")})
+			a.note(j.line, Refused, "%s%s", j.title, strings.TrimPrefix(err.Error(), "rrule: "))
 		}
 		return err != nil
-	})
-	nameAll(good, o.Timezone)
-	for _, j := range good {
-		m, err := j.definition(source, o.Timeout)
-		if err != nil {
-			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: err.Error()})
+	}
+	a.jobs = slices.DeleteFunc(a.jobs, func(j *job) bool { return refused(j, a.check(j)) })
+	nameAll(a.jobs, a.options.Timezone)
+	for _, j := range a.jobs {
+		m, err := a.define(j)
+		if refused(j, err) {
 			continue
 		}
 		a.Models = append(a.Models, m)

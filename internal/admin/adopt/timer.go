@@ -22,10 +22,7 @@ type unit struct {
 
 // last returns the value that counts of a name that takes one; empty: none.
 func (u *unit) last(name string) string {
-	values := u.values[name]
-	if len(values) == 0 {
-		return ""
-	}
+	values := append([]string{""}, u.values[name]...)
 	return values[len(values)-1]
 }
 
@@ -59,14 +56,13 @@ func units(text string) (all []*unit) {
 	return all
 }
 
-// Timers reads what systemctl cat of timers and their services prints, and writes a model for each OnCalendar, with the command of the service.
+// Timers reads what systemctl cat of timers and their services prints, and writes a model for each time of a timer, with the command of the service.
 func Timers(text string, o Options) (*Adopted, error) {
-	var jobs []*job
-	var notes []Note
 	all := units(text)
 	if len(all) == 0 {
 		return nil, document.Refuse("", "what systemctl cat NAME.timer NAME.service prints, where # /etc/systemd/system/NAME.timer stands above a file", "no such line")
 	}
+	a := &Adopted{source: "systemd", options: o}
 	byName := make(map[string]*unit)
 	for _, u := range all {
 		byName[u.name] = u
@@ -76,40 +72,59 @@ func Timers(text string, o Options) (*Adopted, error) {
 		if !is {
 			continue
 		}
-		leave := func(line int, text string) {
-			notes = append(notes, Note{Line: line, Kind: LeftOut, Text: document.Shorten(u.name, maxName) + ": " + text})
-		}
-		service := byName[cmp.Or(u.last("Timer.Unit"), base+".service")]
+		title := document.Shorten(u.name, maxName) + ": "
+		unit := cmp.Or(u.last("Timer.Unit"), base+".service")
+		service := byName[unit]
 		if service == nil || len(service.values["Service.ExecStart"]) == 0 {
-			leave(u.line, "expected its service with an ExecStart in the same text, as systemctl cat "+base+".timer "+base+".service prints it")
+			a.note(u.line, LeftOut, "%sexpected its service with an ExecStart in the same text, as systemctl cat %s %s prints it", title, u.name, document.Shorten(unit, maxName))
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(u.values)) {
+			value, known := strings.CutPrefix(name, "Timer.")
 			switch {
-			case strings.HasPrefix(name, "Timer.On") && name != "Timer.OnCalendar":
-				leave(u.lines[name], strings.TrimPrefix(name, "Timer.")+" counts from a start: write a rule such as every 15 minutes")
-			case strings.HasPrefix(name, "Timer.") && !slices.Contains(understood, name):
-				leave(u.lines[name], strings.TrimPrefix(name, "Timer."))
+			case known && strings.HasPrefix(value, "On") && !slices.Contains(times, name):
+				a.note(u.lines[name], LeftOut, "%s%s counts from a start: write a rule such as every 15 minutes", title, value)
+			case known && !slices.Contains(understood, name):
+				a.note(u.lines[name], LeftOut, "%s%s", title, document.Shorten(value, maxName))
 			}
 		}
-		for _, calendar := range u.values["Timer.OnCalendar"] {
-			j := &job{line: u.lines["Timer.OnCalendar"], name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
-			rule, zone, ok := schedule.FromCalendar(calendar)
-			if !ok {
-				notes = append(notes, Note{Line: j.line, Kind: Refused, Text: "OnCalendar: expected a calendar that has a rule, found " + document.Found(calendar)})
-				continue
+		for _, name := range times {
+			for _, value := range u.values[name] {
+				j := &job{line: u.lines[name], title: title, name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
+				if j.times(strings.TrimPrefix(name, "Timer."), value) {
+					j.readService(u, service)
+					a.jobs = append(a.jobs, j)
+				} else {
+					a.note(j.line, Refused, "%s%s: expected a calendar or an interval that has a rule, found %s", title, strings.TrimPrefix(name, "Timer."), document.Found(value))
+				}
 			}
-			j.rule, j.zone = rule, cmp.Or(zone, j.zone)
-			j.readService(u, service)
-			jobs = append(jobs, j)
 		}
 	}
-	return adopt("systemd", jobs, notes, o), nil
+	return a.complete(), nil
 }
 
-// understood are the values that are carried over.
-var understood = []string{"Timer.OnCalendar", "Timer.Unit", "Timer.Persistent", "Timer.RandomizedDelaySec", "Service.ExecStart", "Service.Type", "Service.TimeoutStartSec",
-	"Service.RuntimeMaxSec"}
+// times are what has a model for each value, and understood is carried over, or says nothing about what runs.
+var (
+	times      = []string{"Timer.OnCalendar", "Timer.OnUnitActiveSec", "Timer.OnUnitInactiveSec"}
+	understood = append([]string{
+		"Timer.Unit", "Timer.Persistent", "Timer.RandomizedDelaySec", "Timer.FixedRandomDelay", "Service.ExecStart", "Service.Type", "Service.TimeoutStartSec",
+		"Service.RuntimeMaxSec", "Unit.Description", "Unit.Documentation", "Unit.After", "Unit.Before", "Unit.Wants", "Unit.DefaultDependencies",
+	}, times...)
+	// works matches what decides whether and what a service runs, which no setting of a worker does.
+	works = regexp.MustCompile(`^(Service\.(Exec.*|SuccessExitStatus|Restart)|Unit\..*)$`)
+)
+
+func (j *job) times(name, value string) (ok bool) {
+	if name == "OnCalendar" {
+		rule, zone, ok := schedule.FromCalendar(value)
+		j.rule, j.zone = rule, cmp.Or(zone, j.zone)
+		return ok
+	}
+	span, err := document.ParseDuration(value)
+	j.rule = "@every " + document.FormatDuration(span)
+	j.note(Differs, countsAnew+"last run")
+	return err == nil
+}
 
 // readService takes the command, and what the policy says.
 func (j *job) readService(timer, service *unit) {
@@ -121,16 +136,24 @@ func (j *job) readService(timer, service *unit) {
 		}
 		commands = append(commands, plain)
 	}
-	for _, name := range slices.Sorted(maps.Keys(service.values)) {
-		if strings.HasPrefix(name, "Service.") && !slices.Contains(understood, name) {
-			others = append(others, strings.TrimPrefix(name, "Service."))
+	for _, u := range []*unit{timer, service} {
+		for _, name := range slices.Sorted(maps.Keys(u.values)) {
+			section, setting, _ := strings.Cut(name, ".")
+			setting = document.Shorten(setting, maxName)
+			switch {
+			case slices.Contains(understood, name) || section == "Install" || section == "Timer":
+			case works.MatchString(name):
+				j.note(LeftOut, "%s: write it into the command, or into the policy", setting)
+			default:
+				others = append(others, setting)
+			}
 		}
 	}
 	if len(timer.values["Timer.OnCalendar"]) > 1 {
 		j.note(Differs, "each OnCalendar is a model of its own: two of them may run at one time")
 	}
 	if len(others) > 0 {
-		j.note(Differs, "set it where the worker starts: %s", document.Shorten(strings.Join(others, ", "), document.MaxText))
+		j.note(Differs, "set it where the worker starts: %s", strings.Join(others, ", "))
 	}
 	if !slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(timer.last("Timer.Persistent"))) {
 		j.note(Differs, "it is not Persistent, and a model runs once for what was missed: write misfire: skip into the policy")
@@ -144,13 +167,9 @@ func (j *job) readService(timer, service *unit) {
 	j.payload = map[string]any{"command": strings.Join(commands, " && ")}
 }
 
-// spans writes the units of systemd as ours.
-var spans = strings.NewReplacer("minutes", "m", "minute", "m", "min", "m", "hours", "h", "hour", "h", "hr", "h", "seconds", "s", "second", "s", "sec", "s",
-	"days", "d", "day", "d", "weeks", "w", "week", "w", " ", "")
-
 // length reads a time span of systemd, in seconds if it has no unit. Infinity is none.
 func (j *job) length(name, text string) time.Duration {
-	span, err := document.ParseDuration(spans.Replace(text))
+	span, err := document.ParseDuration(text)
 	if err != nil && text != "" && text != "infinity" {
 		j.note(Differs, "%s: expected a time span such as 1h 30min, found %s", name, document.Found(text))
 	}
