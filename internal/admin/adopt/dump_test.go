@@ -136,15 +136,15 @@ TimeoutStartSec=infinity
 OnCalendar=daily
 `, `6 feeds "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0" Asia/Tokyo systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
 6 feeds@da9b50 "FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0" Europe/Berlin systemd-10m-spread-1h30m map[] {"command":"/usr/bin/feeds    --all && /usr/bin/feeds clean %n"}
+differs 6 feeds set it where the worker starts: User
 differs 6 feeds ExecStart: to sh letters such as $ and * mean something else
 differs 6 feeds each OnCalendar is a model of its own: two of them may run a
-differs 6 feeds set it where the worker starts: User
+differs 6 feeds@da9b50 set it where the worker starts: User
 differs 6 feeds@da9b50 ExecStart: to sh letters such as $ and * mean something else
 differs 6 feeds@da9b50 each OnCalendar is a model of its own: two of them may run a
-differs 6 feeds@da9b50 set it where the worker starts: User
-left_out 9  feeds.timer: AccuracySec
+left_out 9  feeds.timer: AccuracySec is not carried over
 left_out 13  feeds.timer: OnBootSec counts from a start: write a rule suc
-refused 28  odd.timer: OnCalendar: expected a calendar or an interval th
+refused 28  odd.timer: OnCalendar: expected a calendar or a time span th
 left_out 36  lonely.timer: expected its service with an ExecStart in the 
 `},
 		"celery beat": {CeleryBeat, `[{"model":"django_celery_beat.periodictask","pk":1,"fields":{"name":"Import feeds","task":"shop.import","interval":null,"crontab":7,"args":"[\"acme\"]","kwargs":"{\"id\": 12345678901234567890}","queue":null,"enabled":true,"one_off":false,"expire_seconds":60,"exchange":"","headers":"{}","priority":null,"total_run_count":7}},

@@ -30,7 +30,7 @@ func TestFilesInTheShapeOfRealOnesBecomeTheModelsAndTheListThatWereReviewed(t *t
 
 func TestATemplateIsToBeRenderedFirst(t *testing.T) {
 	for text, read := range map[string]func(string, Options) (*Adopted, error){
-		"kind: CronJob\nspec: {schedule: {{ .Values.schedule | quote }}}\n":              CronJobs,
+		"kind: CronJob\nspec: {schedule: {{ .Values.schedule | quote }}}\n":            CronJobs,
 		"<% if production? %>\nfeeds:\n  cron: \"0 6 * * *\"\n  class: A\n<% end %>\n": SidekiqCron,
 	} {
 		_, err := read(text, usual)

@@ -63,72 +63,72 @@ func Timers(text string, o Options) (*Adopted, error) {
 		return nil, document.Refuse("", "what systemctl cat NAME.timer NAME.service prints, where # /etc/systemd/system/NAME.timer stands above a file", "no such line")
 	}
 	a := &Adopted{source: "systemd", options: o}
-	byName := make(map[string]*unit)
-	for _, u := range all {
-		byName[u.name] = u
-	}
 	for _, u := range all {
 		base, is := strings.CutSuffix(u.name, ".timer")
 		if !is {
 			continue
 		}
-		title := document.Shorten(u.name, maxName) + ": "
-		unit := cmp.Or(u.last("Timer.Unit"), base+".service")
-		service := byName[unit]
-		if service == nil || len(service.values["Service.ExecStart"]) == 0 {
-			a.note(u.line, LeftOut, "%sexpected its service with an ExecStart in the same text, as systemctl cat %s %s prints it", title, u.name, document.Shorten(unit, maxName))
+		runs := cmp.Or(u.last("Timer.Unit"), base+".service")
+		at := slices.IndexFunc(all, func(other *unit) bool { return other.name == runs && other.values["Service.ExecStart"] != nil })
+		if at < 0 {
+			a.note(u.line, LeftOut, "%sexpected its service with an ExecStart in the same text, as systemctl cat %s %s prints it", u.title(), u.name, document.Shorten(runs, maxName))
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(u.values)) {
-			value, known := strings.CutPrefix(name, "Timer.")
-			switch {
-			case known && strings.HasPrefix(value, "On") && !slices.Contains(times, name):
-				a.note(u.lines[name], LeftOut, "%s%s counts from a start: write a rule such as every 15 minutes", title, value)
-			case known && !slices.Contains(understood, name):
-				a.note(u.lines[name], LeftOut, "%s%s", title, document.Shorten(value, maxName))
-			}
-		}
-		for _, name := range times {
+		others := append(a.leaveOut(u), a.leaveOut(all[at])...)
+		for _, name := range []string{"Timer.OnCalendar", "Timer.OnUnitActiveSec", "Timer.OnUnitInactiveSec"} {
 			for _, value := range u.values[name] {
-				j := &job{line: u.lines[name], title: title, name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
-				if j.times(strings.TrimPrefix(name, "Timer."), value) {
-					j.readService(u, service)
-					a.jobs = append(a.jobs, j)
-				} else {
-					a.note(j.line, Refused, "%s%s: expected a calendar or an interval that has a rule, found %s", title, strings.TrimPrefix(name, "Timer."), document.Found(value))
+				j := &job{line: u.lines[name], title: u.title(), name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
+				if len(others) > 0 {
+					j.note(Differs, "set it where the worker starts: %s", strings.Join(others, ", "))
 				}
+				j.readService(u, all[at])
+				span, err := document.ParseDuration(value)
+				rule, zone, ok := schedule.FromCalendar(value)
+				j.rule, j.zone = rule, cmp.Or(zone, o.Timezone)
+				if name != "Timer.OnCalendar" {
+					j.rule, ok = "@every "+document.FormatDuration(span), err == nil
+					j.note(Differs, countsAnew+"last run")
+				}
+				if ok {
+					a.jobs = append(a.jobs, j)
+					continue
+				}
+				a.note(j.line, Refused, "%s%s: expected a calendar or a time span that has a rule, found %s", j.title, strings.TrimPrefix(name, "Timer."), document.Found(value))
 			}
 		}
 	}
 	return a.complete(), nil
 }
 
-// times are what has a model for each value, and understood is carried over, or says nothing about what runs.
-var (
-	times      = []string{"Timer.OnCalendar", "Timer.OnUnitActiveSec", "Timer.OnUnitInactiveSec"}
-	understood = append([]string{
-		"Timer.Unit", "Timer.Persistent", "Timer.RandomizedDelaySec", "Timer.FixedRandomDelay", "Service.ExecStart", "Service.Type", "Service.TimeoutStartSec",
-		"Service.RuntimeMaxSec", "Unit.Description", "Unit.Documentation", "Unit.After", "Unit.Before", "Unit.Wants", "Unit.DefaultDependencies",
-	}, times...)
-	// works matches what decides whether and what a service runs, which no setting of a worker does.
-	works = regexp.MustCompile(`^(Service\.(Exec.*|SuccessExitStatus|Restart)|Unit\..*)$`)
-)
+func (u *unit) title() string { return document.Shorten(u.name, maxName) + ": " }
 
-func (j *job) times(name, value string) (ok bool) {
-	if name == "OnCalendar" {
-		rule, zone, ok := schedule.FromCalendar(value)
-		j.rule, j.zone = rule, cmp.Or(zone, j.zone)
-		return ok
+// settings say what becomes of a setting. The first pattern that matches its name counts.
+var settings = []struct{ name, text string }{
+	{`^Install\.|^Timer\.(OnCalendar|OnUnitActiveSec|OnUnitInactiveSec|Unit|Persistent|RandomizedDelaySec|FixedRandomDelay)$|` +
+		`^Service\.(ExecStart|Type|TimeoutStartSec|RuntimeMaxSec)$|^Unit\.(Description|Documentation|After|Before|Wants|DefaultDependencies)$`, ""},
+	{`^Timer\.On`, " counts from a start: write a rule such as every 15 minutes"},
+	{`^Timer\.`, " is not carried over"},
+	{`^Unit\.|^Service\.(Exec.*|SuccessExitStatus|Restart)$`, ": write it into the command, or into the policy"},
+}
+
+// leaveOut notes the settings of a unit that nothing here corresponds to. The others are for the worker.
+func (a *Adopted) leaveOut(u *unit) (others []string) {
+	for _, name := range slices.Sorted(maps.Keys(u.values)) {
+		_, setting, _ := strings.Cut(document.Shorten(name, maxName), ".")
+		is := slices.IndexFunc(settings, func(one struct{ name, text string }) bool { return regexp.MustCompile(one.name).MatchString(name) })
+		switch {
+		case is < 0:
+			others = append(others, setting)
+		case is > 0:
+			a.note(u.lines[name], LeftOut, "%s%s%s", u.title(), setting, settings[is].text)
+		}
 	}
-	span, err := document.ParseDuration(value)
-	j.rule = "@every " + document.FormatDuration(span)
-	j.note(Differs, countsAnew+"last run")
-	return err == nil
+	return others
 }
 
 // readService takes the command, and what the policy says.
 func (j *job) readService(timer, service *unit) {
-	var commands, others []string
+	var commands []string
 	for _, command := range service.values["Service.ExecStart"] {
 		plain := strings.TrimLeft(command, "-@+!:")
 		if plain != command || strings.ContainsAny(command, "%$&;|<>()*?[]#~`{}\\") {
@@ -136,41 +136,25 @@ func (j *job) readService(timer, service *unit) {
 		}
 		commands = append(commands, plain)
 	}
-	for _, u := range []*unit{timer, service} {
-		for _, name := range slices.Sorted(maps.Keys(u.values)) {
-			section, setting, _ := strings.Cut(name, ".")
-			setting = document.Shorten(setting, maxName)
-			switch {
-			case slices.Contains(understood, name) || section == "Install" || section == "Timer":
-			case works.MatchString(name):
-				j.note(LeftOut, "%s: write it into the command, or into the policy", setting)
-			default:
-				others = append(others, setting)
-			}
-		}
-	}
+	j.payload = map[string]any{"command": strings.Join(commands, " && ")}
 	if len(timer.values["Timer.OnCalendar"]) > 1 {
 		j.note(Differs, "each OnCalendar is a model of its own: two of them may run at one time")
-	}
-	if len(others) > 0 {
-		j.note(Differs, "set it where the worker starts: %s", strings.Join(others, ", "))
 	}
 	if !slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(timer.last("Timer.Persistent"))) {
 		j.note(Differs, "it is not Persistent, and a model runs once for what was missed: write misfire: skip into the policy")
 	}
-	j.spread = j.length("RandomizedDelaySec", timer.last("Timer.RandomizedDelaySec"))
-	limit := "RuntimeMaxSec"
+	limit := "Service.RuntimeMaxSec"
 	if service.last("Service.Type") == "oneshot" {
-		limit = "TimeoutStartSec"
+		limit = "Service.TimeoutStartSec"
 	}
-	j.timeout = j.length(limit, service.last("Service."+limit))
-	j.payload = map[string]any{"command": strings.Join(commands, " && ")}
+	j.spread, j.timeout = j.length(timer, "Timer.RandomizedDelaySec"), j.length(service, limit)
 }
 
-// length reads a time span of systemd, in seconds if it has no unit. Infinity is none.
-func (j *job) length(name, text string) time.Duration {
+// length reads a time span, in seconds if it has no unit. Infinity is none.
+func (j *job) length(u *unit, name string) time.Duration {
+	text := u.last(name)
 	span, err := document.ParseDuration(text)
-	if err != nil && text != "" && text != "infinity" {
+	if err != nil && text != "infinity" {
 		j.note(Differs, "%s: expected a time span such as 1h 30min, found %s", name, document.Found(text))
 	}
 	return span
