@@ -29,7 +29,7 @@ type crontab struct {
 }
 
 // Crontab reads a crontab. A wrong line harms itself only: cron(8) would refuse them all.
-func Crontab(text string, o Options) *Adopted {
+func Crontab(text string, o Options) (*Adopted, error) {
 	c := &crontab{Adopted: &Adopted{source: "crontab", options: o}, zone: o.Timezone}
 	number := 0
 	for line := range strings.Lines(text) {
@@ -45,7 +45,7 @@ func Crontab(text string, o Options) *Adopted {
 			c.job(number, line)
 		}
 	}
-	return c.complete()
+	return c.complete(), nil
 }
 
 const mailed = ": nothing is mailed; refreshd history and logs show what a command printed, and refreshd notifier sends mail about models that fail"

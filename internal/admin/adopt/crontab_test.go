@@ -42,13 +42,19 @@ func TestTwentyCrontabsBecomeTheModelsAndTheListThatWereReviewed(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text := check.Got(os.ReadFile(file))(t)
 			options := Options{Timezone: "Europe/Berlin", Timeout: time.Hour, System: strings.Contains(file, ".system."), Now: winter}
-			got, golden := rendered(t, Crontab(string(text), options)), strings.TrimSuffix(file, "crontab")+"golden"
+			got, golden := rendered(t, read(string(text), options)), strings.TrimSuffix(file, "crontab")+"golden"
 			if *update {
 				check.Must(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
 			check.Equal(t, string(check.Got(os.ReadFile(golden))(t)), got)
 		})
 	}
+}
+
+// read reads a crontab, which never fails.
+func read(text string, o Options) *Adopted {
+	a, _ := Crontab(text, o)
+	return a
 }
 
 var usual = Options{Timezone: "Europe/Berlin", Timeout: time.Hour, Now: winter}
@@ -117,7 +123,7 @@ func TestALineOfACrontabIsReadAsCronReadsIt(t *testing.T) {
 		"*/30 2 * * * a":                                     {"*/30 2 * * *", "a", "1 differs, 1 differs"}, // a gap, and twice
 		"0 6 * * * a\x1b[31m":                                {"0 6 * * *", "a\x1b[31m", ""},
 	} {
-		a := Crontab(line, usual)
+		a := read(line, usual)
 		rule, command := "", ""
 		if len(a.Models) > 0 {
 			var payload struct{ Command string }
@@ -133,7 +139,7 @@ func TestALineOfACrontabIsReadAsCronReadsIt(t *testing.T) {
 func TestTheCrontabOfAUserIsNotTakenForOneOfTheSystem(t *testing.T) {
 	options := usual
 	options.System = true
-	a := Crontab("0 6 * * * /bin/a\n0 6 * * * ann /bin/a", options)
+	a := read("0 6 * * * /bin/a\n0 6 * * * ann /bin/a", options)
 	check.FailIf(t, len(a.Models) != 1 || a.Notes[0].Kind != Refused || !strings.Contains(a.Notes[0].Text, "Leave out --system"), "expected a hint, found %v", a.Notes)
 }
 
@@ -175,7 +181,7 @@ func TestAWaitAtRandomBecomesASpreadOnlyWhereTheRestMeansTheSame(t *testing.T) {
 
 // uidsOf returns the uids of the models of lines, in their order.
 func uidsOf(lines ...string) (uids []string) {
-	for _, m := range Crontab(strings.Join(lines, "\n"), usual).Models {
+	for _, m := range read(strings.Join(lines, "\n"), usual).Models {
 		uids = append(uids, m.UID)
 	}
 	return uids
@@ -232,7 +238,7 @@ func TestWhatIsWrittenIsReadBackWhateverACommandHolds(t *testing.T) {
 		command := "a" + rapid.StringMatching("[ -~äß€\t\u2028\u202e\U0001F600\x01\x7f]{0,200}").Draw(t, "command")
 		line := "*/5 * * * * " + strings.NewReplacer("\n", "", "\r", "", "%", `\%`, `\`, `/`).Replace(command)
 		want := strings.ReplaceAll(command, `\`, `/`)
-		a := Crontab(line, usual)
+		a := read(line, usual)
 		var out bytes.Buffer
 		if err := a.WriteModels(&out); err != nil || len(a.Models) != 1 {
 			t.Fatalf("expected one model, found %v: %v, %v", a.Models, a.Notes, err)
@@ -256,6 +262,6 @@ func TestWhatIsWrittenIsReadBackWhateverACommandHolds(t *testing.T) {
 func TestAModelWithoutATimeoutIsNamed(t *testing.T) {
 	options := usual
 	options.Timeout = 0
-	need := Crontab("# \n0 6 * * * a", options).WithoutTimeout()
+	need := read("# \n0 6 * * * a", options).WithoutTimeout()
 	check.FailIf(t, len(need) != 1 || need[0].Line != 2 || !strings.HasPrefix(need[0].UID, "a-"), "expected a of line 2, found %+v", need)
 }

@@ -22,6 +22,7 @@ import (
 type dump struct {
 	source, zoneless string            // zoneless is what has the zone of a schedule that names none
 	name, cron, zone string            // paths
+	named            bool              // each is a field of the document
 	both             bool              // days must fit both of their fields
 	payload          map[string]string // paths by field; nil: all but the times
 	rows             []row
@@ -40,6 +41,12 @@ const (
 	bounded    = ": write a rule with DTSTART, UNTIL or COUNT"
 )
 
+// Readers read what other systems print, by their names. The payload of a model has what a worker needs.
+var Readers = map[string]func(text string, o Options) (*Adopted, error){
+	"crontab": Crontab, "systemd": Timers, "k8s": k8s.adopt, "celery-beat": celery.adopt, "sidekiq-cron": sidekiq.adopt, "bullmq": bullmq.adopt,
+}
+
+// k8s is what kubectl get cronjobs -o yaml prints of batch/v1.
 var k8s = dump{
 	source: "k8s", zoneless: "timeZone, which then is that of the kube-controller-manager",
 	name: "metadata.name", cron: "spec.schedule", zone: "spec.timeZone", payload: map[string]string{"job": "spec.jobTemplate.spec"},
@@ -62,11 +69,9 @@ var k8s = dump{
 	},
 }
 
-// CronJobs reads the CronJobs of Kubernetes, batch/v1, as kubectl get cronjobs -o yaml prints them. The payload has the spec of the Job.
-func CronJobs(text string, o Options) (*Adopted, error) { return k8s.adopt(text, o) }
-
+// sidekiq is a schedule of sidekiq-cron: an object with a field for each job, or a list of jobs with their names.
 var sidekiq = dump{
-	source: "sidekiq-cron", zoneless: "zone, which then is that of Rails, or else UTC", name: "name", cron: "cron",
+	source: "sidekiq-cron", named: true, zoneless: "zone, which then is that of Rails, or else UTC", name: "name", cron: "cron",
 	rows: []row{
 		{"status", "|enabled", LeftOut, "it is %s"},
 		{"every", "", LeftOut, "every %s: sidekiq-cron reads cron alone, and sidekiq-scheduler counts from a start: write a rule such as every 15 minutes"},
@@ -74,9 +79,7 @@ var sidekiq = dump{
 	},
 }
 
-// SidekiqCron reads the schedule of sidekiq-cron: an object with a field for each job, or a list of jobs with their names. The payload has the job without its times.
-func SidekiqCron(text string, o Options) (*Adopted, error) { return sidekiq.adopt(text, o) }
-
+// bullmq is in JSON what getJobSchedulers of BullMQ returns, or getRepeatableJobs.
 var bullmq = dump{
 	source: "bullmq", zoneless: "tz, which then is that of its process", name: "key", cron: "pattern", zone: "tz", payload: map[string]string{"name": "name", "data": "template.data"},
 	rows: []row{
@@ -98,9 +101,7 @@ var bullmq = dump{
 	},
 }
 
-// BullMQ reads in JSON what getJobSchedulers of BullMQ returns, or getRepeatableJobs. The payload has the name of the jobs, and their data.
-func BullMQ(text string, o Options) (*Adopted, error) { return bullmq.adopt(text, o) }
-
+// celery is what manage.py dumpdata django_celery_beat prints.
 var celery = dump{
 	source: "celery-beat", zoneless: "timezone, which then is CELERY_TIMEZONE", name: "fields.name", both: true, payload: map[string]string{"task": "fields.task", "queue": "fields.queue"},
 	rows: []row{
@@ -135,9 +136,6 @@ var celery = dump{
 	},
 }
 
-// CeleryBeat reads what manage.py dumpdata django_celery_beat prints. The payload has task, args, kwargs and queue.
-func CeleryBeat(text string, o Options) (*Adopted, error) { return celery.adopt(text, o) }
-
 // celeryFields are carried over, or say nothing about what is to come.
 var celeryFields = []string{
 	"name", "task", "interval", "crontab", "args", "kwargs", "queue", "enabled", "description", "last_run_at", "total_run_count", "date_changed",
@@ -145,7 +143,7 @@ var celeryFields = []string{
 
 // adopt reads all records. Each one is a job, or a note says why it is none.
 func (d *dump) adopt(text string, o Options) (*Adopted, error) {
-	all, err := records(text, d == &sidekiq)
+	all, err := records(text, d.named)
 	if err != nil {
 		return nil, fmt.Errorf("read YAML: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestFilesInTheShapeOfRealOnesBecomeTheModelsAndTheListThatWereReviewed(t *testing.T) {
 	for kind, read := range map[string]func(string, Options) (*Adopted, error){
-		"k8s": CronJobs, "sidekiq-cron": SidekiqCron, "bullmq": BullMQ, "celery-beat": CeleryBeat, "systemd": Timers,
+		"k8s": k8s.adopt, "sidekiq-cron": sidekiq.adopt, "bullmq": bullmq.adopt, "celery-beat": celery.adopt, "systemd": Timers,
 	} {
 		files := check.Got(filepath.Glob("testdata/dumps/*." + kind))(t)
 		check.StopIf(t, len(files) == 0, "expected files of %s, found none", kind)
@@ -30,8 +30,8 @@ func TestFilesInTheShapeOfRealOnesBecomeTheModelsAndTheListThatWereReviewed(t *t
 
 func TestATemplateIsToBeRenderedFirst(t *testing.T) {
 	for text, read := range map[string]func(string, Options) (*Adopted, error){
-		"kind: CronJob\nspec: {schedule: {{ .Values.schedule | quote }}}\n":            CronJobs,
-		"<% if production? %>\nfeeds:\n  cron: \"0 6 * * *\"\n  class: A\n<% end %>\n": SidekiqCron,
+		"kind: CronJob\nspec: {schedule: {{ .Values.schedule | quote }}}\n":            k8s.adopt,
+		"<% if production? %>\nfeeds:\n  cron: \"0 6 * * *\"\n  class: A\n<% end %>\n": sidekiq.adopt,
 	} {
 		_, err := read(text, usual)
 		check.FailIf(t, err == nil || !strings.Contains(err.Error(), "Render it first"), "%q: expected an error that says what to do, found %v", text, err)
