@@ -90,8 +90,8 @@ var bullmq = dump{
 	},
 	more: func(_ []record, r *record, j *job) {
 		j.leaveOut(r, "template.opts", "attempts")
-		if _, repeatable := r.fields["endDate"]; repeatable {
-			j.note(Differs, "getRepeatableJobs tells no data, options and limit: add them")
+		if r.text("iterationCount")+r.text("template") == "" { // getJobSchedulers of BullMQ 5 lists them, too
+			j.note(Differs, "of a repeatable job the dump tells no data, options and limit: add them")
 		}
 		// BullMQ 3 and 4 write an interval as the pattern.
 		if every, err := strconv.Atoi(cmp.Or(r.text("every"), r.text("pattern"))); err == nil {

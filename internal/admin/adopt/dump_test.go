@@ -92,7 +92,9 @@ differs 1 sweep 2027-10-31: 02:30 occurs twice, runs at the first here; side
 3 seconds "0 9 * * *" Europe/Berlin bullmq-1h map[] {"data":null,"name":"s"}
 differs 1 daily it is attempted up to 3 times: write retries into the policy
 left_out 1 daily priority
+differs 2 poll of a repeatable job the dump tells no data, options and limi
 differs 2 poll its interval counts from the midnight before the save, not f
+differs 3 seconds of a repeatable job the dump tells no data, options and limi
 differs 3 seconds it names no tz, which then is that of its process: taken as 
 left_out 4  until: endDate 1796101754958: write a rule with DTSTART, UNT
 `},
