@@ -106,9 +106,17 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 	if own.out != "" {
 		list = a.stdout
 	}
-	counts, err := a.listNotes(list, name, adopted.Notes)
-	if err != nil {
-		return err
+	counts := make(map[adopt.Kind]int)
+	for _, note := range adopted.Notes {
+		counts[note.Kind]++
+		if a.json() {
+			err = print.JSONLine(list, note)
+		} else {
+			_, err = fmt.Fprintln(list, plain(fmt.Sprintf("%-8s  %s line %d: %s%s", note.Kind, name, note.Line, mark(note.UID != "", note.UID+": "), note.Text)))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if need := adopted.WithoutTimeout(); len(need) > 0 {
 		for _, m := range need {
@@ -132,22 +140,6 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 		return fmt.Errorf("%s: expected at least one schedule, found none", name)
 	}
 	return nil
-}
-
-func (a *app) listNotes(to io.Writer, name string, notes []adopt.Note) (counts map[adopt.Kind]int, err error) {
-	counts = make(map[adopt.Kind]int)
-	for _, note := range notes {
-		counts[note.Kind]++
-		if a.json() {
-			err = print.JSONLine(to, note)
-		} else {
-			_, err = fmt.Fprintln(to, plain(fmt.Sprintf("%-8s  %s line %d: %s%s", note.Kind, name, note.Line, mark(note.UID != "", note.UID+": "), note.Text)))
-		}
-		if err != nil {
-			return counts, err
-		}
-	}
-	return counts, nil
 }
 
 // write prints the documents, or writes them into the directory, where it overwrites nothing.

@@ -135,9 +135,6 @@ func (a *Adopted) check(j *job) error {
 	if err != nil {
 		return err
 	}
-	if long := max(j.spread, j.timeout); long > document.MaxDuration {
-		return document.Refuse("", "a timeout and a spread of at most ten years", document.FormatDuration(long))
-	}
 	if a.source == "crontab" {
 		for _, difference := range compiled.CronDifferences(a.options.Now, j.rule) {
 			j.note(Differs, "%s", difference)

@@ -37,18 +37,23 @@ func (j *job) takeSleep(command string) string {
 // Command is a command of a crontab as the payload of its model has it: without a random wait that is its spread.
 func Command(logged string) string { return new(job).takeSleep(logged) }
 
-// elsewhere is what means something else to a worker, but where the third column matches, too.
-var elsewhere = []struct{ found, but, text string }{
-	{`\\\\`, `^$`, `of \\ cron of Debian makes one backslash; cronie keeps two, as here`},
-	{`sleep.*(RANDOM|\brand\b|random\.|\bshuf)|(RANDOM|\brand\b|random\.|\bshuf).*sleep`, `^$`, "a random sleep stays in the command, and counts against the timeout: write spread in a policy instead"},
-	{`\bflock(\s+-\S+|\s+[\d.]+)*\s+(-[a-zA-Z]*[nw]|--nb|--nonblock|--wait|--timeout)`, `\bflock(\s+-\S+|\s+[\d.]+)*\s(-[a-zA-Z]*E|--conflict-exit-code)|\|\|\s*(true|exit 0|:)\s*($|[;)&#])`,
+// elsewhere is what means something else to a worker, but where the second pattern matches, too.
+var elsewhere = []struct {
+	found, but *regexp.Regexp
+	text       string
+}{
+	{regexp.MustCompile(`\\\\`), nil, `of \\ cron of Debian makes one backslash; cronie keeps two, as here`},
+	{regexp.MustCompile(`sleep.*(RANDOM|\brand\b|random\.|\bshuf)|(RANDOM|\brand\b|random\.|\bshuf).*sleep`), nil,
+		"a random sleep stays in the command, and counts against the timeout: write spread in a policy instead"},
+	{regexp.MustCompile(`\bflock(\s+-\S+|\s+[\d.]+)*\s+(-[a-zA-Z]*[nw]|--nb|--nonblock|--wait|--timeout)`),
+		regexp.MustCompile(`\bflock(\s+-\S+|\s+[\d.]+)*\s(-[a-zA-Z]*E|--conflict-exit-code)|\|\|\s*(true|exit 0|:)\s*($|[;)&#])`),
 		"flock -n or -w exits with 1 when another one runs, which counts as a failure here: leave it out, as no model runs twice at a time, or write -E 0"},
-	{`(^|[^&>|])&\s*\)?\s*$`, `^$`, "the & at its end: a worker kills what is left in the background when the shell has ended"},
+	{regexp.MustCompile(`(^|[^&>|])&\s*\)?\s*$`), nil, "the & at its end: a worker kills what is left in the background when the shell has ended"},
 }
 
 func (j *job) noteCommand(command string) {
 	for _, one := range elsewhere {
-		if regexp.MustCompile(one.found).MatchString(command) && !regexp.MustCompile(one.but).MatchString(command) {
+		if one.found.MatchString(command) && (one.but == nil || !one.but.MatchString(command)) {
 			j.note(Differs, "%s", one.text)
 		}
 	}

@@ -48,31 +48,35 @@ func Crontab(text string, o Options) (*Adopted, error) {
 	return c.complete(), nil
 }
 
-const mailed = ": nothing is mailed; refreshd history and logs show what a command printed, and refreshd notifier sends mail about models that fail"
+const (
+	mailed = "%s: nothing is mailed; refreshd history and logs show what a command printed, and refreshd notifier sends mail about models that fail"
+	others = "%s: set it where the worker starts: its commands find the environment of the worker"
+)
+
+// told says of some variables what is not carried over.
+var told = map[string]string{
+	"MAILTO": mailed, "MAILFROM": mailed, "CONTENT_TYPE": mailed, "CONTENT_TRANSFER_ENCODING": mailed,
+	"SHELL": "%s: worker --shell runs sh; where a command needs another shell, write it into the command, as in bash -c '…'",
+	"TZ":    "%s is the zone of the commands below, not of their times: set it where the worker starts",
+}
 
 // set notes a variable, without its value, which may be a secret.
 func (c *crontab) set(line int, name, value string) {
-	switch name {
-	case "CRON_TZ":
+	text := cmp.Or(told[name], others)
+	delay, err := document.ParseDuration(value + "m")
+	switch {
+	case name == "CRON_TZ":
 		c.zone = cmp.Or(value, c.options.Timezone)
 		c.note(line, Carried, "CRON_TZ is the zone of the lines below, as in cronie; cron of Debian has none, and runs them in the zone of the machine")
-	case "RANDOM_DELAY":
-		delay, err := document.ParseDuration(value + "m")
-		if c.delay = delay; err != nil {
-			c.note(line, Refused, "RANDOM_DELAY: expected a number of minutes, at most ten years, found %s", document.Found(value))
-			return
-		}
+	case name == "RANDOM_DELAY" && err != nil:
+		c.note(line, Refused, "RANDOM_DELAY: expected a number of minutes, at most ten years, found %s", document.Found(value))
+	case name == "RANDOM_DELAY":
+		c.delay = delay
 		c.note(line, Carried, "RANDOM_DELAY of cronie is the spread of the policy of the lines below")
-	case "MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING":
-		c.note(line, map[bool]Kind{true: Carried, false: LeftOut}[value == ""], "%s", name+mailed)
-	case "SHELL":
-		if value != "/bin/sh" {
-			c.note(line, LeftOut, "SHELL: worker --shell runs sh; where a command needs another shell, write it into the command, as in bash -c '…'")
-		}
-	case "TZ":
-		c.note(line, LeftOut, "TZ is the zone of the commands below, not of their times: set it where the worker starts")
-	default:
-		c.note(line, LeftOut, "%s: set it where the worker starts: its commands find the environment of the worker", document.Shorten(name, maxName))
+	case text == mailed && value == "":
+		c.note(line, Carried, text, name)
+	case name != "SHELL" || value != "/bin/sh":
+		c.note(line, LeftOut, text, document.Shorten(name, maxName))
 	}
 }
 

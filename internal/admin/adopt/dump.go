@@ -64,8 +64,7 @@ var k8s = dump{
 		if namespace := r.text("metadata.namespace"); namespace != "" {
 			j.labels, j.name = map[string]any{"namespace": namespace}, namespace+"."+j.name
 		}
-		seconds, _ := strconv.Atoi(r.text("spec.jobTemplate.spec.activeDeadlineSeconds"))
-		j.timeout = time.Duration(seconds) * time.Second
+		j.timeout, _ = document.ParseDuration(r.text("spec.jobTemplate.spec.activeDeadlineSeconds")) // Kubernetes takes a number alone
 	},
 }
 

@@ -102,25 +102,30 @@ func Timers(text string, o Options) (*Adopted, error) {
 
 func (u *unit) title() string { return document.Shorten(u.name, maxName) + ": " }
 
-// settings say what becomes of a setting. The first pattern that matches its name counts.
-var settings = []struct{ name, text string }{
-	{`^Install\.|^Timer\.(OnCalendar|OnUnitActiveSec|OnUnitInactiveSec|Unit|Persistent|RandomizedDelaySec|FixedRandomDelay)$|` +
-		`^Service\.(ExecStart|Type|TimeoutStartSec|RuntimeMaxSec)$|^Unit\.(Description|Documentation|After|Before|Wants|DefaultDependencies)$`, ""},
-	{`^Timer\.On`, " counts from a start: write a rule such as every 15 minutes"},
-	{`^Timer\.`, " is not carried over"},
-	{`^Unit\.|^Service\.(Exec.*|SuccessExitStatus|Restart)$`, ": write it into the command, or into the policy"},
+// setting says what becomes of the settings whose names match. text is empty: they are carried over, or say nothing about what runs.
+type setting struct {
+	name *regexp.Regexp
+	text string
 }
 
-// leaveOut notes the settings of a unit that nothing here corresponds to. The others are for the worker.
+// settings are in order: the first that matches counts. All others are for the worker.
+var settings = []setting{
+	{regexp.MustCompile(`^Install\.|^Timer\.(OnCalendar|OnUnitActiveSec|OnUnitInactiveSec|Unit|Persistent|RandomizedDelaySec|FixedRandomDelay)$|` +
+		`^Service\.(ExecStart|Type|TimeoutStartSec|RuntimeMaxSec)$|^Unit\.(Description|Documentation|After|Before|Wants|DefaultDependencies)$`), ""},
+	{regexp.MustCompile(`^Timer\.On`), " counts from a start: write a rule such as every 15 minutes"},
+	{regexp.MustCompile(`^Timer\.`), " is not carried over"},
+	{regexp.MustCompile(`^Unit\.|^Service\.(Exec.*|SuccessExitStatus|Restart)$`), ": write it into the command, or into the policy"},
+}
+
+// leaveOut notes the settings of a unit that nothing here corresponds to, and returns those that are for the worker.
 func (a *Adopted) leaveOut(u *unit) (others []string) {
 	for _, name := range slices.Sorted(maps.Keys(u.values)) {
-		_, setting, _ := strings.Cut(document.Shorten(name, maxName), ".")
-		is := slices.IndexFunc(settings, func(one struct{ name, text string }) bool { return regexp.MustCompile(one.name).MatchString(name) })
-		switch {
-		case is < 0:
-			others = append(others, setting)
-		case is > 0:
-			a.note(u.lines[name], LeftOut, "%s%s%s", u.title(), setting, settings[is].text)
+		_, shown, _ := strings.Cut(document.Shorten(name, maxName), ".")
+		is := slices.IndexFunc(settings, func(one setting) bool { return one.name.MatchString(name) })
+		if is < 0 {
+			others = append(others, shown)
+		} else if settings[is].text != "" {
+			a.note(u.lines[name], LeftOut, "%s%s%s", u.title(), shown, settings[is].text)
 		}
 	}
 	return others
