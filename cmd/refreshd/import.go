@@ -118,11 +118,15 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 			return err
 		}
 	}
-	if need := adopted.WithoutTimeout(); len(need) > 0 {
-		for _, m := range need {
+	need := 0
+	for _, m := range adopted.Models {
+		if m.Policy.Timeout == 0 {
 			a.report(fmt.Sprintf("%s line %d: %s needs a timeout", name, m.Line, m.UID))
+			need++
 		}
-		return usagef("--timeout: expected how long an attempt may take, such as 1h, for %s, found nothing: nothing is written", words.Count(len(need), "model", "models"))
+	}
+	if need > 0 {
+		return usagef("--timeout: expected how long an attempt may take, such as 1h, for %s, found nothing: nothing is written", words.Count(need, "model", "models"))
 	}
 	if len(adopted.Models) > 0 {
 		if err := own.write(a.stdout, adopted); err != nil {

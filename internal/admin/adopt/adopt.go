@@ -18,7 +18,7 @@ import (
 // Options apply to all schedules of a text.
 type Options struct {
 	Timezone string        // IANA name, of schedules that name none
-	Timeout  time.Duration // of models that bring none along; 0: see Adopted.WithoutTimeout
+	Timeout  time.Duration // of models that bring none along; 0: they have none, and cannot be saved
 	System   bool          // each line of a crontab has a user before its command
 	Now      time.Time     // changes of the clocks are looked for in the year after it
 }
@@ -61,11 +61,6 @@ type Adopted struct {
 
 func (a *Adopted) note(line int, kind Kind, format string, values ...any) {
 	a.Notes = append(a.Notes, Note{Line: line, Kind: kind, Text: fmt.Sprintf(format, values...)})
-}
-
-// WithoutTimeout returns the models that need Options.Timeout, and have none.
-func (a *Adopted) WithoutTimeout() []Model {
-	return slices.DeleteFunc(slices.Clone(a.Models), func(m Model) bool { return m.Policy.Timeout > 0 })
 }
 
 // WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time,

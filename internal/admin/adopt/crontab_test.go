@@ -259,9 +259,9 @@ func TestWhatIsWrittenIsReadBackWhateverACommandHolds(t *testing.T) {
 	})
 }
 
-func TestAModelWithoutATimeoutIsNamed(t *testing.T) {
+func TestAModelWithoutATimeoutHasNoneAndItsLine(t *testing.T) {
 	options := usual
 	options.Timeout = 0
-	need := read("# \n0 6 * * * a", options).WithoutTimeout()
-	check.FailIf(t, len(need) != 1 || need[0].Line != 2 || !strings.HasPrefix(need[0].UID, "a-"), "expected a of line 2, found %+v", need)
+	need := read("# \n0 6 * * * a", options).Models
+	check.FailIf(t, len(need) != 1 || need[0].Line != 2 || need[0].Policy.Timeout != 0 || !strings.HasPrefix(need[0].UID, "a-"), "expected a of line 2, found %+v", need)
 }
