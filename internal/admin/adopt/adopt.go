@@ -54,9 +54,10 @@ type Adopted struct {
 	Models []Model
 	Notes  []Note // by line
 
-	source  string // such as crontab
-	options Options
-	jobs    []*job
+	source   string // such as crontab
+	options  Options
+	jobs     []*job
+	policies []string // in YAML
 }
 
 func (a *Adopted) note(line int, kind Kind, format string, values ...any) {
@@ -65,19 +66,8 @@ func (a *Adopted) note(line int, kind Kind, format string, values ...any) {
 
 // WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time,
 // but a worker's exit codes 64, 65, 77 and 78 disable it.
-func (a *Adopted) WritePolicies(to io.Writer) (err error) {
-	written := make(map[string]bool)
-	for _, m := range a.Models {
-		if written[m.PolicyName] || err != nil {
-			continue
-		}
-		var spread string
-		if m.Policy.Spread > 0 {
-			spread = "spread: " + document.FormatDuration(m.Policy.Spread) + "\n"
-		}
-		_, err = fmt.Fprintf(to, "---\nname: %s\ntimeout: %s\n%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(m.Policy.Timeout), spread)
-		written[m.PolicyName] = true
-	}
+func (a *Adopted) WritePolicies(to io.Writer) error {
+	_, err := io.WriteString(to, strings.Join(a.policies, ""))
 	return err
 }
 
@@ -145,13 +135,19 @@ func (a *Adopted) check(j *job) error {
 func (a *Adopted) define(j *job) (m Model, err error) {
 	timeout := cmp.Or(j.timeout, a.options.Timeout)
 	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, a.source+"-"+document.FormatDuration(timeout)
+	spread := ""
 	if j.spread > 0 {
-		m.PolicyName += "-spread-" + document.FormatDuration(j.spread)
+		text := document.FormatDuration(j.spread)
+		m.PolicyName, spread = m.PolicyName+"-spread-"+text, "spread: "+text+"\n"
 	}
 	fields := map[string]any{"uid": j.uid, "rrule": j.rule, "timezone": j.zone, "policy": m.PolicyName, "payload": j.payload, "labels": j.labels}
 	d, err := model.ParseDefinition(fields)
 	m.UID, m.Payload, m.Timezone, m.Labels = d.UID, d.Payload, j.zone, d.Labels
 	m.Rule, m.Line = j.rule, j.line // the rule as it was written
+	policy := fmt.Sprintf("---\nname: %s\ntimeout: %s\n%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(timeout), spread)
+	if err == nil && !slices.Contains(a.policies, policy) {
+		a.policies = append(a.policies, policy)
+	}
 	return m, err
 }
 

@@ -17,7 +17,7 @@ var (
 	ofUser     = regexp.MustCompile(`^(-?)(@\S+|\S+(?:[ \t]+\S+){4})()[ \t]+(.+)$`)
 	ofSystem   = regexp.MustCompile(`^(-?)(@\S+|\S+(?:[ \t]+\S+){4})[ \t]+(\S+)(?:[ \t]+(.+))?$`)
 	userName   = regexp.MustCompile(`^[a-z_][a-z0-9_-]*\$?$`)
-	aUser      = regexp.MustCompile(`^(root|www-data|nobody)\s`)
+	aUser      = regexp.MustCompile(`^(root|www-data|nobody)\s|^[a-z_][a-z0-9_-]*\s+(\[|test|if|command)\s`) // in a crontab of the system
 )
 
 // crontab reads lines as cron(8) of Debian and cronie do.
@@ -103,7 +103,7 @@ func (c *crontab) job(line int, text string) {
 		return
 	case found[1] != "":
 		j.note(Carried, "the - before the minute keeps cronie from logging; every attempt has a history here")
-	case user == "" && aUser.MatchString(command):
+	case user == "" && aUser.MatchString(command) && !slices.Contains(guards, strings.Fields(command)[0]):
 		j.note(Differs, "it begins with %s: if that is a user, add --system", strings.Fields(command)[0])
 	}
 	if user != "" {

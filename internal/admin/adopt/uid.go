@@ -1,7 +1,6 @@
 package adopt
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -48,7 +47,6 @@ var (
 // programName is what the first program of a command that works is called, with up to two words that are neither options nor their values. No word is
 // taken that may be a secret.
 func programName(command string) string {
-	guard := ""
 	for _, part := range ends.Split(script.ReplaceAllString(command, ";$1$2;"), -1) {
 		var words []string
 		option := false
@@ -65,9 +63,8 @@ func programName(command string) string {
 		if name != "" && !slices.Contains(guards, words[0]) {
 			return name
 		}
-		guard = cmp.Or(guard, name)
 	}
-	return cmp.Or(guard, "job")
+	return "job"
 }
 
 const maxUID = 60 // bounds a name, in bytes
