@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +93,9 @@ var bullmq = dump{
 		if r.text("iterationCount")+r.text("template") == "" { // getJobSchedulers of BullMQ 5 lists them, too
 			j.note(Differs, "of a repeatable job the dump tells no data, options and limit: add them")
 		}
+		if oldDays.MatchString(j.cron) {
+			j.note(Differs, "its days are as BullMQ 6 reads them: up to BullMQ 5 a #, or all days of a month or week, beside other days means less")
+		}
 		// BullMQ 3 and 4 write an interval as the pattern.
 		if every, err := strconv.Atoi(cmp.Or(r.text("every"), r.text("pattern"))); err == nil {
 			j.rule = "@every " + document.FormatDuration(time.Duration(every)*time.Millisecond)
@@ -99,6 +103,8 @@ var bullmq = dump{
 		}
 	},
 }
+
+var oldDays = regexp.MustCompile(`\s1-31\s+\S+\s+[^*\s]\S*$|\s(?:\*/\S+|[^*\s]\S*)\s+\S+\s+(?:[01]-7|\S*#\S*)$`)
 
 // celery is what manage.py dumpdata django_celery_beat prints.
 var celery = dump{
