@@ -27,19 +27,27 @@ type adopting struct {
 
 func adoptCommand(a *app) *cobra.Command {
 	var own adopting
-	dump := func(kind, of, from, payload string, read func(string, adopt.Options) (*adopt.Adopted, error)) *cobra.Command {
+	from := func(kind, of, text, payload string) *cobra.Command {
 		return &cobra.Command{
 			Use: kind + " FILE|-", Short: "Write " + of + " as models", Args: oneFile,
-			Long: "Write what " + from + ", as models. The payload has " + payload + ", for a worker of yours. See refreshd import --help.",
-			RunE: func(_ *cobra.Command, args []string) error { return a.adopt(&own, args[0], read) },
+			Long: "Write what " + text + ", as models. The payload has " + payload + ", for a worker of yours. See refreshd import --help.",
+			RunE: func(_ *cobra.Command, args []string) error { return a.adopt(&own, args[0], adopt.Readers[kind]) },
 		}
 	}
-	command := group("import", "Write the schedules of another system as models", a.adoptCrontabCommand(&own),
-		dump("systemd", "timers of systemd", "systemctl cat NAME.timer NAME.service prints", "the command of the service", adopt.Timers),
-		dump("k8s", "the CronJobs of Kubernetes", "kubectl get cronjobs -o yaml prints", "the spec of the Job as job", adopt.CronJobs),
-		dump("celery-beat", "the tasks of django-celery-beat", "manage.py dumpdata django_celery_beat prints", "task, args, kwargs and queue", adopt.CeleryBeat),
-		dump("sidekiq-cron", "the schedule of sidekiq-cron", "stands in its schedule file", "the job without its times", adopt.SidekiqCron),
-		dump("bullmq", "the job schedulers of BullMQ", "getJobSchedulers returns, in JSON", "name and data", adopt.BullMQ))
+	crontab := from("crontab", "the lines of a crontab", "", "")
+	crontab.Short += ", with the command in the payload"
+	crontab.Long = `Read a crontab as cron of Debian and cronie do, and write a model for each line. Its uid comes from the command, its schedule stays as it is written,
+and the payload has the command as cron hands it to the shell, for refreshd worker --shell. A wait for a random time at the beginning becomes the spread
+of the policy. The list also names lines whose times differ from those of cron(8) when clocks are changed. See refreshd import --help.`
+	crontab.Example = `  crontab -l | refreshd import crontab - --timeout 1h --out models
+  refreshd import crontab /etc/crontab --timeout 2h --timezone Europe/Berlin`
+	crontab.Flags().BoolVar(&own.options.System, "system", false, "each line has a user before its command, as in /etc/crontab and /etc/cron.d, where it is found out")
+	command := group("import", "Write the schedules of another system as models", crontab,
+		from("systemd", "timers of systemd", "systemctl cat NAME.timer NAME.service prints", "the command of the service"),
+		from("k8s", "the CronJobs of Kubernetes", "kubectl get cronjobs -o yaml prints", "the spec of the Job as job"),
+		from("celery-beat", "the tasks of django-celery-beat", "manage.py dumpdata django_celery_beat prints", "task, args, kwargs and queue"),
+		from("sidekiq-cron", "the schedule of sidekiq-cron", "stands in its schedule file", "the job without its times"),
+		from("bullmq", "the job schedulers of BullMQ", "getJobSchedulers or getRepeatableJobs returns, in JSON", "name and data"))
 	command.Long = `Write the schedules of another system as models and a policy, for refreshd apply. Nothing is saved, and Redis is not asked. What refreshd model export
 has written is saved by refreshd model import.
 
@@ -64,23 +72,6 @@ Exit codes: 0 all is carried over; 1 failed, or a line was refused; 2 wrong usag
 	return command
 }
 
-func (a *app) adoptCrontabCommand(own *adopting) *cobra.Command {
-	command := &cobra.Command{
-		Use: "crontab FILE|-", Short: "Write the lines of a crontab as models, with the command in the payload", Args: oneFile,
-		Long: `Read a crontab as cron of Debian and cronie do, and write a model for each line. Its uid comes from the command, its schedule stays as it is written,
-and the payload has the command as cron hands it to the shell, for refreshd worker --shell. A wait for a random time at the beginning becomes the spread
-of the policy. The list also names lines whose times differ from those of cron(8) when clocks are changed. See refreshd import --help.`,
-		Example: `  crontab -l | refreshd import crontab - --timeout 1h --out models
-  refreshd import crontab /etc/crontab --timeout 2h --timezone Europe/Berlin`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			own.options.System = own.options.System || isSystemCrontab(args[0])
-			return a.adopt(own, args[0], func(text string, o adopt.Options) (*adopt.Adopted, error) { return adopt.Crontab(text, o), nil })
-		},
-	}
-	command.Flags().BoolVar(&own.options.System, "system", false, "each line has a user before its command, as in /etc/crontab and /etc/cron.d, where it is found out")
-	return command
-}
-
 func isSystemCrontab(path string) bool {
 	whole, err := filepath.Abs(path)
 	return err == nil && (whole == "/etc/crontab" || filepath.Dir(whole) == "/etc/cron.d")
@@ -102,13 +93,11 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 		return err
 	}
 	defer func() { _ = in.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(in, maxAdopted+1))
-	if err == nil && len(text) > maxAdopted {
-		err = fmt.Errorf("expected at most %d MiB, found more", maxAdopted>>20)
-	}
+	text, err := io.ReadAll(in)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
+	own.options.System = own.options.System || isSystemCrontab(from)
 	adopted, err := read(strings.TrimPrefix(string(text), "\ufeff"), own.options)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -117,15 +106,27 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 	if own.out != "" {
 		list = a.stdout
 	}
-	counts, err := a.listNotes(list, name, adopted.Notes)
-	if err != nil {
-		return err
-	}
-	if need := adopted.WithoutTimeout(); len(need) > 0 {
-		for _, m := range need {
-			a.report(fmt.Sprintf("%s line %d: %s needs a timeout", name, m.Line, m.UID))
+	counts := make(map[adopt.Kind]int)
+	for _, note := range adopted.Notes {
+		counts[note.Kind]++
+		if a.json() {
+			err = print.JSONLine(list, note)
+		} else {
+			_, err = fmt.Fprintln(list, plain(fmt.Sprintf("%-8s  %s line %d: %s%s", note.Kind, name, note.Line, mark(note.UID != "", note.UID+": "), note.Text)))
 		}
-		return usagef("--timeout: expected how long an attempt may take, such as 1h, for %s, found nothing: nothing is written", words.Count(len(need), "model", "models"))
+		if err != nil {
+			return err
+		}
+	}
+	need := 0
+	for _, m := range adopted.Models {
+		if m.Policy.Timeout == 0 {
+			a.report(fmt.Sprintf("%s line %d: %s needs a timeout", name, m.Line, m.UID))
+			need++
+		}
+	}
+	if need > 0 {
+		return usagef("--timeout: expected how long an attempt may take, such as 1h, for %s, found nothing: nothing is written", words.Count(need, "model", "models"))
 	}
 	if len(adopted.Models) > 0 {
 		if err := own.write(a.stdout, adopted); err != nil {
@@ -143,25 +144,6 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 		return fmt.Errorf("%s: expected at least one schedule, found none", name)
 	}
 	return nil
-}
-
-// maxAdopted bounds a file of another system, in bytes.
-const maxAdopted = 16 << 20
-
-func (a *app) listNotes(to io.Writer, name string, notes []adopt.Note) (counts map[adopt.Kind]int, err error) {
-	counts = make(map[adopt.Kind]int)
-	for _, note := range notes {
-		counts[note.Kind]++
-		if a.json() {
-			err = print.JSONLine(to, note)
-		} else {
-			_, err = fmt.Fprintln(to, plain(fmt.Sprintf("%-8s  %s line %d: %s%s", note.Kind, name, note.Line, mark(note.UID != "", note.UID+": "), note.Text)))
-		}
-		if err != nil {
-			return counts, err
-		}
-	}
-	return counts, nil
 }
 
 // write prints the documents, or writes them into the directory, where it overwrites nothing.

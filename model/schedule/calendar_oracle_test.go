@@ -18,6 +18,7 @@ func TestACalendarOfSystemdOccursWhenSystemdSaysSo(t *testing.T) {
 	for _, text := range []string{
 		"daily", "hourly", "weekly", "monthly", "yearly", "quarterly", "semiannually", "minutely", "Mon..Fri 09:00", "Sat,Sun 20:00", "*:0/15", "*-*-* 06,18:00:00", "*-*-* 00/2:30",
 		"Sat *-*-1..7 18:00:00", "*-02-29 12:00", "Mon *-05~07 00:00", "*-*~01 23:30", "10:30", "*-*-01,15 04:05:06", "Tue,Thu *-*-* 7:10", "Monday 5:00", "2027-*-* 00:00", "2027-03-04 05:06:07", "*:*:00/20",
+		"*-*-* 07..23:30", "*-*-* *:05,35:00", "Sun *-*-1..7 1:00:00", "00:07:00", "*:00/10", "*-*-* 23:59:40", "*-*-1 06:52:00", "Mon *-*-* 06:47:00", "Sun *-*-* 03:10:00", "*-*-* 00,12:00:00", "*-*-* *:17:00",
 	} {
 		rule, zone, ok := FromCalendar(text)
 		if !ok || zone != "" {

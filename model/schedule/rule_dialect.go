@@ -206,3 +206,27 @@ func FromCalendar(text string) (rule, zone string, ok bool) {
 	rule, ok = d.offer()
 	return rule, zone, ok
 }
+
+// FromCron writes the cron expression of another scheduler as a rule, with its zone, which may stand at either end; empty: it names none. Six fields
+// have the seconds first, 5/20 goes on from 5, and days must fit both of their fields if both is true, or else one. ok is false if it never occurs,
+// or has no rule.
+func FromCron(text string, both bool) (rule, zone string, ok bool) {
+	all := strings.Fields(text)
+	if len(all) == 0 {
+		return "", "", false
+	}
+	fields, zone, _ := peel(all)
+	five, seconds := strings.Fields(strings.ToUpper(strings.Join(fields, " "))), ""
+	if name := strings.ToLower(all[0]); len(five) == 1 && cronNicknames[name] != "" {
+		return name, zone, len(all) == 1
+	}
+	if len(five) == len(cronFields)+1 {
+		seconds, five = five[0], five[1:]
+	}
+	if cut := len(all) - len(fields); len(five) != len(cronFields) || cut > 1 || cut == 1 && zone == "" { // a command was cut, too
+		return "", zone, false
+	}
+	d := dialect{fields: [5]string(five), seconds: seconds, both: both && !star(five[2]) && !star(five[4])}
+	rule, ok = d.offer()
+	return rule, zone, ok && d.spread == 0
+}

@@ -130,9 +130,9 @@ func TestTwentyImportedCrontabsStartWhatCronStarts(t *testing.T) {
 			t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
 				berlin := check.Got(schedule.Zone("Europe/Berlin"))(t)
 				from := check.Got(time.ParseInLocation(time.DateOnly, day, berlin))(t)
-				adopted := adopt.Crontab(string(check.Got(os.ReadFile(file))(t)), adopt.Options{
+				adopted := check.Got(adopt.Crontab(string(check.Got(os.ReadFile(file))(t)), adopt.Options{
 					Timezone: "Europe/Berlin", Timeout: time.Hour, System: strings.Contains(file, ".system."), Now: from.AddDate(0, -1, 0),
-				})
+				}))(t)
 				to := from.AddDate(0, 0, 1)
 				if isBusy(adopted) {
 					to = from.Add(long.Or(4*time.Hour, to.Sub(from))) // they would take most of the time

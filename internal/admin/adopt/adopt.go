@@ -18,7 +18,7 @@ import (
 // Options apply to all schedules of a text.
 type Options struct {
 	Timezone string        // IANA name, of schedules that name none
-	Timeout  time.Duration // of models that bring none along; 0: see Adopted.WithoutTimeout
+	Timeout  time.Duration // of models that bring none along; 0: they have none, and cannot be saved
 	System   bool          // each line of a crontab has a user before its command
 	Now      time.Time     // changes of the clocks are looked for in the year after it
 }
@@ -54,29 +54,20 @@ type Adopted struct {
 	Models []Model
 	Notes  []Note // by line
 
-	source string // such as crontab
+	source   string // such as crontab
+	options  Options
+	jobs     []*job
+	policies []string // in YAML
 }
 
-// WithoutTimeout returns the models that need Options.Timeout, and have none.
-func (a *Adopted) WithoutTimeout() []Model {
-	return slices.DeleteFunc(slices.Clone(a.Models), func(m Model) bool { return m.Policy.Timeout > 0 })
+func (a *Adopted) note(line int, kind Kind, format string, values ...any) {
+	a.Notes = append(a.Notes, Note{Line: line, Kind: kind, Text: fmt.Sprintf(format, values...)})
 }
 
 // WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time,
 // but a worker's exit codes 64, 65, 77 and 78 disable it.
-func (a *Adopted) WritePolicies(to io.Writer) (err error) {
-	written := make(map[string]bool)
-	for _, m := range a.Models {
-		if written[m.PolicyName] || err != nil {
-			continue
-		}
-		var spread string
-		if m.Policy.Spread > 0 {
-			spread = "spread: " + document.FormatDuration(m.Policy.Spread) + "\n"
-		}
-		_, err = fmt.Fprintf(to, "---\nname: %s\ntimeout: %s\n%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(m.Policy.Timeout), spread)
-		written[m.PolicyName] = true
-	}
+func (a *Adopted) WritePolicies(to io.Writer) error {
+	_, err := io.WriteString(to, strings.Join(a.policies, ""))
 	return err
 }
 
@@ -95,7 +86,8 @@ func (a *Adopted) WriteModels(to io.Writer) error {
 type job struct {
 	line       int
 	rule, zone string
-	cron       bool   // cron(8) runs it
+	cron       string // what is to be read as a rule
+	title      string // for the list, where a line may have many jobs; empty: there the line says enough
 	name       string // the readable part of the uid
 	same       string // what two jobs have in common that do the same
 	payload    map[string]any
@@ -108,12 +100,15 @@ type job struct {
 }
 
 func (j *job) note(kind Kind, format string, values ...any) {
-	j.notes = append(j.notes, Note{Line: j.line, Kind: kind, Text: fmt.Sprintf(format, values...)})
+	note := Note{Line: j.line, Kind: kind, Text: fmt.Sprintf(format, values...)}
+	if !slices.Contains(j.notes, note) {
+		j.notes = append(j.notes, note)
+	}
 }
 
-// checkSchedule refuses a rule that we read otherwise, or not at all, and notes where cron(8) runs its own at another time.
-func (j *job) checkSchedule(o Options) error {
-	dtstart, err := schedule.Midnight(o.Now, j.zone)
+// check refuses a rule that we read otherwise, or not at all, and notes where it runs at another time when clocks are changed.
+func (a *Adopted) check(j *job) error {
+	dtstart, err := schedule.Midnight(a.options.Now, j.zone)
 	if err != nil {
 		return err
 	}
@@ -122,48 +117,53 @@ func (j *job) checkSchedule(o Options) error {
 		return err
 	}
 	compiled, err := schedule.Parse(read.Rule, j.zone, dtstart)
-	if err == nil && max(j.spread, j.timeout) > document.MaxDuration {
-		err = document.Refuse("", "a timeout and a spread of at most ten years", document.FormatDuration(max(j.spread, j.timeout)))
-	}
 	if err != nil {
 		return err
 	}
-	if j.cron {
-		for _, difference := range compiled.CronDifferences(o.Now, j.rule) {
+	if a.source == "crontab" {
+		for _, difference := range compiled.CronDifferences(a.options.Now, j.rule) {
 			j.note(Differs, "%s", difference)
 		}
+		return nil
+	}
+	for _, change := range compiled.ClockChanges(a.options.Now, 366) {
+		j.note(Differs, "%s here; %s may do otherwise", change, a.source)
 	}
 	return nil
 }
 
-func (j *job) definition(source string, timeout time.Duration) (m Model, err error) {
-	timeout = cmp.Or(j.timeout, timeout)
-	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, source+"-"+document.FormatDuration(timeout)
+func (a *Adopted) define(j *job) (m Model, err error) {
+	timeout := cmp.Or(j.timeout, a.options.Timeout)
+	m.Policy.Timeout, m.Policy.Spread, m.PolicyName = timeout, j.spread, a.source+"-"+document.FormatDuration(timeout)
+	spread := ""
 	if j.spread > 0 {
-		m.PolicyName += "-spread-" + document.FormatDuration(j.spread)
+		text := document.FormatDuration(j.spread)
+		m.PolicyName, spread = m.PolicyName+"-spread-"+text, "spread: "+text+"\n"
 	}
 	fields := map[string]any{"uid": j.uid, "rrule": j.rule, "timezone": j.zone, "policy": m.PolicyName, "payload": j.payload, "labels": j.labels}
 	d, err := model.ParseDefinition(fields)
 	m.UID, m.Payload, m.Timezone, m.Labels = d.UID, d.Payload, j.zone, d.Labels
 	m.Rule, m.Line = j.rule, j.line // the rule as it was written
+	policy := fmt.Sprintf("---\nname: %s\ntimeout: %s\n%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(timeout), spread)
+	if err == nil && !slices.Contains(a.policies, policy) {
+		a.policies = append(a.policies, policy)
+	}
 	return m, err
 }
 
-// adopt makes the models of jobs. notes are about other lines.
-func adopt(source string, jobs []*job, notes []Note, o Options) *Adopted {
-	a := &Adopted{Notes: notes, source: source}
-	good := slices.DeleteFunc(jobs, func(j *job) bool {
-		err := j.checkSchedule(o)
+// complete makes the models of the jobs.
+func (a *Adopted) complete() *Adopted {
+	refused := func(j *job, err error) bool {
 		if err != nil {
-			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: strings.TrimPrefix(err.Error(), "rrule: ")})
+			a.note(j.line, Refused, "%s%s", j.title, strings.TrimPrefix(err.Error(), "rrule: "))
 		}
 		return err != nil
-	})
-	nameAll(good, o.Timezone)
-	for _, j := range good {
-		m, err := j.definition(source, o.Timeout)
-		if err != nil {
-			a.Notes = append(a.Notes, Note{Line: j.line, Kind: Refused, Text: err.Error()})
+	}
+	a.jobs = slices.DeleteFunc(a.jobs, func(j *job) bool { return refused(j, a.check(j)) })
+	nameAll(a.jobs, a.options.Timezone)
+	for _, j := range a.jobs {
+		m, err := a.define(j)
+		if refused(j, err) {
 			continue
 		}
 		a.Models = append(a.Models, m)

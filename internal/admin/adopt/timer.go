@@ -22,10 +22,7 @@ type unit struct {
 
 // last returns the value that counts of a name that takes one; empty: none.
 func (u *unit) last(name string) string {
-	values := u.values[name]
-	if len(values) == 0 {
-		return ""
-	}
+	values := append([]string{""}, u.values[name]...)
 	return values[len(values)-1]
 }
 
@@ -59,61 +56,84 @@ func units(text string) (all []*unit) {
 	return all
 }
 
-// Timers reads what systemctl cat of timers and their services prints, and writes a model for each OnCalendar, with the command of the service.
+// Timers reads what systemctl cat of timers and their services prints, and writes a model for each time of a timer, with the command of the service.
 func Timers(text string, o Options) (*Adopted, error) {
-	var jobs []*job
-	var notes []Note
 	all := units(text)
 	if len(all) == 0 {
 		return nil, document.Refuse("", "what systemctl cat NAME.timer NAME.service prints, where # /etc/systemd/system/NAME.timer stands above a file", "no such line")
 	}
-	byName := make(map[string]*unit)
-	for _, u := range all {
-		byName[u.name] = u
-	}
+	a := &Adopted{source: "systemd", options: o}
 	for _, u := range all {
 		base, is := strings.CutSuffix(u.name, ".timer")
 		if !is {
 			continue
 		}
-		leave := func(line int, text string) {
-			notes = append(notes, Note{Line: line, Kind: LeftOut, Text: document.Shorten(u.name, maxName) + ": " + text})
-		}
-		service := byName[cmp.Or(u.last("Timer.Unit"), base+".service")]
-		if service == nil || len(service.values["Service.ExecStart"]) == 0 {
-			leave(u.line, "expected its service with an ExecStart in the same text, as systemctl cat "+base+".timer "+base+".service prints it")
+		runs := cmp.Or(u.last("Timer.Unit"), base+".service")
+		at := slices.IndexFunc(all, func(other *unit) bool { return other.name == runs && other.values["Service.ExecStart"] != nil })
+		if at < 0 {
+			a.note(u.line, LeftOut, "%sexpected its service with an ExecStart in the same text, as systemctl cat %s %s prints it", u.title(), u.name, document.Shorten(runs, maxName))
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(u.values)) {
-			switch {
-			case strings.HasPrefix(name, "Timer.On") && name != "Timer.OnCalendar":
-				leave(u.lines[name], strings.TrimPrefix(name, "Timer.")+" counts from a start: write a rule such as every 15 minutes")
-			case strings.HasPrefix(name, "Timer.") && !slices.Contains(understood, name):
-				leave(u.lines[name], strings.TrimPrefix(name, "Timer."))
+		others := append(a.leaveOut(u), a.leaveOut(all[at])...)
+		for _, name := range []string{"Timer.OnCalendar", "Timer.OnUnitActiveSec", "Timer.OnUnitInactiveSec"} {
+			for _, value := range u.values[name] {
+				j := &job{line: u.lines[name], title: u.title(), name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
+				if len(others) > 0 {
+					j.note(Differs, "set it where the worker starts: %s", strings.Join(others, ", "))
+				}
+				j.readService(u, all[at])
+				span, err := document.ParseDuration(value)
+				rule, zone, ok := schedule.FromCalendar(value)
+				j.rule, j.zone = rule, cmp.Or(zone, o.Timezone)
+				if name != "Timer.OnCalendar" {
+					j.rule, ok = "@every "+document.FormatDuration(span), err == nil
+					j.note(Differs, countsAnew+"last run")
+				}
+				if ok {
+					a.jobs = append(a.jobs, j)
+					continue
+				}
+				a.note(j.line, Refused, "%s%s: expected a calendar or a time span that has a rule, found %s", j.title, strings.TrimPrefix(name, "Timer."), document.Found(value))
 			}
-		}
-		for _, calendar := range u.values["Timer.OnCalendar"] {
-			j := &job{line: u.lines["Timer.OnCalendar"], name: slug(base, `[^\w.-]+`), same: base, zone: o.Timezone}
-			rule, zone, ok := schedule.FromCalendar(calendar)
-			if !ok {
-				notes = append(notes, Note{Line: j.line, Kind: Refused, Text: "OnCalendar: expected a calendar that has a rule, found " + document.Found(calendar)})
-				continue
-			}
-			j.rule, j.zone = rule, cmp.Or(zone, j.zone)
-			j.readService(u, service)
-			jobs = append(jobs, j)
 		}
 	}
-	return adopt("systemd", jobs, notes, o), nil
+	return a.complete(), nil
 }
 
-// understood are the values that are carried over.
-var understood = []string{"Timer.OnCalendar", "Timer.Unit", "Timer.Persistent", "Timer.RandomizedDelaySec", "Service.ExecStart", "Service.Type", "Service.TimeoutStartSec",
-	"Service.RuntimeMaxSec"}
+func (u *unit) title() string { return document.Shorten(u.name, maxName) + ": " }
+
+// setting says what becomes of the settings whose names match. text is empty: they are carried over, or say nothing about what runs.
+type setting struct {
+	name *regexp.Regexp
+	text string
+}
+
+// settings are in order: the first that matches counts. All others are for the worker.
+var settings = []setting{
+	{regexp.MustCompile(`^Install\.|^Timer\.(OnCalendar|OnUnitActiveSec|OnUnitInactiveSec|Unit|Persistent|RandomizedDelaySec|FixedRandomDelay)$|` +
+		`^Service\.(ExecStart|Type|TimeoutStartSec|RuntimeMaxSec)$|^Unit\.(Description|Documentation|After|Before|Wants|DefaultDependencies)$`), ""},
+	{regexp.MustCompile(`^Timer\.On`), " counts from a start: write a rule such as every 15 minutes"},
+	{regexp.MustCompile(`^Timer\.`), " is not carried over"},
+	{regexp.MustCompile(`^Unit\.|^Service\.(Exec.*|SuccessExitStatus|Restart)$`), ": write it into the command, or into the policy"},
+}
+
+// leaveOut notes the settings of a unit that nothing here corresponds to, and returns those that are for the worker.
+func (a *Adopted) leaveOut(u *unit) (others []string) {
+	for _, name := range slices.Sorted(maps.Keys(u.values)) {
+		_, shown, _ := strings.Cut(document.Shorten(name, maxName), ".")
+		is := slices.IndexFunc(settings, func(one setting) bool { return one.name.MatchString(name) })
+		if is < 0 {
+			others = append(others, shown)
+		} else if settings[is].text != "" {
+			a.note(u.lines[name], LeftOut, "%s%s%s", u.title(), shown, settings[is].text)
+		}
+	}
+	return others
+}
 
 // readService takes the command, and what the policy says.
 func (j *job) readService(timer, service *unit) {
-	var commands, others []string
+	var commands []string
 	for _, command := range service.values["Service.ExecStart"] {
 		plain := strings.TrimLeft(command, "-@+!:")
 		if plain != command || strings.ContainsAny(command, "%$&;|<>()*?[]#~`{}\\") {
@@ -121,37 +141,25 @@ func (j *job) readService(timer, service *unit) {
 		}
 		commands = append(commands, plain)
 	}
-	for _, name := range slices.Sorted(maps.Keys(service.values)) {
-		if strings.HasPrefix(name, "Service.") && !slices.Contains(understood, name) {
-			others = append(others, strings.TrimPrefix(name, "Service."))
-		}
-	}
+	j.payload = map[string]any{"command": strings.Join(commands, " && ")}
 	if len(timer.values["Timer.OnCalendar"]) > 1 {
 		j.note(Differs, "each OnCalendar is a model of its own: two of them may run at one time")
-	}
-	if len(others) > 0 {
-		j.note(Differs, "set it where the worker starts: %s", document.Shorten(strings.Join(others, ", "), document.MaxText))
 	}
 	if !slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(timer.last("Timer.Persistent"))) {
 		j.note(Differs, "it is not Persistent, and a model runs once for what was missed: write misfire: skip into the policy")
 	}
-	j.spread = j.length("RandomizedDelaySec", timer.last("Timer.RandomizedDelaySec"))
-	limit := "RuntimeMaxSec"
+	limit := "Service.RuntimeMaxSec"
 	if service.last("Service.Type") == "oneshot" {
-		limit = "TimeoutStartSec"
+		limit = "Service.TimeoutStartSec"
 	}
-	j.timeout = j.length(limit, service.last("Service."+limit))
-	j.payload = map[string]any{"command": strings.Join(commands, " && ")}
+	j.spread, j.timeout = j.length(timer, "Timer.RandomizedDelaySec"), j.length(service, limit)
 }
 
-// spans writes the units of systemd as ours.
-var spans = strings.NewReplacer("minutes", "m", "minute", "m", "min", "m", "hours", "h", "hour", "h", "hr", "h", "seconds", "s", "second", "s", "sec", "s",
-	"days", "d", "day", "d", "weeks", "w", "week", "w", " ", "")
-
-// length reads a time span of systemd, in seconds if it has no unit. Infinity is none.
-func (j *job) length(name, text string) time.Duration {
-	span, err := document.ParseDuration(spans.Replace(text))
-	if err != nil && text != "" && text != "infinity" {
+// length reads a time span, in seconds if it has no unit. Infinity is none.
+func (j *job) length(u *unit, name string) time.Duration {
+	text := u.last(name)
+	span, err := document.ParseDuration(text)
+	if err != nil && text != "infinity" {
 		j.note(Differs, "%s: expected a time span such as 1h 30min, found %s", name, document.Found(text))
 	}
 	return span
