@@ -27,15 +27,16 @@ type term struct {
 
 // The names of a selector that are no labels. A label cannot be called like that.
 const (
-	SelectStatus = "status" // the status of the model, see SelectStatuses
-	SelectPolicy = "policy" // the name of its policy
-	SelectUID    = "uid"    // with * for any text and ? for any one character
-	SelectError  = "error"  // the fingerprint of its failure
-	SelectWaits  = "waits"  // the blocker that it is parked by, or the kind of it
-	SelectKey    = "key"    // a key of its limits and circuit, such as host=example.com
+	SelectStatus  = "status"  // the status of the model, see SelectStatuses
+	SelectPolicy  = "policy"  // the name of its policy
+	SelectUID     = "uid"     // with * for any text and ? for any one character
+	SelectError   = "error"   // the fingerprint of its failure
+	SelectWaits   = "waits"   // the blocker that it is parked by, or the kind of it
+	SelectKey     = "key"     // a key of its limits and circuit, such as host=example.com
+	SelectCircuit = "circuit" // the key of its circuit
 )
 
-var reservedNames = []string{SelectError, SelectKey, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
+var reservedNames = []string{SelectCircuit, SelectError, SelectKey, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
 
 // Statuses that only a selector knows.
 const (
@@ -134,6 +135,20 @@ func (s Selector) Only(name string) (values []string) {
 	return values
 }
 
+// Terms are Only of a label, as the keys of its sets write them: a host also as it is stored.
+func (s Selector) Terms(label string) (terms []string) {
+	for _, value := range s.Only(label) {
+		host := policy.Host(value)
+		if isLabelValue(value) {
+			terms = append(terms, label+"="+value)
+		}
+		if label == labelHost && isHost(host) && !slices.Contains(terms, label+"="+host) {
+			terms = append(terms, label+"="+host)
+		}
+	}
+	return terms
+}
+
 // Labels returns the names of labels that the selector fixes, in their order; see Only.
 func (s Selector) Labels() (names []string) {
 	for _, t := range s.terms {
@@ -184,12 +199,16 @@ func (t term) check(value string) error {
 		return document.Refuse(t.name, want, foundNear(Blocker(value).Kind(), BlockerKinds))
 	case t.name == SelectPolicy && !document.IsUID(value):
 		return document.Refuse(t.name, "the name of a policy", document.Found(value))
-	case t.name == SelectKey && (!document.IsUID(value) || !strings.Contains(value, "=")):
+	case (t.name == SelectKey || t.name == SelectCircuit) && (!document.IsUID(value) || !strings.Contains(value, "=")):
 		return document.Refuse(t.name, "a key of limits and circuits such as host=example.com", document.Found(value))
 	case slices.Contains(reservedNames, t.name):
 		return nil
+	case t.name == labelHost && isHost(policy.Host(value)):
+		return nil
+	case t.name == labelHost && !isLabelValue(value):
+		return document.Refuse(t.name, "a host such as example.com, without a port", document.Found(value))
 	case !isLabelName(t.name):
-		return document.Refuse("", "status, policy, uid, waits, key or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
+		return document.Refuse("", "status, policy, uid, waits, key, circuit or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
 	case !isLabelValue(value):
 		return document.Refuse(t.name, "a label: 1-60 letters, digits or _.:/@+-", document.Found(value))
 	}
@@ -245,10 +264,12 @@ func (m *Model) has(name, value string, status Status) bool {
 		return matchGlob(value, m.UID)
 	case SelectKey:
 		return m.counts(value)
+	case SelectCircuit:
+		return m.CircuitKey() == value
 	case SelectWaits:
 		return string(m.ParkedBy) == value || m.ParkedBy.Kind() == value
 	case labelHost:
-		return m.Host == value || m.Labels[name] == value
+		return m.Labels[name] == value || m.Host != "" && m.Host == policy.Host(value)
 	default:
 		return m.Labels[name] == value
 	}
@@ -265,11 +286,14 @@ func InputHost(m *Model) string {
 		return ""
 	}
 	_, host, _ := strings.Cut(inputHost.Of(m.Payload, nil, ""), "=")
-	if !isLabelValue(host) {
+	if !isHost(host) {
 		return ""
 	}
 	return host
 }
+
+// isHost accepts hosts that keys contain unchanged.
+func isHost(host string) bool { return isLabel(host, 100, "_.:-") }
 
 // Terms are the labels of a model with its host, as LabelTerms.
 func Terms(m *Model) []string {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,50 @@ func TestASelectorPicksModelsByTheBlockerThatTheyWaitFor(t *testing.T) {
 	}
 }
 
+func TestAHostIsPickedHoweverItIsWritten(t *testing.T) {
+	for address, written := range map[string][]string{
+		"https://me@A.Example.:8443/x":                          {"a.example", "A.EXAMPLE", "a.example."},
+		"https://münchen.de/x":                                  {"münchen.de", "xn--mnchen-3ya.de"},
+		"http://[2001:DB8:0::1]/x":                              {"2001:db8::1", "[2001:db8::1]"},
+		"https://" + strings.Repeat("a.", 45) + "example/100%z": {strings.Repeat("a.", 45) + "example"},
+	} {
+		payload, _ := json.Marshal(map[string]string{"input_url": address})
+		m := Model{UID: "a", Payload: string(payload)}
+		m.Host = InputHost(&m)
+		for _, text := range written {
+			picks := selectorOf(t, "host="+text)
+			if !picks.Matches(&m, StatusDue) || !slices.Contains(picks.Terms("host"), Terms(&m)[0]) {
+				t.Errorf("%s: host=%s picks nothing: asked for %q, the model has %q", address, text, picks.Terms("host"), Terms(&m))
+			}
+		}
+	}
+	labelled := Model{UID: "a", Labels: map[string]string{"host": "Ours"}, Payload: `{"input_url":"https://a.example/"}`}
+	if got := InputHost(&labelled); got != "" {
+		t.Errorf("a label of that name goes before it: got %q", got)
+	}
+	for text, want := range map[string]bool{"host=Ours": true, "host=ours": false, "host=a.example": false} {
+		if got := selectorOf(t, text).Matches(&labelled, StatusDue); got != want {
+			t.Errorf("%s: got %t, want %t", text, got, want)
+		}
+	}
+	if got := InputHost(&Model{Payload: `{"input_url":"https://` + strings.Repeat("a", 101) + `/"}`}); got != "" {
+		t.Errorf("a host of 101 bytes: got %q", got)
+	}
+}
+
+func TestASelectorPicksModelsByTheirCircuit(t *testing.T) {
+	m := Model{UID: "a", Payload: `{"input_url":"https://a.example/"}`}
+	if selectorOf(t, "circuit=host=a.example").Matches(&m, StatusDue) {
+		t.Error("its policy has no circuit")
+	}
+	m.Policy.Circuit = &policy.Circuit{Key: inputHost}
+	for text, want := range map[string]bool{"circuit=host=a.example": true, "circuit=host=b.example": false, "circuit!=host=b.example": true} {
+		if got := selectorOf(t, text).Matches(&m, StatusDue); got != want {
+			t.Errorf("%s: got %t, want %t", text, got, want)
+		}
+	}
+}
+
 func TestASelectorPicksModelsByTheKeysThatCountThem(t *testing.T) {
 	key := func(text string) policy.Key { return check.Got(policy.ParseKey(text))(t) }
 	feed := `{"feed_url":"https://FEED.example:8443/a","input_url":"https://input.example/b"}`
@@ -123,6 +168,8 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
 		"waits=limits:host=a":     `waits: expected one of hold, calendar, limit, circuit, suspect, or a blocker such as limit:host=example.com, found "limits"; did you mean limit?`,
 		"key=example.com":         `key: expected a key of limits and circuits such as host=example.com, found "example.com"`,
+		"circuit=example.com":     `circuit: expected a key of limits and circuits such as host=example.com, found "example.com"`,
+		"host=a b":                `host: expected a host such as example.com, without a port, found "a b"`,
 		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
 		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,
 		strings.Repeat("a", 1001): `selector: expected at most 1000 bytes, found 1001`,

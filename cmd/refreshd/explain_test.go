@@ -160,6 +160,16 @@ func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
 	failIf(t, strings.Contains(text, "before it"), "want no place in line of what was taken, got %q", text)
 }
 
+func TestARunWithoutADispatcherSaysSo(t *testing.T) {
+	s := newTimedQueue(t, "04:00:00")
+	s.put("uid: a\nrrule: FREQ=DAILY\n")
+	must(t, s.queue.Redis.Del(t.Context(), s.queue.Store.Keys.Dispatchers).Err())
+	_, _, told := s.run("model", "run", "a")
+	if want := "a: it does not start yet: no dispatcher is running\n"; told != want {
+		t.Errorf("got %q, want %q", told, want)
+	}
+}
+
 const steeredPolicy = `{name: p, timeout: 10m, retries: [0s, 0s, 0s], on_exhausted: give_up, limits: [{key: "{label.tenant}", running: 1}, {key: "{host(input_url)}", rate: 1/1m}],
   circuit: {key: "{label.tenant}", open_after: "2 of 3", on: [http_5xx], probe: 5m}}`
 

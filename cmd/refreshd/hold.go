@@ -153,7 +153,8 @@ func circuitCommand(a *app) *cobra.Command {
 			if _, err := o.OpenCircuit(ctx, keys[0], probe, reason); err != nil {
 				return err
 			}
-			return show(ctx, o, keys)
+			ofKey := keys[0] != model.QueueCircuitKey
+			return a.warnOfNoMatch(ctx, o, model.SelectCircuit+"="+keys[0], ofKey, show(ctx, o, keys))
 		})
 	opening.Long = `Open a circuit by hand. After --probe one of its models may try it, and an answer closes it. That of the queue closes then if attempts have succeeded
 since it was opened; while it is off, it is closed by hand only. To open an open one sets when it is tried.`

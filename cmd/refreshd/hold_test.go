@@ -66,6 +66,18 @@ func TestACircuitIsOpenedAndClosedByHand(t *testing.T) {
 	})
 }
 
+func TestACircuitOfNoModelIsOpenedWithAHint(t *testing.T) {
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
+		c.put(`{"uid":"a","payload":{"input_url":"https://a.example/x"},"policy":{"timeout":"1m","retries":[],"circuit":{"key":"{host(input_url)}","open_after":"2 of 2"}}}` + "\n" +
+			`{"uid":"b","payload":{"input_url":"https://b.example/x"}}` + "\n")
+		for key, want := range map[string]bool{"host=a.example": false, "host=b.example": true, "host=a.exmple": true, "queue": false} {
+			if got := strings.Contains(c.whatTold("circuit", "open", key), "circuit="+key+" matches 0 models now"); got != want {
+				t.Errorf("%s: a hint: got %t, want %t", key, got, want)
+			}
+		}
+	})
+}
+
 func TestACalendarIsStoredListedAndForgotten(t *testing.T) {
 	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.do("calendar", "put", file(t, "c.yaml", "name: nightly\nrrule: FREQ=DAILY;BYHOUR=2\nfor: 2h\n---\nname: new-year\nrrule: FREQ=YEARLY\nfor: 1d\n"))

@@ -2,8 +2,10 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -11,7 +13,10 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-const maxExamples = 10
+const (
+	maxExamples = 10
+	maxHinted   = 20_000 // models that a hint is worth
+)
 
 // Selected are the models that a selector picks now.
 type Selected struct {
@@ -77,9 +82,12 @@ func NoMatch(ctx context.Context, o Operator, selector string) (hint string, err
 	if err != nil || picks.All() {
 		return "", refused(err)
 	}
-	matches := false
+	matches, found := false, func(*store.Record) error { return errEnough }
 	err = o.Queue.Each(func(part *store.Store) error {
-		return untilEnough(part.Report().EachPicked(ctx, picks, func(*store.Record) error { matches = true; return errEnough }))
+		// Without an index models are looked at one by one: of many it is not known.
+		may, failed := part.Report().FewPicked(ctx, picks, maxHinted, found)
+		matches = matches || may > maxHinted || errors.Is(failed, errEnough)
+		return untilEnough(failed)
 	})
 	if err != nil || matches {
 		return "", err
@@ -96,6 +104,9 @@ func NoMatch(ctx context.Context, o Operator, selector string) (hint string, err
 func nearestLabel(picks model.Selector, known map[string][]string) string {
 	for _, name := range picks.Labels() {
 		values, is := known[name]
+		if host, _, err := net.SplitHostPort(picks.Only(name)[0]); name == "host" && err == nil {
+			return name + "=" + host
+		}
 		if !is {
 			return words.NearestWord(name, slices.Sorted(maps.Keys(known)))
 		}

@@ -62,8 +62,8 @@ func (s *Store) sources(selector model.Selector) (all []source) {
 	}
 	for _, name := range selector.Labels() {
 		label := source{name: sourceLabel + name, kind: "set"}
-		for _, value := range selector.Only(name) {
-			label.keys = append(label.keys, s.Keys.Label(name+"="+value))
+		for _, term := range selector.Terms(name) {
+			label.keys = append(label.keys, s.Keys.Label(term))
 		}
 		all = append(all, label)
 	}

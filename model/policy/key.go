@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
+
+	"golang.org/x/net/idna"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -144,20 +147,34 @@ func keyValue(value string) string {
 	return value[:min(allowed, maxKeyBegins)] + "~" + hex.EncodeToString(sum[:6])
 }
 
-// hostOf is the host of an absolute URL in lower case, without user, port and final dot; an IP address in its shortest form.
+// hostOf is the host of an absolute URL in lower case, as DNS has it (RFC 5890), without user, port and final dot; an IP address in its shortest form.
+// What follows the host may be anything.
 func hostOf(text string) string {
-	if text == "" {
-		return ""
+	text = document.TrimAddress(text)
+	if begin := strings.Index(text, "://") + len("://"); begin >= len("://") {
+		if end := strings.IndexAny(text[begin:], "/?#"); end >= 0 {
+			text = text[:begin+end]
+		}
 	}
-	parsed, err := url.Parse(document.TrimAddress(text))
+	parsed, err := url.Parse(text)
 	if err != nil {
 		return ""
 	}
-	host := strings.TrimSuffix(parsed.Hostname(), ".")
-	if address, err := netip.ParseAddr(host); err == nil {
+	return Host(parsed.Hostname())
+}
+
+// Host is the name of a host as keys have it.
+func Host(name string) string {
+	name = strings.TrimSuffix(name, ".")
+	if address, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
 		return address.Unmap().String()
 	}
-	return strings.ToLower(host)
+	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
+		if ascii, err := idna.Lookup.ToASCII(name); err == nil {
+			return ascii
+		}
+	}
+	return strings.ToLower(name)
 }
 
 // scalarField is a text or number at the top of a JSON object, or empty. It reads no further than it must, mostly without memory.

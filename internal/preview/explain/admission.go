@@ -184,7 +184,9 @@ func (s *Explanation) Waits(place bool) string {
 	switch {
 	case blocker != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
 		return "it does not start yet: " + StopText(&s.admission.Blockers, blocker, until, UTC)
-	case place && s.place.No > 0:
+	case place && s.Status == model.StatusDue && s.dead(model.RoleDispatcher) != "":
+		return "it does not start yet: " + s.dead(model.RoleDispatcher)
+	case place && s.place.No > 1:
 		return inLine(s.place)
 	default:
 		return ""

@@ -157,6 +157,16 @@ func (s View) misses(role model.Role) bool {
 	return cmp.Or(s.Missing(), &MissingRole{}).Role == role
 }
 
+// dead says that nobody has a role, and how long ago somebody had; empty: somebody may have it.
+func (s View) dead(role model.Role) string {
+	for _, missing := range s.Liveness.Dead() {
+		if missing.Role == role {
+			return missing.String()
+		}
+	}
+	return ""
+}
+
 // because says in a list why the model waits, without times.
 func (s View) because(blockers *model.Blockers) string {
 	blocker := s.Record.ParkedBy
