@@ -4,7 +4,7 @@
 -- KEYS[1] <queue>:undelivered list LREM
 -- KEYS[2] <queue>:recipients:<name> zset ZADD, recipient -> next delivery in Unix ms
 -- KEYS[3] <queue>:notices:<name> list RPUSH
--- KEYS[4] <queue>:deliveries hash HSETNX, recipient -> the message in hand, "" = none is, but something waits
+-- KEYS[4] <queue>:deliveries hash HGET HSETNX, recipient -> the message in hand, "" = none is, but something waits
 -- ARGV[1] the message as it is kept
 -- ARGV[2] recipient
 -- ARGV[3] now in Unix ms
@@ -20,7 +20,8 @@ if moved == 1 then
   for i = 4, #ARGV do
     redis.call('RPUSH', notices, ARGV[i])
   end
-  redis.call('ZADD', recipients, 'LT', now, recipient)
+  local held = string.find(redis.call('HGET', deliveries, recipient) or '', '"by"', 1, true)
+  redis.call('ZADD', recipients, held and 'NX' or 'LT', now, recipient)
   redis.call('HSETNX', deliveries, recipient, '')
 end
 return moved

@@ -1,7 +1,7 @@
 -- Takes a message for a recipient in hand, or notes its result, unless somebody else has done so since it was read.
 -- Settled notices leave the recipient's mailbox; undelivered messages are kept in a list of their own.
 --
--- KEYS[1] <queue>:recipients:<name> zset ZADD ZREM, recipient -> next delivery in Unix ms
+-- KEYS[1] <queue>:recipients:<name> zset ZADD ZREM ZSCORE, recipient -> next delivery in Unix ms
 -- KEYS[2] <queue>:notices:<name> list LINDEX LLEN LTRIM
 -- KEYS[3] <queue>:deliveries hash HDEL HGET HSET, recipient -> the message in hand, "" = none is, but something waits
 -- KEYS[4] <queue>:undelivered list LTRIM RPUSH
@@ -15,16 +15,19 @@
 -- ARGV[7] the undelivered message, "" = none
 -- ARGV[8] cap of the undelivered messages
 -- ARGV[9] the first notice that was in its mailbox, "" = none
+-- ARGV[10] its next delivery in Unix ms as it was read, "" = none
 -- Returns 1: done, 0: it has changed since it was read
 -- include: check
 local recipients, notices, deliveries, undelivered, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local recipient, was, is, next_ms, done = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local counter, undelivered_text, cap, first = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9]
+local counter, undelivered_text, cap, first, due = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
 
 -- Check
 local changed = (redis.call('HGET', deliveries, recipient) or '') ~= was
 -- The delivery may look the same though another notifier has settled some; then another notice is the first.
 changed = changed or (redis.call('LINDEX', notices, 0) or '') ~= first
+-- Likewise if its holder has taken it once more.
+changed = changed or tonumber(redis.call('ZSCORE', recipients, recipient) or '') ~= tonumber(due)
 if changed or next_ms == '' and redis.call('LLEN', notices) > done then
   return 0
 end

@@ -95,6 +95,8 @@ type Mailbox struct {
 	Channel, Recipient string
 	Delivery           Delivery
 	Notices            []string // JSON, oldest first; of many the first
+	// Next is when the next delivery is due: until then a message in hand is that of a notifier which lives. Zero: nothing waits.
+	Next time.Time
 
 	text string // of the delivery
 }
@@ -102,9 +104,13 @@ type Mailbox struct {
 // ReadMailbox reads the mailbox of a recipient, at most so many notices.
 func (o Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
 	pipe := o.store.Clients.Read.Pipeline()
+	next := pipe.ZScore(ctx, o.store.Keys.Recipients(channel), recipient) // first, as Settle compares it: who takes the message meanwhile sets another
 	delivery, notices := pipe.HGet(ctx, o.store.Keys.Deliveries, recipient), pipe.LRange(ctx, o.store.Keys.Notices(recipient), 0, int64(most)-1)
 	_, err := pipe.Exec(ctx)
 	mailbox := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
+	if next.Err() == nil {
+		mailbox.Next = time.UnixMilli(int64(next.Val()))
+	}
 	_ = json.Unmarshal([]byte(mailbox.text), &mailbox.Delivery) // an unreadable delivery begins anew
 	return mailbox, redis.Wrap(redis.IgnoreMissing(err), "read the notices of a recipient")
 }
@@ -136,10 +142,10 @@ func (o Outbox) Settle(ctx context.Context, mailbox *Mailbox, to Settlement) (bo
 	if len(mailbox.Notices) > 0 {
 		first = mailbox.Notices[0]
 	}
-	args := []any{mailbox.Recipient, mailbox.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first}
+	args := []any{mailbox.Recipient, mailbox.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first, redis.Millis(mailbox.Next)}
 	settled, err := redis.RunScript(ctx, o.store.Clients.Write, settleNotices, keys, args...).Bool()
 	if settled {
-		mailbox.Delivery, mailbox.text, mailbox.Notices = to.Delivery, to.Delivery.text(), mailbox.Notices[to.Done:]
+		mailbox.Delivery, mailbox.text, mailbox.Notices, mailbox.Next = to.Delivery, to.Delivery.text(), mailbox.Notices[to.Done:], to.Next
 	}
 	return settled, redis.Wrap(err, "settle the notices of a recipient")
 }

@@ -149,6 +149,14 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		b.Unchanged(func() {
 			settle("by another who read before", other, outbox.Settlement{Delivery: outbox.Delivery{By: "other", Size: 1}, Next: b.Clock()}, false)
 		})
+		b.Step(time.Second) // its time in hand is over
+		once, more := line(), line()
+		settle("taken in hand once more", once, outbox.Settlement{Delivery: once.Delivery, Next: b.Clock().Add(time.Second)}, true)
+		b.Unchanged(func() {
+			settle("by itself, that read before", more, outbox.Settlement{Delivery: more.Delivery, Next: b.Clock().Add(2 * time.Second)}, false)
+			settle("told, though it is no longer in hand", mine, outbox.Settlement{Next: b.Clock(), Done: 1, Counter: "notices_told"}, false)
+		})
+		mine = once
 		push("n2")
 		settle("told", mine, outbox.Settlement{Next: b.Clock(), Done: 1, Counter: "notices_told"}, true)
 		b.Unchanged(func() {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -10,7 +9,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
-	"github.com/refreshd/refreshd/internal/txn"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -94,68 +92,4 @@ func firstScore(members []goredis.Z) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(members[0].Score)).UTC()
-}
-
-// labels are what the sets of labels are made from.
-type labels struct {
-	given map[string]string
-	host  string
-}
-
-func (l labels) equal(other labels) bool {
-	return l.host == other.host && maps.Equal(l.given, other.given)
-}
-
-func (l labels) terms() []string { return model.Terms(&model.Model{Labels: l.given, Host: l.host}) }
-
-// fields are those of the hash, with their values.
-func (l labels) fields() map[string]string {
-	fields := make(map[string]string, len(l.given)+1)
-	for name, value := range l.given {
-		fields[labelPrefix+name] = value
-	}
-	if l.host != "" {
-		fields[fieldHost] = l.host
-	}
-	return fields
-}
-
-// labelFields sets which fields of the hash hold other labels than before.
-func (s *steps) labelFields() {
-	if s.t.wasLabels.equal(s.t.isLabels) {
-		return
-	}
-	before, after := s.t.wasLabels.fields(), s.t.isLabels.fields()
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if before[name] != after[name] {
-			s.field(name, after[name])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if after[name] == "" {
-			s.del.Text(name)
-			s.gone = append(s.gone, name)
-		}
-	}
-}
-
-// writeLabels writes which sets of labels the model joins and leaves.
-func (s *steps) writeLabels() {
-	if !s.all && s.t.wasLabels.equal(s.t.isLabels) {
-		return
-	}
-	were, are := s.t.wasLabels.terms(), s.t.isLabels.terms()
-	for _, term := range are {
-		if s.all || !slices.Contains(were, term) {
-			s.Help("SADD").Key(s.Own(s.keys.Label(term), txn.Set)).Value(txn.Subject)
-		}
-	}
-	if s.t.stray != "" {
-		were = append(were, s.t.stray)
-	}
-	for _, term := range were {
-		if !slices.Contains(are, term) {
-			s.Help("SREM").Key(s.Own(s.keys.Label(term), txn.Set)).Value(txn.Subject)
-		}
-	}
 }

@@ -52,7 +52,7 @@ func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err err
 func (n *Notifier) deliver(ctx context.Context, c *Channel, recipient string, now time.Time) error {
 	box := outbox.Of(n.store)
 	mailbox, err := box.ReadMailbox(ctx, c.Name, recipient, maxDigest)
-	if err != nil {
+	if err != nil || mailbox.Next.After(now) { // another notifier was faster
 		return err
 	}
 	next, until := c.next(mailbox.Delivery, len(mailbox.Notices), now)
@@ -144,7 +144,7 @@ func (c *Channel) next(d outbox.Delivery, waiting int, now time.Time) (next outb
 	since := time.UnixMilli(d.Since)
 	if end := since.Add(c.digest.within); !now.Before(end) || since.After(now) {
 		d.Since, d.Sent = now.UnixMilli(), 0
-	} else if d.Sent >= c.digest.above {
+	} else if d.Sent >= c.digest.above && waiting < maxDigest { // else the next message is full already
 		return d, end
 	}
 	if waiting > c.digest.above-d.Sent {

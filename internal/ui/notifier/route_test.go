@@ -3,6 +3,8 @@ package notifier
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +77,36 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 		stopIf(t, len(h.all()) != 0, "it was taken from one that may live")
 		b.after(time.Minute)
 		failIf(t, len(h.all()) != 2, "got %d messages, want both", len(h.all()))
+	})
+}
+
+// The other one has read that the recipient is due before the first took the message in hand, and reads the mailbox while that is being sent.
+func TestOfNotifiersSideBySideOneSendsAMessage(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		h := newHook(t)
+		during := func() {}
+		behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			once := during
+			during = func() {}
+			once()
+			h.ServeHTTP(w, r)
+		}))
+		t.Cleanup(behind.Close)
+		routes := fmt.Sprintf(hookRoutes, behind.URL)
+		b := setup(t, server, routes)
+		other := b.another(routes)
+		b.tell(disabled("m1", ""))
+		b.route(b.Notifier)
+		b.route(b.Notifier)
+		now := b.Clock.Now()
+		during = func() { must(t, other.deliver(t.Context(), other.routes.channels["ops"], "ops", now)) }
+		must(t, check.Only(b.Deliver(t.Context(), "ops")))
+		if got := len(h.all()); got != 1 {
+			t.Errorf("got %d messages, want one", got)
+		}
+		if waits := b.Redis.LLen(t.Context(), b.Store.Keys.Notices("ops")).Val(); waits != 0 {
+			t.Errorf("%d notices wait, want none", waits)
+		}
 	})
 }
 

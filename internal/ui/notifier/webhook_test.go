@@ -233,6 +233,7 @@ func TestWhatARecipientIsToldNext(t *testing.T) {
 		"the last that may be":        {above: 2, waiting: 1, before: outbox.Delivery{Since: since, Sent: 1}, after: outbox.Delivery{Size: 1, Since: since, Sent: 2}},
 		"more than are left":          {above: 2, waiting: 2, before: outbox.Delivery{Since: since, Sent: 1}, after: outbox.Delivery{Size: 2, Since: since, Sent: 2}},
 		"too many within the time":    {above: 2, waiting: 9, before: outbox.Delivery{Since: since, Sent: 2}, after: outbox.Delivery{Since: since, Sent: 2}, until: 4 * time.Minute},
+		"a full message, whenever":    {above: 2, waiting: maxDigest, before: outbox.Delivery{Since: since, Sent: 2}, after: outbox.Delivery{Size: maxDigest, Since: since, Sent: 2}},
 		"one in hand, whatever waits": {above: 2, waiting: 9, before: outbox.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}, after: outbox.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}},
 		"one in hand that was cut":    {above: 2, waiting: 3, before: outbox.Delivery{Size: 4}, after: outbox.Delivery{Size: 3}},
 		"no digests":                  {waiting: 9, after: outbox.Delivery{Size: 1}},
