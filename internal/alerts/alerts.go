@@ -127,7 +127,7 @@ func (q *Queue) Findings() []Finding {
 			"Accept or reject them: no time ends their wait."},
 		{q.Disabled, "disabled", "disabled", "model is disabled", "models are disabled", "Mend the cause, then save or enable what is disabled."},
 		{q.Freshness[model.FreshnessNever], "never", "never", "model has never succeeded yet", "models have never succeeded yet",
-			"Look why the first attempts fail."},
+			"Some may be new. Look at those that have failed."},
 	} {
 		if row.models > 0 {
 			status, text := "status="+row.status, words.Count(int(row.models), row.one, row.many)+"."
