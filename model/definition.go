@@ -194,6 +194,7 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time, compil
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
 	saved.Rule, saved.Timezone, saved.Labels, saved.Fault = d.Rule, d.Timezone, d.Labels, ""
+	DeriveHost(&saved, m.Host)
 	if d.Payload != m.Payload {
 		if err := m.Wire.refuseReserved(d.Payload, fenceNames...); err != nil {
 			return nil, err

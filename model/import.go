@@ -44,6 +44,7 @@ func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []st
 	saved.UID, saved.Payload, saved.PolicyName, saved.Fault = moved.UID, moved.Payload, moved.PolicyName, ""
 	saved.Rule, saved.Timezone, saved.Dtstart = moved.Rule, moved.Timezone, moved.Dtstart
 	saved.Labels, saved.State = moved.Labels, moved.State
+	DeriveHost(saved, m.Host)
 	saved.Fence = max(saved.Fence, m.Fence)
 	_, err := schedule.Zone(moved.Timezone)
 	if err = cmp.Or(m.Wire.refuseReserved(moved.Payload), err); err == nil {

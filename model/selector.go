@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -36,7 +37,7 @@ const (
 	SelectCircuit = "circuit" // the key of its circuit
 )
 
-var reservedNames = []string{SelectCircuit, SelectError, SelectKey, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
+var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID, SelectWaits}
 
 // Statuses that only a selector knows.
 const (
@@ -142,7 +143,7 @@ func (s Selector) Terms(label string) (terms []string) {
 		if isLabelValue(value) {
 			terms = append(terms, label+"="+value)
 		}
-		if label == labelHost && isHost(host) && !slices.Contains(terms, label+"="+host) {
+		if label == LabelHost && isHost(host) && !slices.Contains(terms, label+"="+host) {
 			terms = append(terms, label+"="+host)
 		}
 	}
@@ -152,7 +153,8 @@ func (s Selector) Terms(label string) (terms []string) {
 // Labels returns the names of labels that the selector fixes, in their order; see Only.
 func (s Selector) Labels() (names []string) {
 	for _, t := range s.terms {
-		if !t.not && !slices.Contains(reservedNames, t.name) {
+		keys := slices.ContainsFunc(t.values, func(value string) bool { return isKey(t.name, value) })
+		if !t.not && !keys && !slices.Contains(reservedNames, t.name) {
 			names = append(names, t.name)
 		}
 	}
@@ -186,6 +188,11 @@ func (s Selector) Validate() error {
 	return nil
 }
 
+// isKey reports whether a value of a term is a key, which no label is: those of that name have no =.
+func isKey(name, value string) bool {
+	return (name == SelectKey || name == SelectCircuit) && strings.Contains(value, "=")
+}
+
 func (t term) check(value string) error {
 	switch {
 	case t.name == SelectStatus && !slices.Contains(SelectStatuses, value):
@@ -199,16 +206,18 @@ func (t term) check(value string) error {
 		return document.Refuse(t.name, want, foundNear(Blocker(value).Kind(), BlockerKinds))
 	case t.name == SelectPolicy && !document.IsUID(value):
 		return document.Refuse(t.name, "the name of a policy", document.Found(value))
-	case (t.name == SelectKey || t.name == SelectCircuit) && (!document.IsUID(value) || !strings.Contains(value, "=")):
-		return document.Refuse(t.name, "a key of limits and circuits such as host=example.com", document.Found(value))
+	case isKey(t.name, value) && document.IsUID(value):
+		return nil
 	case slices.Contains(reservedNames, t.name):
 		return nil
-	case t.name == labelHost && isHost(policy.Host(value)):
+	case t.name == LabelHost && isHost(policy.Host(value)):
 		return nil
-	case t.name == labelHost && !isLabelValue(value):
+	case t.name == LabelHost && !isLabelValue(value):
 		return document.Refuse(t.name, "a host such as example.com, without a port", document.Found(value))
 	case !isLabelName(t.name):
 		return document.Refuse("", "status, policy, uid, waits, key, circuit or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
+	case !isLabelValue(value) && (t.name == SelectKey || t.name == SelectCircuit):
+		return document.Refuse(t.name, "a key of limits and circuits such as host=example.com, or a label", document.Found(value))
 	case !isLabelValue(value):
 		return document.Refuse(t.name, "a label: 1-60 letters, digits or _.:/@+-", document.Found(value))
 	}
@@ -262,27 +271,58 @@ func (m *Model) has(name, value string, status Status) bool {
 		return m.FingerprintID == value
 	case SelectUID:
 		return matchGlob(value, m.UID)
-	case SelectKey:
-		return m.counts(value)
-	case SelectCircuit:
-		return m.CircuitKey() == value
+	case SelectKey, SelectCircuit:
+		if name == SelectKey && isKey(name, value) {
+			return m.counts(value)
+		}
+		return m.Labels[name] == value || isKey(name, value) && m.CircuitKey() == value
 	case SelectWaits:
 		return string(m.ParkedBy) == value || m.ParkedBy.Kind() == value
-	case labelHost:
-		return m.Labels[name] == value || m.Host != "" && m.Host == policy.Host(value)
+	case LabelHost:
+		label, host := m.Labels[name], policy.Host(value)
+		return label == value || host != "" && (label == host || m.Host == host)
 	default:
 		return m.Labels[name] == value
 	}
 }
 
-// labelHost is the label that a model with an input_url has unless its definition names one.
-const labelHost = "host"
+// LabelHost is the label that a model with an input_url has unless its definition names one.
+const LabelHost = "host"
+
+// DeriveHost sets the Host of a model. It is stored as a label, so a label that says the same is none of the definition, nor is one that says what the
+// host was before, which somebody has read and saved again. It needs the payload.
+func DeriveHost(m *Model, before ...string) {
+	label := m.Labels[LabelHost]
+	m.Host = ""
+	if label == "" {
+		m.Host = InputHost(m)
+		return
+	}
+	without := *m
+	without.Labels = nil
+	if host := InputHost(&without); label == host || slices.Contains(before, label) {
+		m.Host, m.Labels = host, maps.Clone(m.Labels)
+		if delete(m.Labels, LabelHost); len(m.Labels) == 0 {
+			m.Labels = nil
+		}
+	}
+}
+
+// AllLabels are the labels of a model with its host.
+func AllLabels(m *Model) map[string]string {
+	if m.Host == "" {
+		return m.Labels
+	}
+	all := map[string]string{LabelHost: m.Host}
+	maps.Copy(all, m.Labels)
+	return all
+}
 
 var inputHost, _ = policy.ParseKey("{host(input_url)}")
 
 // InputHost is what the Host of a model must be. It needs the payload.
 func InputHost(m *Model) string {
-	if m.Labels[labelHost] != "" {
+	if m.Labels[LabelHost] != "" || !strings.Contains(m.Payload, `"input_url"`) { // most of the time of a long payload
 		return ""
 	}
 	_, host, _ := strings.Cut(inputHost.Of(m.Payload, nil, ""), "=")
@@ -294,16 +334,6 @@ func InputHost(m *Model) string {
 
 // isHost accepts hosts that keys contain unchanged.
 func isHost(host string) bool { return isLabel(host, 100, "_.:-") }
-
-// Terms are the labels of a model with its host, as LabelTerms.
-func Terms(m *Model) []string {
-	terms := LabelTerms(m.Labels)
-	if m.Host != "" {
-		terms = append(terms, labelHost+"="+m.Host)
-		slices.Sort(terms)
-	}
-	return terms
-}
 
 // counts reports whether a limit or the circuit of the model counts by a key such as host=example.com. The host of its input_url counts in any case, as
 // failures are grouped by it. It needs the payload.

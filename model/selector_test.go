@@ -85,8 +85,8 @@ func TestAHostIsPickedHoweverItIsWritten(t *testing.T) {
 		m.Host = InputHost(&m)
 		for _, text := range written {
 			picks := selectorOf(t, "host="+text)
-			if !picks.Matches(&m, StatusDue) || !slices.Contains(picks.Terms("host"), Terms(&m)[0]) {
-				t.Errorf("%s: host=%s picks nothing: asked for %q, the model has %q", address, text, picks.Terms("host"), Terms(&m))
+			if !picks.Matches(&m, StatusDue) || !slices.Contains(picks.Terms("host"), LabelTerms(AllLabels(&m))[0]) {
+				t.Errorf("%s: host=%s picks nothing: asked for %q, the model has %q", address, text, picks.Terms("host"), AllLabels(&m))
 			}
 		}
 	}
@@ -99,6 +99,9 @@ func TestAHostIsPickedHoweverItIsWritten(t *testing.T) {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
 	}
+	if got := InputHost(&Model{Payload: `{"input_url":"https://` + strings.Repeat("界", 20_000) + `/"}`}); got != "" { // punycode of it takes seconds
+		t.Errorf("a host of 20,000 letters: got %q", got)
+	}
 	if got := InputHost(&Model{Payload: `{"input_url":"https://` + strings.Repeat("a", 101) + `/"}`}); got != "" {
 		t.Errorf("a host of 101 bytes: got %q", got)
 	}
@@ -109,8 +112,9 @@ func TestASelectorPicksModelsByTheirCircuit(t *testing.T) {
 	if selectorOf(t, "circuit=host=a.example").Matches(&m, StatusDue) {
 		t.Error("its policy has no circuit")
 	}
-	m.Policy.Circuit = &policy.Circuit{Key: inputHost}
-	for text, want := range map[string]bool{"circuit=host=a.example": true, "circuit=host=b.example": false, "circuit!=host=b.example": true} {
+	m.Policy.Circuit, m.Labels = &policy.Circuit{Key: inputHost}, map[string]string{"circuit": "eu", "key": "x"}
+	for text, want := range map[string]bool{"circuit=host=a.example": true, "circuit=host=b.example": false, "circuit!=host=b.example": true,
+		"circuit=eu": true, "circuit=us": false, "key=x": true, "key=y": false} {
 		if got := selectorOf(t, text).Matches(&m, StatusDue); got != want {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
@@ -167,8 +171,8 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"error=timeout":           `error: expected the id of a fingerprint, 12 hex digits, or other, found "timeout"`,
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
 		"waits=limits:host=a":     `waits: expected one of hold, calendar, limit, circuit, suspect, or a blocker such as limit:host=example.com, found "limits"; did you mean limit?`,
-		"key=example.com":         `key: expected a key of limits and circuits such as host=example.com, found "example.com"`,
-		"circuit=example.com":     `circuit: expected a key of limits and circuits such as host=example.com, found "example.com"`,
+		"key=a b=c":               `key: expected a key of limits and circuits such as host=example.com, or a label, found "a b=c"`,
+		"circuit=a=b c":           `circuit: expected a key of limits and circuits such as host=example.com, or a label, found "a=b c"`,
 		"host=a b":                `host: expected a host such as example.com, without a port, found "a b"`,
 		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
 		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,

@@ -56,7 +56,7 @@ func TestFreshnessTellsTheShareAndWhichAreStaleForLongest(t *testing.T) {
 		c.aged(queue)
 		c.do("model", "disable", "old", "--reason", "not paid")
 		expectContains(t, c.do("freshness"), "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale\n", "old  4h", "disabled: not paid")
-		expectContains(t, c.do("stats"), "1 model has never succeeded yet. Look why the first attempts fail.  -> refreshd model ls -l status=never\n", "freshness", "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale")
+		expectContains(t, c.do("stats"), "1 model has never succeeded yet. Some may be new. Look at those that have failed.  -> refreshd model ls -l status=never\n", "freshness", "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale")
 		for selector, want := range map[string][4]float64{"tenant=t0": {2, 1, 0, 1}, "tenant=t1": {2, 0, 1, 0}, "": {4, 1, 1, 1}, "status=stale": {1, 0, 0, 1}, "status=never": {1, 0, 0, 0}, "uid=unwatched": {}} {
 			v := c.object("freshness", "-l", selector)
 			got := [4]float64{v["watched"].(float64), v["fresh"].(float64), v["late"].(float64), v["stale"].(float64)}

@@ -185,7 +185,7 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 				counts := calls.Counts()
 				retired := counts["zrem"]
 				failIf(t, retired > 1 || counts["hdel"] != retired || retired == 0 && name != "a Redis that fails", "want one farewell to the other dispatchers, got %v", counts)
-				looks := counts["lrange"]
+				looks := counts["lrange"] - counts["hsetnx"] // a sample reads the head once
 				failIf(t, looks > 2*4*seconds || looks > 0 && name != "a full input list", "want four looks a second at what waits in line, got %v", counts)
 				trims := counts["xinfo"]
 				failIf(t, trims > int(idleFor/time.Minute)+2, "want one look a minute at who reads the outbox, got %v", counts)
@@ -197,7 +197,7 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 				failIf(t, dead > 2*seconds, "want one look a second for dead workers, got %v", counts)
 				delete(counts, "zrangebyscore")
 				hours, once := counts["hsetnx"], 0 // the minute may have two hours
-				for _, name := range []string{"hsetnx", "hgetall", "multi", "exec", "time", "zcard", "zcount", "zrange", "lindex", "llen", "xlen", "xrange", "hkeys", "hmget", "watch", "unwatch", "hset", "del", "zadd"} {
+				for _, name := range []string{"hsetnx", "hgetall", "multi", "exec", "time", "zcard", "zcount", "zrange", "llen", "xlen", "xrange", "hkeys", "hmget", "watch", "unwatch", "hset", "del", "zadd"} {
 					once += counts[name]
 					delete(counts, name)
 				}

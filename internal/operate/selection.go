@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -82,12 +81,11 @@ func NoMatch(ctx context.Context, o Operator, selector string) (hint string, err
 	if err != nil || picks.All() {
 		return "", refused(err)
 	}
-	matches, found := false, func(*store.Record) error { return errEnough }
+	matches := false
 	err = o.Queue.Each(func(part *store.Store) error {
-		// Without an index models are looked at one by one: of many it is not known.
-		may, failed := part.Report().FewPicked(ctx, picks, maxHinted, found)
-		matches = matches || may > maxHinted || errors.Is(failed, errEnough)
-		return untilEnough(failed)
+		some, err := store.PicksAny(ctx, part.Report(), picks, maxHinted)
+		matches = matches || some
+		return err
 	})
 	if err != nil || matches {
 		return "", err

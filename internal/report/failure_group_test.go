@@ -85,7 +85,7 @@ func TestASampleHasEachCountAndSizeUnderItsName(t *testing.T) {
 		Freshness: report.FreshnessCounts{model.FreshnessNever: 5, model.Fresh: 6, model.FreshnessLate: 7, model.FreshnessStale: 8},
 		Counters:  map[string]int64{"start": 11, "success": 12, "failure": 13, "timeout": 14},
 	}
-	const want = "start=11 success=12 failure=13 timeout=14 models=11111 failing=3 disabled=10000 never=5 fresh=6 late=7 stale=8 input=4 oldest_wait_s=90 taken=0"
+	const want = "start=11 success=12 failure=13 timeout=14 models=11111 failing=3 disabled=10000 never=5 fresh=6 late=7 stale=8 input=4 oldest_wait_s=90 taken=0 second=0"
 	expectEqual(t, "sample", want, stats.Sample().String())
 	stats.OldestDue = time.Time{}
 	expectEqual(t, "nothing is due", int64(0), stats.Sample().Values[report.MetricWait])

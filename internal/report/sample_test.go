@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/model"
 )
 
 func TestAMinuteIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) {
@@ -21,7 +20,7 @@ func TestAMinuteIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) 
 			":stats": hash{"start": "7", "success": "5", "failure": "many"}, ":due": scores{"m1": six - 90_000, "m2": six + 1}, ":parked": scores{"m3": six},
 			":failing": scores{"m1": six}, "-input": list{"x", "y"},
 		})
-		const first = "start=7 success=5 failure=0 timeout=0 models=3 failing=1 disabled=0 never=0 fresh=0 late=0 stale=0 input=2 oldest_wait_s=90 taken=0"
+		const first = "start=7 success=5 failure=0 timeout=0 models=3 failing=1 disabled=0 never=0 fresh=0 late=0 stale=0 input=2 oldest_wait_s=90 taken=0 second=0"
 		must(t, report.Of(b.Store).NoteSample(t.Context(), b.Clock()))
 		b.Redis.HSet(t.Context(), b.Keys.Stats, "start", 9)
 		b.Step(59 * time.Second)
@@ -81,19 +80,16 @@ func TestOnlyWhatWorkersTookWhileOthersWaitedIsTheirCapacity(t *testing.T) {
 	come := map[int]int{7: 55, 8: 57, 9: 110, 14: 58}
 	midnight := b.Clock().Truncate(24 * time.Hour)
 	b.Step(midnight.Sub(b.Clock()))
-	var cameAt []time.Time // of each attempt
-	taken := 0
+	came, taken := 0, 0
 	for minute := range 24 * 60 {
 		hour, now := minute/60, b.Clock()
-		for range max(5, come[hour]) {
-			cameAt = append(cameAt, now)
-		}
-		line := len(cameAt) - taken
-		b.Redis.Del(t.Context(), b.Keys.Input)
-		b.Seed(keys{":stats": hash{"start": strconv.Itoa(len(cameAt))}, "-input": slices.Concat(list{`{"big_table_uid":"m1","refresh_attempt_uid":"a1"}`}, slices.Repeat(list{"x"}, line-1)),
-			":model:m1": hash{"rev": "1", "attempt_uid": "a1", "started_at": model.FormatTime(cameAt[taken])}})
+		came += max(5, come[hour])
+		line := came - taken
+		b.Redis.Del(t.Context(), b.Keys.Input, b.Keys.Front)
+		head := fmt.Sprintf("%d %d %[2]d", taken+1, now.UnixMilli())
+		b.Seed(keys{":stats": hash{"start": strconv.Itoa(came), "success": strconv.Itoa(taken)}, "-input": slices.Repeat(list{"x"}, line), ":front": list{head}})
 		must(t, report.Of(b.Store).NoteSample(t.Context(), now))
-		taken = min(len(cameAt), taken+capacity)
+		taken = min(came, taken+capacity)
 		if minute%10 == 9 {
 			want := int64(0)
 			if hour > 9 || hour == 9 && minute%60 > 5 {

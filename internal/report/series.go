@@ -31,15 +31,16 @@ const (
 	MetricFresh
 	MetricLate
 	MetricStale
-	MetricInput // attempts that no worker has taken
-	MetricWait  // how long the oldest due model waits
-	MetricTaken // attempts that workers took in the minute before, if some waited for them all the time; else 0
-	Metrics     // how many there are
+	MetricInput  // attempts that no worker has taken
+	MetricWait   // how long the oldest due model waits
+	MetricTaken  // attempts that workers took in the minute before, if some waited for them all the time; else 0
+	MetricSecond // of the minute, when the sample was taken
+	Metrics      // how many there are
 )
 
 var metricNames = [Metrics]string{
 	string(model.EventStart), string(model.EventSuccess), string(model.EventFailure), string(model.EventTimeout),
-	"models", "failing", "disabled", "never", "fresh", "late", "stale", "input", "oldest_wait_s", "taken",
+	"models", "failing", "disabled", "never", "fresh", "late", "stale", "input", "oldest_wait_s", "taken", "second",
 }
 
 // String is the name of the metric in Redis.
@@ -64,6 +65,7 @@ func (s *Stats) Sample() Sample {
 	for m := range MetricModels {
 		one.Values[m] = s.Counters[m.String()]
 	}
+	one.Values[MetricSecond] = int64(s.At.Second())
 	if !s.OldestDue.IsZero() {
 		one.Values[MetricWait] = int64(s.At.Sub(s.OldestDue) / time.Second)
 	}
@@ -156,13 +158,20 @@ func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 	if _, wrong := redis.WrongType(err); err != nil && !wrong {
 		return err
 	}
-	live, err := r.store.Report().Liveness(ctx)
+	one := stats.Sample()
+	head, err := r.head(ctx)
 	if err != nil {
 		return err
 	}
-	one, before := stats.Sample(), now.UTC().Truncate(time.Minute).Add(-time.Minute)
-	if text, is := fields[before.Format(sampleLayout)]; is && !live.HeadStartedAt.IsZero() && !live.HeadStartedAt.After(before) {
-		one.Values[MetricTaken] = one.taken(readSample(before, text))
+	ago := func(minutes int) (Sample, bool) {
+		at := now.UTC().Truncate(time.Minute).Add(-time.Duration(minutes) * time.Minute)
+		text, is := fields[at.Format(sampleLayout)]
+		return readSample(at, text), is
+	}
+	if first, is := ago(2); is {
+		if second, is := ago(1); is {
+			one.Values[MetricTaken] = one.taken(second, first, head)
+		}
 	}
 	_, err = r.store.Clients.Write.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
 		pipe.HSetNX(ctx, r.store.Keys.Hours, minute, one.String())
@@ -177,9 +186,26 @@ func (r Report) NoteSample(ctx context.Context, now time.Time) error {
 	return redis.Wrap(err, "note a sample")
 }
 
-// taken is how many attempts have left the line since an earlier sample.
-func (s Sample) taken(before Sample) int64 {
-	return max(0, s.Values[MetricStarts]-before.Values[MetricStarts]-s.Values[MetricInput]+before.Values[MetricInput])
+// taken is how many attempts workers took since the sample of the minute before; 0 unless they were at work and others waited for them all the time
+// since the one before that: then the attempt that stands first now was started before it. Without tickets nobody knows. Attempts that were taken back
+// are not counted as long as as many were answered.
+func (s Sample) taken(second, first Sample, head int64) int64 {
+	stood := head > 0 && head <= first.Values[MetricStarts] && s.Values[MetricInput] > 0 && second.Values[MetricInput] > 0
+	minute := s.instant().Sub(second.instant())
+	if !stood || minute < 50*time.Second || minute > 70*time.Second || second.left(first) <= 0 {
+		return 0
+	}
+	return max(0, s.left(second))
+}
+
+// left is how many attempts have left the line since an earlier sample, but no more than were answered.
+func (s Sample) left(earlier Sample) int64 {
+	since := func(m Metric) int64 { return s.Values[m] - earlier.Values[m] }
+	return min(since(MetricStarts)-since(MetricInput), since(MetricSuccesses)+since(MetricFailures))
+}
+
+func (s Sample) instant() time.Time {
+	return s.At.Truncate(time.Minute).Add(time.Duration(s.Values[MetricSecond]) * time.Second)
 }
 
 // Capacity is the most that workers took in a minute while attempts waited for them all the time: of the last hour or, if there was none, of the last
@@ -196,6 +222,17 @@ func Capacity(samples []Sample, now time.Time) (perMinute int64) {
 		}
 	}
 	return perMinute
+}
+
+// head is the ticket of the attempt that stood first in the input list lately, as note-head-sample.lua has noted it; 0: the list was empty, or it is
+// not known.
+func (r Report) head(ctx context.Context) (ticket int64, err error) {
+	noted, err := r.store.Clients.Read.LRange(ctx, r.store.Keys.Front, -1, -1).Result()
+	fields := strings.Fields(strings.Join(noted, " "))
+	if len(fields) < 3 { // when it was seen last is only known of an attempt
+		return 0, redis.Wrap(redis.IgnoreWrongType(err), "read the head of the input list")
+	}
+	return redis.ParseInt(fields[0]), nil
 }
 
 // Samples reads what NoteSample has noted in all parts, the oldest first: every minute of an hour, before that every hour of some days, and every day. What

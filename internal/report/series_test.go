@@ -57,7 +57,7 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 			if is != (ago <= daysKept) {
 				r.Fatalf("%s, %d days ago: %t", day, ago, is)
 			}
-			if is && (!strings.HasPrefix(text, first) || !strings.HasSuffix(text, fmt.Sprintf(" input=%d oldest_wait_s=%[1]d taken=%[1]d", most[day]))) {
+			if is && (!strings.HasPrefix(text, first) || !strings.Contains(text, fmt.Sprintf(" input=%d oldest_wait_s=%[1]d taken=%[1]d ", most[day]))) {
 				r.Fatalf("%s begins with %s and reaches %d, found %s", day, first, most[day], text)
 			}
 		}
@@ -99,4 +99,33 @@ func TestAYearOfHoursTakesAtMostFourKilobytesForEachOfNinetyDays(t *testing.T) {
 	used := redis.MemoryUsage(t.Context(), "q:hours", 0).Val()
 	t.Logf("%d fields, %d bytes, %d for each of 90 days", len(fields), used, used/daysKept)
 	check.FailIf(t, used == 0 || used > daysKept*4096, "expected at most %d bytes, found %d", daysKept*4096, used)
+}
+
+func TestWhatIsTakenWithoutALineIsNoCapacity(t *testing.T) {
+	// Each sample has when it was, starts, answers and the length of the line.
+	sample := func(second int, starts, answers, input int64) Sample {
+		one := Sample{At: sixOClock.Add(time.Duration(second) * time.Second)}
+		one.Values[MetricStarts], one.Values[MetricSuccesses], one.Values[MetricInput], one.Values[MetricSecond] = starts, answers, input, int64(second%60)
+		return one
+	}
+	first, second, third := sample(0, 1000, 100, 900), sample(60, 1100, 160, 940), sample(120, 1200, 220, 980)
+	for name, row := range map[string]struct {
+		first, second, third Sample
+		head, want           int64
+	}{
+		"a line that stands":                  {first, second, third, 221, 60},
+		"one that began after the first":      {first, second, third, 1001, 0},
+		"of whose head nothing is known":      {first, second, third, 0, 0},
+		"one that was empty at the second":    {first, sample(60, 1100, 160, 0), third, 221, 0},
+		"one that is empty":                   {first, second, sample(120, 1200, 220, 0), 221, 0},
+		"attempts are taken back, none taken": {first, sample(60, 1500, 100, 900), sample(120, 2000, 100, 900), 101, 0},
+		"workers came back at the end":        {first, sample(60, 1000, 100, 900), sample(120, 1000, 110, 890), 111, 0},
+		"two minutes in one":                  {first, second, sample(178, 1200, 280, 920), 281, 0},
+		"a second in one":                     {first, sample(119, 1100, 160, 940), sample(121, 1101, 161, 940), 162, 0},
+		"the counters were reset":             {first, second, sample(120, 5, 1, 4), 2, 0},
+	} {
+		if got := row.third.taken(row.second, row.first, row.head); got != row.want {
+			t.Errorf("%s: got %d, want %d", name, got, row.want)
+		}
+	}
 }

@@ -100,11 +100,8 @@ func decode(uid string, v values) model.Model {
 	return m
 }
 
-// labelPrefix begins the names of the fields that hold labels; fieldHost is one that nobody has to set.
-const (
-	labelPrefix = "label:"
-	fieldHost   = "host"
-)
+// labelPrefix begins the names of the fields that hold labels.
+const labelPrefix = "label:"
 
 // split fills in the fields of a model but rev, and returns its labels and the names of other fields.
 func split(hash map[string]string, v values) (labels map[string]string, others []string) {
@@ -116,7 +113,7 @@ func split(hash map[string]string, v values) (labels map[string]string, others [
 				labels = map[string]string{}
 			}
 			labels[label] = value
-		} else if name != fieldRev && name != fieldHost {
+		} else if name != fieldRev {
 			others = append(others, name)
 		}
 	}

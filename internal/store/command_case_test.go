@@ -75,13 +75,13 @@ var commandCases = []eventCase{
 	},
 	{
 		name: "save of another host",
-		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
+		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "label:host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
 			":label:host=a.example": set{"m1": true, "m2": true}}),
 		act: func(b *bench, _ *Record) *Transition {
 			return b.put("m1", `{"input_url":"https://me@B.example.:8443/f"}`)
 		},
 		want: and(waitingKeys(), keys{
-			":model:m1":             but(dueModel, "rev", "8", "host", "b.example", "refresh_why", "saved while due"),
+			":model:m1":             but(dueModel, "rev", "8", "label:host", "b.example", "refresh_why", "saved while due"),
 			":payload:m1":           `{"input_url":"https://me@B.example.:8443/f"}`,
 			":label:host=a.example": set{"m2": true}, ":label:host=b.example": set{"m1": true},
 			":journal": events{{"event": "update"}}, ":stats": hash{"update": "1"}, ":wake": list{"1"},
@@ -89,7 +89,7 @@ var commandCases = []eventCase{
 	},
 	{
 		name: "save of a label host, which goes before that of the input_url",
-		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
+		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "label:host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
 			":label:host=a.example": set{"m1": true}}),
 		act: func(b *bench, r *Record) *Transition {
 			decision, _, err := r.Put(model.Definition{UID: "m1", Payload: r.Payload, Labels: map[string]string{"host": "ours"}}, policy.Default(), true, b.now)
@@ -111,7 +111,7 @@ var commandCases = []eventCase{
 			return r.Decide(decision, b.now)
 		},
 		want: keys{
-			":model:m1": hash{"rev": "8", "refresh_why": "disabled by hand", "host": "a.example",
+			":model:m1": hash{"rev": "8", "refresh_why": "disabled by hand", "label:host": "a.example",
 				"refresh_disabled_until_update": "1", "refresh_disabled_at": "2026-11-21T06:00:00.000Z", "refresh_disabled_by": "hand"},
 			":payload:m1": `{"input_url":"https://a.example/f"}`, ":due": scores{"m2": six}, ":journal": events{{"event": "disable"}},
 			":disabled": scores{"m1": six}, ":label:host=a.example": set{"m1": true}, ":stats": hash{"disable": "1"},
@@ -123,12 +123,12 @@ var commandCases = []eventCase{
 		act: func(_ *bench, r *Record) *Transition {
 			return r.Leave(Index{KeyLabel, "host=b.example"})
 		},
-		want: and(waitingKeys(), keys{":model:m1": but(dueModel, "host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
+		want: and(waitingKeys(), keys{":model:m1": but(dueModel, "label:host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
 			":label:host=a.example": set{"m1": true}, ":wake": list{"1"}}),
 	},
 	{
 		name: "removal of a model with a host",
-		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
+		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "label:host", "a.example"), ":payload:m1": `{"input_url":"https://a.example/f"}`,
 			":label:host=a.example": set{"m1": true}}),
 		act:  func(_ *bench, r *Record) *Transition { return r.Remove() },
 		want: keys{":due": scores{"m2": six}, ":journal": events{{"event": "remove"}}, ":stats": hash{"remove": "1"}},

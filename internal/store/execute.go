@@ -147,7 +147,7 @@ func (r *Record) follows(t *Transition, now int64) bool {
 		return !r.Exists || redis.ParseInt(t.rev) < now && redis.ParseInt(r.rev) >= now // a new one of that uid begins at the clock
 	case !r.Exists:
 		return false
-	case saved != nil && (r.Payload != saved.Payload || !maps.Equal(r.Labels, saved.Labels) ||
+	case saved != nil && (r.Payload != saved.Payload || !maps.Equal(model.AllLabels(&r.Model), t.isLabels) ||
 		!slices.Equal(stored[:definedFields], t.after[:definedFields])):
 		return false
 	case r.rev == t.newRev && slices.Equal(stored, t.after):

@@ -122,55 +122,31 @@ func (s *steps) writeBlockers() {
 		Key(s.txn.Key(s.keys.Blockers, txn.ZSet))
 }
 
-// labels are what the sets of labels are made from.
-type labels struct {
-	given map[string]string
-	host  string
-}
-
-func (l labels) equal(other labels) bool {
-	return l.host == other.host && maps.Equal(l.given, other.given)
-}
-
-func (l labels) terms() []string { return model.Terms(&model.Model{Labels: l.given, Host: l.host}) }
-
-// fields are those of the hash, with their values.
-func (l labels) fields() map[string]string {
-	fields := make(map[string]string, len(l.given)+1)
-	for name, value := range l.given {
-		fields[labelPrefix+name] = value
-	}
-	if l.host != "" {
-		fields[fieldHost] = l.host
-	}
-	return fields
-}
-
 // labelFields sets which fields of the hash hold other labels than before.
 func (s *steps) labelFields() {
-	if s.t.wasLabels.equal(s.t.isLabels) {
+	before, after := s.t.wasLabels, s.t.isLabels
+	if maps.Equal(before, after) {
 		return
 	}
-	before, after := s.t.wasLabels.fields(), s.t.isLabels.fields()
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if before[name] != after[name] {
-			s.field(name, after[name])
+			s.field(labelPrefix+name, after[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if after[name] == "" {
-			s.del.Text(name)
-			s.gone = append(s.gone, name)
+			s.del.Text(labelPrefix + name)
+			s.gone = append(s.gone, labelPrefix+name)
 		}
 	}
 }
 
 // writeLabels writes which sets of labels the model joins and leaves.
 func (s *steps) writeLabels() {
-	if !s.all && s.t.wasLabels.equal(s.t.isLabels) {
+	if !s.all && maps.Equal(s.t.wasLabels, s.t.isLabels) {
 		return
 	}
-	were, are := s.t.wasLabels.terms(), s.t.isLabels.terms()
+	were, are := model.LabelTerms(s.t.wasLabels), model.LabelTerms(s.t.isLabels)
 	for _, term := range are {
 		if s.all || !slices.Contains(were, term) {
 			s.Help("SADD").Key(s.Own(s.keys.Label(term), txn.Set)).Value(txn.Subject)

@@ -106,6 +106,7 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 				}
 			}
 			one.Record.Payload, one.Record.Broken = payloads[i].Val(), hashes[i].Err() != nil
+			model.DeriveHost(&one.Record.Model)
 			if one.Record.Exists || one.Record.Broken {
 				exports = append(exports, one)
 			}

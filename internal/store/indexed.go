@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -111,4 +112,25 @@ func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, erro
 	}
 	whole, err := s.store.load(ctx, others, nil)
 	return slices.AppendSeq(slices.DeleteFunc(records, func(r *Record) bool { return r == nil }), maps.Values(whole)), err
+}
+
+var errSeen = errors.New("seen")
+
+// PicksAny reports whether a selector picks a model now, or more than so many would have to be looked at to know.
+func PicksAny(ctx context.Context, s Report, selector model.Selector, most int) (bool, error) {
+	load, err := s.picker(ctx, selector, func(*Record) error { return errSeen })
+	if err != nil {
+		return false, err
+	}
+	looked := 0
+	err = s.EachSelected(ctx, selector, func(uids []string) error {
+		if looked += len(uids); looked > most {
+			return errSeen
+		}
+		return load(uids)
+	})
+	if errors.Is(err, errSeen) {
+		return true, nil
+	}
+	return false, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -219,26 +220,14 @@ func (k *Keys) Index(i Index) string {
 // Scored reports whether the index is a sorted set.
 func (i Index) Scored() bool { return i.Kind != KeyLabel }
 
-// Fields are the fields of a model that decide its membership: the first one that it has.
-func (i Index) Fields() []string {
-	if field := indexFields[i.Kind]; field != "" {
-		return []string{field}
-	}
+// Field is the field of a model that decides its membership.
+func (i Index) Field() string {
 	label, _, _ := strings.Cut(i.Name, "=")
-	if label == fieldHost {
-		return []string{labelPrefix + label, fieldHost}
-	}
-	return []string{labelPrefix + label}
+	return cmp.Or(indexFields[i.Kind], labelPrefix+label)
 }
 
-// Said reports whether a model with these values of the fields, nil where it has none, is a member.
-func (i Index) Said(values []any) bool {
-	value := ""
-	for _, one := range slices.Backward(values) {
-		if text, is := one.(string); is {
-			value = text
-		}
-	}
+// Said reports whether a model with this value of the field is a member.
+func (i Index) Said(value string) bool {
 	switch i.Kind {
 	case KeyBlocker:
 		return value == i.Name

@@ -28,10 +28,10 @@ type Record struct {
 	Broken bool
 
 	rev    string
-	former string   // rev of the model that was removed on the way to this one; empty: none
-	values values   // of its fields, as they are stored or a decision has left them; nil: none are
-	host   string   // as it is stored
-	others []string // fields of its hash that are none of a model: they go with the next transition
+	former string            // rev of the model that was removed on the way to this one; empty: none
+	values values            // of its fields, as they are stored or a decision has left them; nil: none are
+	labels map[string]string // as they are stored, with the host
+	others []string          // fields of its hash that are none of a model: they go with the next transition
 }
 
 // NewRecord reads a hash.
@@ -42,7 +42,7 @@ func NewRecord(uid string, hash map[string]string) *Record {
 	r := &Record{Exists: true, rev: hash[fieldRev], values: make(values, len(fieldNames))}
 	labels, others := split(hash, r.values)
 	r.Model, r.others = decode(uid, r.values), others
-	r.Labels, r.Host, r.host = labels, hash[fieldHost], hash[fieldHost]
+	r.Labels, r.labels = labels, labels
 	return r
 }
 
@@ -182,7 +182,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	for i, uid := range whole {
 		if text, err := payloads[i].Result(); err == nil || redis.Missing(err) {
 			records[uid].Payload = text
-			records[uid].findHost()
+			model.DeriveHost(&records[uid].Model)
 		} else {
 			records[uid].Fault = "payload: " + err.Error()
 		}
@@ -248,7 +248,11 @@ func (s *Store) resolve(ctx context.Context, records iter.Seq[*Record], policies
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	stored := r.stored()
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: standingOf(&r.State), circuit: r.Policy.Circuit, wasLabels: labels{r.Labels, r.host}, isLabels: labels{r.Labels, r.Host}}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: standingOf(&r.State), circuit: r.Policy.Circuit, wasLabels: r.labels, isLabels: model.AllLabels(&r.Model)}
+	host := r.Host
+	if all := t.isLabels; len(all) > len(r.labels) { // saved before hosts were stored: another process may have done that meanwhile
+		t.stray = model.LabelHost + "=" + host
+	}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -256,7 +260,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	case model.EventMend: // the rest of the hash stays as it is, also what cannot be read of it
 		return t
 	case model.EventRemove, model.EventOrphan:
-		t.isLabels, t.decision.PriorFreshness = labels{}, r.Freshness
+		t.isLabels, t.decision.PriorFreshness = nil, r.Freshness
 		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
 		return t
 	}
@@ -274,10 +278,9 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 			t.policy = []string{definition.PolicyName, text}
 		}
 		r.Model = *definition
-		r.findHost()
-		t.isLabels = labels{r.Labels, r.Host}
+		t.isLabels = model.AllLabels(&r.Model)
 	}
-	r.host = r.Host
+	r.labels = t.isLabels
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.State = t.decision.Next
 	t.before, t.after, t.others = stored, encode(&r.Model), r.others
@@ -287,13 +290,6 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	}
 	r.values, r.others, r.Exists = t.after, nil, true
 	return t
-}
-
-// findHost sets the host of the model if its payload was read. A model that was saved before hosts were stored gets its field by the next transition.
-func (r *Record) findHost() {
-	if r.Payload != "" {
-		r.Host = model.InputHost(&r.Model)
-	}
 }
 
 // Mend writes all indexes anew from the state as it was read, for a model that is in one by mistake.

@@ -21,7 +21,7 @@ type Transition struct {
 	policy               []string // name and text of the policy of the definition; nil: it has none of its own
 	was                  standing
 	circuit              *policy.Circuit // in force
-	wasLabels, isLabels  labels
+	wasLabels, isLabels  map[string]string
 	stray                string // set of a label that has the model by mistake
 
 	// TakeBack is the entry to remove from the input list, or to replace by the changed one; empty: none.

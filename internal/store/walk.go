@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -351,8 +350,7 @@ func (q QueueReport) SampleLabels(ctx context.Context) (map[string][]string, err
 	records, err := q.queue.Parts[0].Load(ctx, uids[:min(len(uids), redis.ScanCount)])
 	labels := map[string][]string{}
 	for _, record := range records {
-		for _, term := range model.Terms(&record.Model) {
-			name, value, _ := strings.Cut(term, "=")
+		for name, value := range model.AllLabels(&record.Model) {
 			labels[name] = append(labels[name], value)
 		}
 	}
@@ -365,20 +363,22 @@ func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	counts := map[string]int64{}
+	counts, sets := map[string]int64{}, [][2]string{}
 	for name := range labels {
 		term := name + "=" + value
 		if picks, err := model.ParseSelector(term); err == nil && picks.String() == term && len(picks.Only(name)) == 1 {
 			counts[term] = 0
+			for _, set := range picks.Terms(name) {
+				sets = append(sets, [2]string{term, set})
+			}
 		}
 	}
-	terms := slices.Collect(maps.Keys(counts))
 	return counts, q.queue.Each(func(part *Store) error {
-		sizes, err := redis.ReadEach(ctx, part.Clients.Read, "count labels", terms, func(pipe goredis.Pipeliner, term string) *goredis.IntCmd {
-			return pipe.SCard(ctx, part.Keys.Label(term))
+		sizes, err := redis.ReadEach(ctx, part.Clients.Read, "count labels", sets, func(pipe goredis.Pipeliner, set [2]string) *goredis.IntCmd {
+			return pipe.SCard(ctx, part.Keys.Label(set[1]))
 		})
 		for i, size := range sizes {
-			counts[terms[i]] += size
+			counts[sets[i][0]] += size
 		}
 		return err
 	})

@@ -135,6 +135,7 @@ const keyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 const (
 	maxKeyValue  = 100 // bytes of a value that a key contains unchanged
 	maxKeyBegins = 40  // bytes of the beginning of any other
+	maxDomain    = 253 // bytes of a name in DNS (RFC 1035)
 )
 
 // keyValue makes a value fit for a Redis key: an invalid one becomes its allowed beginning, `~` and 12 hex digits of its SHA-256.
@@ -169,7 +170,7 @@ func Host(name string) string {
 	if address, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
 		return address.Unmap().String()
 	}
-	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
+	if len(name) <= maxDomain && strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
 		if ascii, err := idna.Lookup.ToASCII(name); err == nil {
 			return ascii
 		}

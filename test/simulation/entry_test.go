@@ -138,7 +138,10 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 		next = decision.Definition
 	}
 	moved := *next
-	moved.State, moved.Host = decision.Next, pickedBy(next)
+	moved.State = decision.Next
+	if decision.Definition != nil {
+		moved.Host = pickedBy(next)
+	}
 	p.models[uid] = &moved
 }
 

@@ -42,7 +42,7 @@ func (s *snapshot) checkIndexes(steers bool) {
 		if m.FingerprintID != "" {
 			want.errors[m.FingerprintID]++
 		}
-		for _, term := range model.Terms(m) {
+		for _, term := range model.LabelTerms(model.AllLabels(m)) {
 			want.labels[term] = append(want.labels[term], uid)
 		}
 	}
@@ -235,7 +235,9 @@ func fields(m *model.Model) map[string]string {
 	for name, value := range m.Labels {
 		hash[labelPrefix+name] = value
 	}
-	hash["host"] = m.Host
+	if m.Host != "" {
+		hash[labelPrefix+"host"] = m.Host
+	}
 	maps.DeleteFunc(hash, func(_, value string) bool { return value == "" })
 	return hash
 }
@@ -258,7 +260,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 		}
 	}
 	return &model.Model{
-		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labels, Host: hash["host"],
+		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labels,
 		State: model.State{
 			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
 			Trigger: model.Trigger(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),

@@ -33,7 +33,7 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		add(store.KeyLimit, name, m.DeadlineAt)
 	}
-	for _, term := range model.Terms(m) {
+	for _, term := range model.LabelTerms(model.AllLabels(m)) {
 		all = append(all, IndexMembership{Index: store.Index{Kind: store.KeyLabel, Name: term}, Says: true})
 	}
 	return all
@@ -90,8 +90,8 @@ func (c *Inspection) place(index store.Index) *IndexMembership {
 
 // Orphans picks members of an index that are no model, or not by its fields. It reads both one after the other: read what it picks again.
 func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
-	said, err := redis.ReadEach(ctx, s.store.Clients.Read, "read what models say of an index", uids, func(pipe goredis.Pipeliner, uid string) *goredis.SliceCmd {
-		return pipe.HMGet(ctx, s.store.Keys.Model(uid), index.Fields()...)
+	said, err := redis.ReadEach(ctx, s.store.Clients.Read, "read what models say of an index", uids, func(pipe goredis.Pipeliner, uid string) *goredis.StringCmd {
+		return pipe.HGet(ctx, s.store.Keys.Model(uid), index.Field())
 	})
 	for i, uid := range uids {
 		if err == nil && !index.Said(said[i]) {

@@ -31,7 +31,7 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","rrule":"every day at 6 AM","policy":{"fresh_within":"30d"}`, `"uid":"b","rrule":"every day at 6 AM"`)
 		d.start() // which gives signs of life
-		expect(t, d.page(home), `<li><a href="`+home+`models?l=status%3Dnever">1 model has never succeeded yet. Look why the first attempts fail.</a></li>`)
+		expect(t, d.page(home), `<li><a href="`+home+`models?l=status%3Dnever">1 model has never succeeded yet. Some may be new. Look at those that have failed.</a></li>`)
 		d.press(home+"hold/put", "all", "yes", "reason", "deploy <b>", "id", "h1")
 		d.press(home+"circuit/open", "key", "host=a.example", "reason", "down", "probe", "5m")
 		d.press(home+"model/disable", "uid", "b")
