@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
@@ -71,6 +73,21 @@ func TestWhatIsLeftInTheBackgroundDiffers(t *testing.T) {
 			t.Errorf("%s: expected %q, found %q", command, want, list)
 		}
 	}
+}
+
+func TestAnyTextIsReadAsACommand(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		command := rapid.StringMatching("[ a-b\"'`\\\\$(){}&<>|;#~/.\x00ä]{0,60}").Draw(t, "command")
+		if got := bare(command); len(got) != len(command) {
+			t.Fatalf("expected %d bytes, found %q", len(command), got)
+		}
+		background(command, true)
+		isLoose(command)
+		new(job).takeTimeout("timeout 9 " + command)
+		if once := Command(command); Command(once) != once {
+			t.Fatalf("expected %q, found %q", once, Command(once))
+		}
+	})
 }
 
 func TestARedirectionOfBashIsWrittenAsShReadsIt(t *testing.T) {

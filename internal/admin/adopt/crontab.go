@@ -105,7 +105,7 @@ func (c *crontab) job(line int, text string) {
 		return
 	case strings.EqualFold(j.rule, "@every"):
 		length, rest, _ := strings.Cut(command, " ")
-		c.note(line, Refused, "cron(8) knows no @every: write */5 * * * * instead, or a model into models.yaml by hand, with rrule: \"@every %s\" and the command %s",
+		c.note(line, Refused, "cron(8) knows no @every: write five times such as */5 * * * *, or a model into models.yaml by hand, with rrule: \"@every %s\" and the command %s",
 			document.Shorten(length, maxName), document.Found(strings.TrimSpace(rest)))
 		return
 	case strings.EqualFold(j.rule, "@reboot"):

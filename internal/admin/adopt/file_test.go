@@ -39,7 +39,7 @@ func TestACrontabWhoseLinesAllBeginWithUsersAsksForSystemOnce(t *testing.T) {
 
 func TestWhatIsToBeWrittenInsteadSaysWhere(t *testing.T) {
 	for line, want := range map[string]string{
-		"@every 5m /x -a": `cron(8) knows no @every: write */5 * * * * instead, or a model into models.yaml by hand, with rrule: "@every 5m" and the command "/x -a"`,
+		"@every 5m /x -a": `cron(8) knows no @every: write five times such as */5 * * * *, or a model into models.yaml by hand, with rrule: "@every 5m" and the command "/x -a"`,
 		"0 22-2 * * * a":  `BYSECOND=0", found "22-2": mend it, or write a model into models.yaml by hand`,
 		"0 6 L * * a":     `BYSECOND=0", found "L": mend it, or write a model into models.yaml by hand`,
 		"0 6 30 2 * a":    `: mend it, or write a model into models.yaml by hand`,

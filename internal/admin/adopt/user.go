@@ -14,11 +14,10 @@ type begun struct {
 
 var (
 	// surelyUsers are the names of no program.
-	surelyUsers = []string{"root", "www-data", "nobody", "daemon"}
+	surelyUsers = []string{"root", "www-data", "nobody", "daemon", "apache", "postgres", "ubuntu", "smmsp"}
 	usualUsers  = append([]string{
-		"adm", "apache", "backup", "bin", "caddy", "ftp", "games", "git", "gitlab", "http", "irc", "jenkins", "list", "lp", "mail", "man", "memcache", "mongodb",
-		"munin", "mysql", "nagios", "news", "nginx", "operator", "postgres", "prometheus", "proxy", "rabbitmq", "redis", "smmsp", "sync", "sys", "tomcat", "ubuntu",
-		"uucp", "zabbix",
+		"adm", "backup", "bin", "caddy", "ftp", "games", "git", "gitlab", "http", "irc", "jenkins", "list", "lp", "mail", "man", "memcache", "mongodb",
+		"munin", "mysql", "nagios", "news", "nginx", "operator", "prometheus", "proxy", "rabbitmq", "redis", "sync", "sys", "tomcat", "uucp", "zabbix",
 	}, surelyUsers...)
 )
 
