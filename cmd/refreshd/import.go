@@ -56,8 +56,8 @@ has written is saved by refreshd model import.
 
 The zone of a schedule that names none is --timezone, or else the one of this machine. Each model needs a timeout, which most systems have not: without
 --timeout nothing is written, and the lines that need one are listed. Nothing is retried, and a model goes on at its next time, unless a command exits
-with 64, 65, 77 or 78, which disables it. What cron missed is not made up for: misfire is skip. Cron starts all that is due at once; a worker, also that of
-refreshd up, takes four attempts at a time, or --concurrency.
+with 64, 65, 77 or 78, which disables it. What cron missed it never makes up for, so the policies of a crontab have misfire: skip. Cron starts all that is due at
+once; a worker, also that of refreshd up, takes four attempts at a time, or --concurrency.
 
 With --out the models stand in models.yaml and the policies in policies.yaml of a new or empty directory, for refreshd apply -f DIR. Without it they are
 printed, and the list goes to stderr. The list says of each line what is not carried over as it is:
