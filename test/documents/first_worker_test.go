@@ -106,7 +106,9 @@ func TestEachTerminalFindsTheProgramThatAPageInstalls(t *testing.T) {
 
 func TestWhatIsInstalledFromACloneIsInstalledInIt(t *testing.T) {
 	_, blocks := read(t, firstWorker)
-	at := slices.IndexFunc(blocks, func(b *block) bool { return slices.Contains(b.lines, "go build -o ~/.local/bin/refreshd ./cmd/refreshd") })
+	at := slices.IndexFunc(blocks, func(b *block) bool {
+		return slices.Contains(b.lines, "go build -o ~/.local/bin/refreshd ./cmd/refreshd")
+	})
 	check.StopIf(t, at < 0, "expected a block that builds in a clone, found none")
 	commands := strings.Join(blocks[at].lines, "\n")
 	check.FailIf(t, !strings.Contains(commands, "venv ../first-worker/env && . ../first-worker/env/bin/activate\npip install requests ./clients/python\ncd ../first-worker"),
