@@ -67,12 +67,12 @@ func mask(text string) string {
 	if strings.Contains(text, "PRIVATE KEY") {
 		text = restOfKey.ReplaceAllString(privateKey.ReplaceAllString(text, "***"), "***")
 	}
-	lower := strings.Map(func(r rune) rune { // as long as the text
+	lower := strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
 			r += 'a' - 'A'
 		}
 		return r
-	}, text)
+	}, withoutDirectories(text)) // as long as the text
 	var found [][2]int // from where to where
 	for _, pattern := range secrets() {
 		found = append(found, secretsOf(pattern, lower)...)
@@ -87,6 +87,17 @@ func mask(text string) string {
 		done = max(done, at[1])
 	}
 	return masked.String() + text[done:]
+}
+
+// directory matches the directory of a program in a printed environment. A connection string has a ; before its PWD, or nothing but PWD in small letters.
+var directory = regexp.MustCompile(`(?m)(?:^[ \t]*|[^;\s][ \t]+|[{,][ \t]*)(?:export |declare -x )?["']?(?:OLD)?PWD["']?[ \t]*[:=][ \t]*["']?/`)
+
+// withoutDirectories gives the names PWD and OLDPWD of directories others that are as long, so that what they hold is no secret.
+func withoutDirectories(text string) string {
+	if !strings.Contains(text, "PWD") {
+		return text
+	}
+	return directory.ReplaceAllStringFunc(text, func(found string) string { return strings.Replace(found, "PWD", "DIR", 1) })
 }
 
 func secretsOf(pattern *regexp.Regexp, lower string) (found [][2]int) {

@@ -38,6 +38,12 @@ func TestALogKeepsNoSecretAndNoControlCharacter(t *testing.T) {
 		"github_pat_11ABCDEFG0123456789abcd":       "***",
 		"sk_" + "live_abcdefghij0123456789":        "***",
 		"AIza" + strings.Repeat("x", 35):           "***",
+		"DB_PWD=/abc\nMYSQL_PWD=/x\nXPWD=/x":       "DB_PWD=***\nMYSQL_PWD=***\nXPWD=***",
+		"PWD=hunter2\nOLDPWD=geheim":               "PWD=***\nOLDPWD=***",
+		"pwd=/abc;Server=x":                        "pwd=***;Server=x",
+		"Server=x;UID=sa;PWD=/abc;x=1":             "Server=x;UID=sa;PWD=***;x=1",
+		"Server=x; UID=sa; PWD=/abc":               "Server=x; UID=sa; PWD=***",
+		"PWD=/srv password=geheim":                 "PWD=/srv password=***",
 		"a\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nb": "a\n***\nb",
 		"-----BEGIN PRIVATE KEY-----\nabc":                                          "***",
 		"def\nghi\n-----END PRIVATE KEY-----\nrest":                                 "***\nrest",
@@ -53,6 +59,8 @@ func TestALogKeepsWhatOnlyLooksLikeASecret(t *testing.T) {
 	for _, text := range []string{
 		"12 rows, 3 tokens left", "tokens: 51 used", "tokens_used=51", "token_count: 51", "secrets: 3 loaded", "Unexpected token: }", "Unexpected token: eof",
 		"Enter password:\nDownloading 51 rows", "Bearer authentication is needed", "GET https://example.com/@me", "GET http://example.com:8080/@me",
+		"HOME=/root\nPWD=/srv/app\nOLDPWD=/\nX=1", "PWD=/srv PATH=/bin OLDPWD=/tmp", "PWD=/\nPWD=/a", "declare -x OLDPWD=\"/srv/app\"", "export PWD='/srv/app'", "+ PWD=/srv",
+		`{"PWD": "/srv/app", "OLDPWD":"/tmp"}`, "{'A': 'b', 'PWD': '/srv'}",
 		`{"url":"http://example.com","mail":"a@example.com"}`, "task-abcdefghijklmnopqrstuvwxyz", "--max-tokens 100", "2 cookies eaten",
 	} {
 		if got := KeptLog(text); got != text {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // adopting are the settings of an import of other systems' schedules.
@@ -38,7 +40,8 @@ func adoptCommand(a *app) *cobra.Command {
 	crontab.Short += ", with the command in the payload"
 	crontab.Long = `Read a crontab as cron of Debian and cronie do, and write a model for each line. Its uid comes from the command, its schedule stays as it is written,
 and the payload has the command as cron hands it to the shell, for refreshd worker --shell. A wait for a random time at the beginning becomes the spread
-of the policy. The list also names lines whose times differ from those of cron(8) when clocks are changed. See refreshd import --help.`
+of the policy, and timeout 20m before it a timeout of 21m. The list also names lines whose times differ from those of cron(8) when clocks are changed, and
+commands that go on in the background or depend on where they start. See refreshd import --help.`
 	crontab.Example = `  crontab -l | refreshd import crontab - --timeout 1h --out models
   refreshd import crontab /etc/crontab --timeout 2h --timezone Europe/Berlin`
 	crontab.Flags().BoolVar(&own.options.System, "system", false, "each line has a user before its command, as in /etc/crontab and /etc/cron.d, where it is found out")
@@ -53,7 +56,8 @@ has written is saved by refreshd model import.
 
 The zone of a schedule that names none is --timezone, or else the one of this machine. Each model needs a timeout, which most systems have not: without
 --timeout nothing is written, and the lines that need one are listed. Nothing is retried, and a model goes on at its next time, unless a command exits
-with 64, 65, 77 or 78, which disables it.
+with 64, 65, 77 or 78, which disables it. What cron missed it never makes up for, so the policies of a crontab have misfire: skip. Cron starts all that is due at
+once; a worker, also that of refreshd up, takes four attempts at a time, or --concurrency.
 
 With --out the models stand in models.yaml and the policies in policies.yaml of a new or empty directory, for refreshd apply -f DIR. Without it they are
 printed, and the list goes to stderr. The list says of each line what is not carried over as it is:
@@ -61,6 +65,7 @@ printed, and the list goes to stderr. The list says of each line what is not car
   left_out  nothing here corresponds to it
   differs   a model is written that does not do quite the same
   carried   it is carried over in another form
+What it tells you to write belongs into models.yaml or policies.yaml, by hand.
 
 Exit codes: 0 all is carried over; 1 failed, or a line was refused; 2 wrong usage; 3 something is left out or differs.`
 	for _, kind := range command.Commands() {
@@ -97,6 +102,7 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
+	own.options.Users = usersOf("/")
 	own.options.System = own.options.System || isSystemCrontab(from)
 	adopted, err := read(strings.TrimPrefix(string(text), "\ufeff"), own.options)
 	if err != nil {
@@ -133,8 +139,8 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 			return err
 		}
 	}
-	a.report(fmt.Sprintf("%s: %s in %s; %d refused, %d left out, %d differ", name, words.Count(len(adopted.Models), "model", "models"), own.options.Timezone,
-		counts[adopt.Refused], counts[adopt.LeftOut], counts[adopt.Differs]))
+	a.report(fmt.Sprintf("%s: %s in %s; %d refused, %d left out, %d differ%s", name, words.Count(len(adopted.Models), "model", "models"),
+		cmp.Or(zonesOf(adopted), own.options.Timezone), counts[adopt.Refused], counts[adopt.LeftOut], counts[adopt.Differs], slots(adopted)))
 	switch {
 	case counts[adopt.Refused] > 0:
 		return errReported
@@ -144,6 +150,40 @@ func (a *app) adopt(own *adopting, from string, read func(string, adopt.Options)
 		return fmt.Errorf("%s: expected at least one schedule, found none", name)
 	}
 	return nil
+}
+
+// zonesOf are the zones that the models have, the first ones by name.
+func zonesOf(adopted *adopt.Adopted) string {
+	var zones []string
+	for _, m := range adopted.Models {
+		if !slices.Contains(zones, m.Timezone) {
+			zones = append(zones, m.Timezone)
+		}
+	}
+	if more := len(zones) - 3; more > 0 {
+		zones = append(zones[:3], words.Count(more, "other zone", "other zones"))
+	}
+	return words.List(zones)
+}
+
+// slots says how many attempts at a time a worker has to take where commands start together, as cron starts all at once.
+func slots(adopted *adopt.Adopted) string {
+	most, usual := adopted.Busiest(), worker.Config{}.WithDefaults().Concurrency
+	if most <= usual {
+		return ""
+	}
+	return fmt.Sprintf("; up to %d start in the same minute, and a worker takes %d at a time: give it --concurrency %d, and one more for each that runs long", most, usual, most)
+}
+
+// usersOf are the users of the machine, by etc/passwd below root; none is known where it cannot be read.
+func usersOf(root string) (names []string) {
+	text, _ := os.ReadFile(filepath.Join(root, "etc/passwd"))
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(line, ":"); ok && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // write prints the documents, or writes them into the directory, where it overwrites nothing.

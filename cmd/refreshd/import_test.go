@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/check"
 )
 
-const aCrontab = "PATH=/bin\n0 6 * * * import-feed \"a: b\"\n\n@daily root-check # %\n5 4 * * * sleep $((RANDOM \\% 60)); tidy\n"
+const aCrontab = "SHELL=/bin/bash\n0 6 * * * import-feed \"a: b\"\n\n@daily root-check # %\n5 4 * * * sleep $((RANDOM \\% 60)); tidy\n"
 
 func TestACrontabIsWrittenAsADirectoryThatCanBeApplied(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
@@ -19,7 +19,7 @@ func TestACrontabIsWrittenAsADirectoryThatCanBeApplied(t *testing.T) {
 		c.in = aCrontab
 		code, stdout, _ := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Europe/Berlin", "--out", out)
 		failIf(t, code != exitDiffer, "expected exit code %d, found %d", exitDiffer, code)
-		expectContains(t, stdout, "left_out  standard input line 1: PATH", "left_out  standard input line 4: the text after %", "carried   standard input line 5: tidy")
+		expectContains(t, stdout, "left_out  standard input line 1: SHELL", "left_out  standard input line 4: the text after %", "carried   standard input line 5: tidy")
 		expectContains(t, c.do("apply", "-f", out, "--owner", "ann"), "create   policy  crontab-1h-spread-1m", "create   model   import-feed-d41da2", "create   model   tidy-")
 		model := c.object("model", "get", "import-feed-d41da2")
 		failIf(t, model["payload"].(map[string]any)["command"] != `import-feed "a: b"`, "expected the command in the payload, found %v", model)
@@ -37,6 +37,37 @@ func TestWithoutATimeoutNothingIsWrittenAndTheLinesThatNeedOneAreListed(t *testi
 	expectContains(t, stderr, "standard input line 2: import-feed-d41da2 needs a timeout", "standard input line 5: tidy-", "for 2 models")
 	_, err := os.Stat(out)
 	failIf(t, err == nil, "expected no directory, found one")
+}
+
+func TestALineThatHasATimeoutOfItsOwnNeedsNoOther(t *testing.T) {
+	c := nowhere(t)
+	c.in = "0 6 * * * timeout -k 5 90m /x\n"
+	expectContains(t, c.do("import", "crontab", "-", "--timezone", "UTC"), "timeout: 1h31m5s\n", "misfire: skip\n", "command: timeout -k 5 90m /x\n")
+}
+
+func TestTheSummaryOfAnImportSaysTheZonesAndTheSlotsThatItNeeds(t *testing.T) {
+	c := nowhere(t)
+	for crontab, want := range map[string]string{
+		"0 6 * * * /x": "1 model in Etc/UTC; 0 refused, 0 left out, 0 differ\n",
+		"CRON_TZ=America/New_York\n0 6 * * * /x\n0 7 * * * /y": "2 models in America/New_York; 0 refused",
+		"0 5 * * * /x\nCRON_TZ=America/New_York\n0 6 * * * /x": "2 models in Etc/UTC and America/New_York; 0 refused",
+		"0 6 1 1 *": "0 models in Etc/UTC; 1 refused",
+		"0 5 * * * /x\nCRON_TZ=Asia/Tokyo\n0 6 * * * /x\nCRON_TZ=Asia/Seoul\n0 6 * * * /x\nCRON_TZ=Asia/Dubai\n0 6 * * * /x": "4 models in Etc/UTC, Asia/Tokyo, Asia/Seoul and 1 other zone;",
+		strings.Repeat("0 6 * * * /x\n", 4): "0 differ\n",
+		strings.Repeat("0 6 * * * /x\n", 5): "0 differ; up to 5 start in the same minute, and a worker takes 4 at a time: give it --concurrency 5,",
+	} {
+		c.in = crontab
+		_, _, stderr := c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Etc/UTC")
+		expectContains(t, stderr, want)
+	}
+}
+
+func TestTheUsersOfTheMachineAreReadFromItsList(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(root, "etc"), 0o700))
+	must(t, os.WriteFile(filepath.Join(root, "etc/passwd"), []byte("root:x:0:0::/root:/bin/sh\n\nann:x:1000:1000::/home/ann:/bin/sh\n"), 0o600))
+	failIf(t, strings.Join(usersOf(root), " ") != "root ann", "expected root and ann, found %v", usersOf(root))
+	failIf(t, len(usersOf(filepath.Join(root, "none"))) > 0, "expected no user of no list")
 }
 
 func TestTheExitCodeOfAnImportSaysWhetherAllIsCarriedOver(t *testing.T) {
@@ -126,7 +157,7 @@ func TestTheCommandsOfACrontabRunThroughDaemonsAndAWorker(t *testing.T) {
 
 func TestTheLogOfCronIsComparedWithWhatWasImported(t *testing.T) {
 	c, out := nowhere(t), filepath.Join(t.TempDir(), "models")
-	c.in = "0 6 * * * import-feed acme\n*/30 1-3 * * * sleep $((RANDOM \\% 600)); tick\n30 7 * * * tick\n"
+	c.in = "0 6 * * * import-feed acme\nSHELL=/bin/bash\n*/30 1-3 * * * sleep $((RANDOM \\% 600)); tick\n30 7 * * * tick\n"
 	c.run("import", "crontab", "-", "--timeout", "1h", "--timezone", "Europe/Berlin", "--out", out)
 	log := "2026-10-25T00:00:01+02:00 host systemd[1]: Reached target.\n"
 	// cron starts the job in both of the equal hours.

@@ -34,9 +34,9 @@ type upFlags struct {
 func upCommand(a *app) *cobra.Command {
 	var flags upFlags
 	command := &cobra.Command{
-		Use:   "up [--models FILE] [--exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR]",
+		Use:   "up [--models FILE] [--exec PROGRAM [-- ARGUMENT...] | --shell | --http URL | --fetch DIR]",
 		Short: "Run all daemons in one process, with a Redis of its own if none is given",
-		Long: `Run a dispatcher, a poller, a worker if --exec, --http or --fetch is given, and a notifier if --routes is, in one process.
+		Long: `Run a dispatcher, a poller, a worker if --exec, --shell, --http or --fetch is given, and a notifier if --routes is, in one process.
 
 Without --redis it brings a Redis along, on the loopback interface and in memory: for development, because everything is
 forgotten at the end. The models of --models are saved at the start; one with an error is named, and the others run.

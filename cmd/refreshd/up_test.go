@@ -127,6 +127,10 @@ func read(t *testing.T, address string) string {
 	return string(page)
 }
 
+func TestTheHelpOfUpNamesEachKindOfWorker(t *testing.T) {
+	expectContains(t, nowhere(t).do("up", "--help"), "a worker if --exec, --shell, --http or --fetch is given", "| --shell | --http URL | --fetch DIR]")
+}
+
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		service := newService(t)

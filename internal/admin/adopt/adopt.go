@@ -20,6 +20,7 @@ type Options struct {
 	Timezone string        // IANA name, of schedules that name none
 	Timeout  time.Duration // of models that bring none along; 0: they have none, and cannot be saved
 	System   bool          // each line of a crontab has a user before its command
+	Users    []string      // of the machine, beside the usual ones: a crontab whose lines begin with them may be one of the system
 	Now      time.Time     // changes of the clocks are looked for in the year after it
 }
 
@@ -65,7 +66,7 @@ func (a *Adopted) note(line int, kind Kind, format string, values ...any) {
 }
 
 // WritePolicies prints the policies of all models in YAML, as refreshd apply reads them: what was never retried is not, and goes on at its next time,
-// but a worker's exit codes 64, 65, 77 and 78 disable it.
+// what cron missed is skipped, but a worker's exit codes 64, 65, 77 and 78 disable it.
 func (a *Adopted) WritePolicies(to io.Writer) error {
 	_, err := io.WriteString(to, strings.Join(a.policies, ""))
 	return err
@@ -94,9 +95,11 @@ type job struct {
 	labels     map[string]any
 	timeout    time.Duration // 0: that of Options
 	spread     time.Duration
+	isBash     bool // the shell of cron, of these commands
 	notes      []Note
 
-	uid string
+	uid    string
+	starts *schedule.Schedule
 }
 
 func (j *job) note(kind Kind, format string, values ...any) {
@@ -106,6 +109,9 @@ func (j *job) note(kind Kind, format string, values ...any) {
 	}
 }
 
+// byHand says where a rule goes that is proposed: most of them are none that cron reads.
+const byHand = ": mend it, or write a model into models.yaml by hand, with the rrule that you mean"
+
 // check refuses a rule that we read otherwise, or not at all, and notes where it runs at another time when clocks are changed.
 func (a *Adopted) check(j *job) error {
 	dtstart, err := schedule.Midnight(a.options.Now, j.zone)
@@ -114,12 +120,13 @@ func (a *Adopted) check(j *job) error {
 	}
 	read, err := schedule.Read(j.rule)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w%s", err, byHand)
 	}
 	compiled, err := schedule.Parse(read.Rule, j.zone, dtstart)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w%s", err, byHand)
 	}
+	j.starts = compiled
 	if a.source == "crontab" {
 		for _, difference := range compiled.CronDifferences(a.options.Now, j.rule) {
 			j.note(Differs, "%s", difference)
@@ -140,11 +147,15 @@ func (a *Adopted) define(j *job) (m Model, err error) {
 		text := document.FormatDuration(j.spread)
 		m.PolicyName, spread = m.PolicyName+"-spread-"+text, "spread: "+text+"\n"
 	}
+	misfire := ""
+	if a.source == "crontab" { // cron makes up for nothing
+		misfire = "misfire: skip\n"
+	}
 	fields := map[string]any{"uid": j.uid, "rrule": j.rule, "timezone": j.zone, "policy": m.PolicyName, "payload": j.payload, "labels": j.labels}
 	d, err := model.ParseDefinition(fields)
 	m.UID, m.Payload, m.Timezone, m.Labels = d.UID, d.Payload, j.zone, d.Labels
 	m.Rule, m.Line = j.rule, j.line // the rule as it was written
-	policy := fmt.Sprintf("---\nname: %s\ntimeout: %s\n%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(timeout), spread)
+	policy := fmt.Sprintf("---\nname: %s\ntimeout: %s\n%s%sretries: []\non_exhausted: next_planned\n", m.PolicyName, document.FormatDuration(timeout), spread, misfire)
 	if err == nil && !slices.Contains(a.policies, policy) {
 		a.policies = append(a.policies, policy)
 	}

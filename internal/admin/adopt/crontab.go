@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,6 @@ var (
 	ofUser     = regexp.MustCompile(`^(-?)(@\S+|\S+(?:[ \t]+\S+){4})()[ \t]+(.+)$`)
 	ofSystem   = regexp.MustCompile(`^(-?)(@\S+|\S+(?:[ \t]+\S+){4})[ \t]+(\S+)(?:[ \t]+(.+))?$`)
 	userName   = regexp.MustCompile(`^[a-z_][a-z0-9_-]*\$?$`)
-	aUser      = regexp.MustCompile(`^(root|www-data|nobody)\s|^[a-z_][a-z0-9_-]*\s+(\[|test|if|command)\s`) // in a crontab of the system
 )
 
 // crontab reads lines as cron(8) of Debian and cronie do.
@@ -25,7 +25,10 @@ type crontab struct {
 	*Adopted
 	zone  string        // of the lines that follow
 	delay time.Duration // of cronie, of the lines that follow
+	bash  bool          // SHELL, of the lines that follow
 	users []string      // seen so far
+	lines []begun       // all commands, as far as no user was asked for
+	loose []int         // lines that depend on the directory or the home
 }
 
 // Crontab reads a crontab. A wrong line harms itself only: cron(8) would refuse them all.
@@ -45,6 +48,8 @@ func Crontab(text string, o Options) (*Adopted, error) {
 			c.job(number, line)
 		}
 	}
+	c.noteUsers()
+	c.noteLoose()
 	return c.complete(), nil
 }
 
@@ -73,9 +78,12 @@ func (c *crontab) set(line int, name, value string) {
 	case name == "RANDOM_DELAY":
 		c.delay = delay
 		c.note(line, Carried, "RANDOM_DELAY of cronie is the spread of the policy of the lines below")
+	case name == "SHELL" && value == "/bin/sh":
+		c.bash = false
 	case text == mailed && value == "":
 		c.note(line, Carried, text, name)
-	case name != "SHELL" || value != "/bin/sh":
+	default:
+		c.bash = name == "SHELL" && slices.Contains(likeBash, path.Base(value)) || name != "SHELL" && c.bash
 		c.note(line, LeftOut, text, document.Shorten(name, maxName))
 	}
 }
@@ -87,13 +95,18 @@ func (c *crontab) job(line int, text string) {
 	}
 	found := append(pattern.FindStringSubmatch(text), make([]string, 5)...) // all empty: it does not match
 	user, command := found[3], strings.ReplaceAll(found[4], `\%`, "%")
-	j := &job{line: line, zone: c.zone, spread: c.delay, rule: strings.Join(strings.Fields(found[2]), " ")}
+	j := &job{line: line, zone: c.zone, spread: c.delay, isBash: c.bash, rule: strings.Join(strings.Fields(found[2]), " ")}
 	switch {
 	case user != "" && !userName.MatchString(user):
 		c.note(line, Refused, "expected a user before the command, found %s: is this the crontab of a user? Leave out --system", document.Found(user))
 		return
 	case command == "":
 		c.note(line, Refused, "expected %s, found %s", want, document.Found(text))
+		return
+	case strings.EqualFold(j.rule, "@every"):
+		length, rest, _ := strings.Cut(command, " ")
+		c.note(line, Refused, "cron(8) knows no @every: write five times such as */5 * * * *, or a model into models.yaml by hand, with rrule: \"@every %s\" and the command %s",
+			document.Shorten(length, maxName), document.Found(strings.TrimSpace(rest)))
 		return
 	case strings.EqualFold(j.rule, "@reboot"):
 		c.note(line, LeftOut, "@reboot: the start of a machine is no time; let its init system run it")
@@ -103,8 +116,9 @@ func (c *crontab) job(line int, text string) {
 		return
 	case found[1] != "":
 		j.note(Carried, "the - before the minute keeps cronie from logging; every attempt has a history here")
-	case user == "" && aUser.MatchString(command) && !slices.Contains(guards, strings.Fields(command)[0]):
-		j.note(Differs, "it begins with %s: if that is a user, add --system", strings.Fields(command)[0])
+	}
+	if user == "" {
+		c.lines = append(c.lines, begun{j, strings.Fields(command)})
 	}
 	if user != "" {
 		j.labels = map[string]any{"user": user}
@@ -113,8 +127,12 @@ func (c *crontab) job(line int, text string) {
 			j.note(Differs, "the user %s is a label only: commands run as the user of the worker, so give each user a queue", document.Shorten(user, maxName))
 		}
 	}
-	command = j.takeSleep(command)
+	command = j.take(command)
+	j.takeTimeout(command)
 	j.noteCommand(command)
+	if isLoose(command) {
+		c.loose = append(c.loose, line)
+	}
 	j.payload = map[string]any{"command": command}
 	j.name, j.same = programName(command), user+"\x00"+command
 	c.jobs = append(c.jobs, j)

@@ -174,7 +174,7 @@ func TestAWaitAtRandomBecomesASpreadOnlyWhereTheRestMeansTheSame(t *testing.T) {
 		"sleep $((RANDOM % 60)) | a":               {"sleep $((RANDOM % 60)) | a", 0},
 		"sleep $((RANDOM % 99999999999999999)); a": {"sleep $((RANDOM % 99999999999999999)); a", 0},
 	} {
-		j := &job{}
+		j := &job{isBash: true}
 		if got := j.takeSleep(command); got != want.command || j.spread != want.spread {
 			t.Errorf("%q: expected %+v, found %q and %s", command, want, got, j.spread)
 		}

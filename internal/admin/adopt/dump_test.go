@@ -180,6 +180,8 @@ func TestATimerIsReadAsSystemdReadsIt(t *testing.T) {
 	}{
 		"oneshot":                {"Persistent=true", "Type=oneshot\nTimeoutStartSec=5minutes\nRuntimeMaxSec=1\nExecStart=/bin/a", 5 * time.Minute, 0, ""},
 		"simple":                 {"Persistent=On\nRandomizedDelaySec=1 hour 30 seconds", "TimeoutStartSec=9\nRuntimeMaxSec=2hours\nExecStart=/bin/a", 2 * time.Hour, time.Hour + 30*time.Second, ""},
+		"timeout(1)":             {"Persistent=yes", "ExecStart=/usr/bin/timeout 20m /bin/a", 21 * time.Minute, 0, "3 carried"},
+		"timeout(1) and a limit": {"Persistent=yes", "RuntimeMaxSec=10m\nExecStart=/usr/bin/timeout 20m /bin/a", 10 * time.Minute, 0, ""},
 		"no limit":               {"Persistent=1", "RuntimeMaxSec=infinity\nExecStart=/bin/a", time.Hour, 0, ""},
 		"not persistent":         {"Persistent=off", "ExecStart=/bin/a", time.Hour, 0, differs},
 		"months":                 {"Persistent=yes", "RuntimeMaxSec=1month\nExecStart=/bin/a", time.Hour, 0, differs},

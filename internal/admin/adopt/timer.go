@@ -153,6 +153,9 @@ func (j *job) readService(timer, service *unit) {
 		limit = "Service.TimeoutStartSec"
 	}
 	j.spread, j.timeout = j.length(timer, "Timer.RandomizedDelaySec"), j.length(service, limit)
+	if j.timeout == 0 {
+		j.takeTimeout(j.payload["command"].(string))
+	}
 }
 
 // length reads a time span, in seconds if it has no unit. Infinity is none.
