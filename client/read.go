@@ -26,11 +26,11 @@ var ErrUnused = errors.New("nothing was ever stored in it")
 func (c *Client) unused(ctx context.Context) error {
 	queue := c.queue.Load()
 	part := queue.Parts[0]
-	err := part.Clients.Read.HGet(ctx, part.Keys.Settings, "layout").Err()
-	if redis.Missing(err) {
-		err = fmt.Errorf("queue %s: %w", queue.Name, ErrUnused)
+	layout := part.Clients.Read.HGet(ctx, part.Keys.Settings, "layout").Err()
+	if pollers, err := part.Clients.Read.ZRange(ctx, part.Keys.Pollers, 0, 0).Result(); err != nil || len(pollers) > 0 || !redis.Missing(layout) {
+		return nil // or the user may not ask
 	}
-	return err
+	return fmt.Errorf("queue %s: %w", queue.Name, ErrUnused)
 }
 
 // Get reads a model and its state, or returns ErrUnknownModel or ErrBroken. It reads neither the payload nor the policy in force. Its word for the state

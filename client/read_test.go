@@ -36,9 +36,14 @@ func TestAReadThatFindsNothingSaysWhetherAnyDaemonHasUsedTheQueue(t *testing.T) 
 	t.Parallel()
 	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{Queue: "tabels"})
 	shop, ctx := newClient(t, queue, client.Config{}), t.Context()
-	for _, used := range []bool{false, true} {
-		if used {
-			must(t, queue.Parts[0].Clients.Write.HSet(ctx, queue.Parts[0].Keys.Settings, "layout", 2).Err())
+	write, keys := queue.Parts[0].Clients.Write, queue.Parts[0].Keys
+	for sign, used := range map[string]bool{"none": false, "layout": true, "poller": true} {
+		must(t, write.FlushAll(ctx).Err())
+		switch sign {
+		case "layout":
+			must(t, write.HSet(ctx, keys.Settings, "layout", 2).Err())
+		case "poller":
+			must(t, write.ZAdd(ctx, keys.Pollers, redis.Z{Score: 1, Member: "p"}).Err())
 		}
 		_, get := shop.Get(ctx, "a")
 		_, history := shop.History(ctx, "a", 10)
@@ -46,7 +51,7 @@ func TestAReadThatFindsNothingSaysWhetherAnyDaemonHasUsedTheQueue(t *testing.T) 
 		failIf(t, !errors.Is(get, client.ErrUnknownModel), "expected ErrUnknownModel, found %v", get)
 		for name, err := range map[string]error{"get": get, "history": history, "list": list} {
 			says := err != nil && strings.HasSuffix(err.Error(), "queue tabels: nothing was ever stored in it")
-			failIf(t, errors.Is(err, client.ErrUnused) == used || says == used, "used %v, %s: found %v", used, name, err)
+			failIf(t, errors.Is(err, client.ErrUnused) == used || says == used, "%s, %s: found %v", sign, name, err)
 		}
 		failIf(t, used && (history != nil || list != nil), "expected no errors, found %v, %v", history, list)
 	}

@@ -867,8 +867,9 @@ class Client {
   async #nothing(nothing) {
     const asks = !this.#used;
     this.#used = true;
-    const unused = asks && await this.#read(['HGET', `{${this.queue.replace(/[{}]/g, '')}}:settings`, 'layout']) === null;
-    if (unused) print(`queue ${this.queue}: nothing was ever stored in it`);
+    const signs = [['HGET', `{${this.queue.replace(/[{}]/g, '')}}:settings`, 'layout'], ['ZRANGE', `${(await this.#homes())[0]}:pollers`, '0', '0']];
+    const used = !asks || await Promise.all(signs.map((one) => this.#read(one))).then((found) => found.some((one) => one?.length > 0), () => true);
+    if (!used) print(`queue ${this.queue}: nothing was ever stored in it`);
     return nothing;
   }
 

@@ -905,7 +905,8 @@ class Client:
         """Hands on that nothing was found. Once it warns if no daemon has used the queue: its name may be wrong."""
         if not self._used:
             self._used = True
-            if self._redis.hget("{%s}:settings" % self._queue.strip("{}"), "layout") is None:
+            signs = ("hget", "{%s}:settings" % self._queue.strip("{}"), "layout"), ("zrange", self._homes()[0] + ":pollers", 0, 0)
+            if not any(_answers(self._redis, signs)):
                 log.warning("queue %s: nothing was ever stored in it", self._queue)
         return nothing
 

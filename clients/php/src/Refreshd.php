@@ -1178,10 +1178,13 @@ class Client
     /** Hands on that nothing was found. Once it warns if no daemon has used the queue: its name may be wrong. */
     private function nothing(?array $nothing): ?array
     {
-        [$key, $asks, $this->used] = ['{' . trim($this->queue, '{}') . '}:settings', !$this->used, true];
-        if ($asks && $this->twice(fn () => $this->redis->send('hGet', $key, 'layout')) === false) {
-            $this->redis->say("queue $this->queue: nothing was ever stored in it");
+        [$settings, $pollers] = ['{' . trim($this->queue, '{}') . '}:settings', $this->parts()[0] . ':pollers'];
+        try {
+            $used = $this->used || $this->read($settings, ['HGET', $settings, 'layout']) || $this->read($pollers, ['ZRANGE', $pollers, 0, 0]);
+            $used || $this->redis->say("queue $this->queue: nothing was ever stored in it");
+        } catch (RedisException) { // the user may not ask
         }
+        $this->used = true;
         return $nothing;
     }
 

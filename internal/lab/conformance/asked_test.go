@@ -293,6 +293,7 @@ await given.disconnect();
 func TestAClientOfAnEventLoopHasThreadsOfItsOwnAndEnds(t *testing.T) {
 	t.Parallel()
 	server := testkit.Redis(t)
+	must(t, server.Client(t).HSet(t.Context(), "{q}:settings", "layout", 2).Err())
 	said := startHandler(t, "python", `import asyncio, copy, refreshd, threading
 async def main():
     async with refreshd.AsyncClient() as shop:

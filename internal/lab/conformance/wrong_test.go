@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/internal/admin/acl"
@@ -128,12 +129,15 @@ echo $shop->get("a") ?? "None", " ", json_encode($shop->history("a")), " ", json
 func TestAClientThatFindsNothingInAQueueThatNobodyHasUsedWarnsOnceThatItsNameMayBeWrong(t *testing.T) {
 	const warning = "queue tabels: nothing was ever stored in it"
 	for _, language := range asking {
-		for layout, want := range map[string]int{"": 1, "2": 0} {
-			t.Run(language+" layout "+layout, func(t *testing.T) {
+		for sign, want := range map[string]int{"no sign": 1, "layout": 0, "poller": 0} {
+			t.Run(language+" "+sign, func(t *testing.T) {
 				t.Parallel()
 				server := testkit.Redis(t)
-				if layout != "" {
-					must(t, server.Client(t).HSet(t.Context(), "{tabels}:settings", "layout", layout).Err())
+				switch sign {
+				case "layout":
+					must(t, server.Client(t).HSet(t.Context(), "{tabels}:settings", "layout", 2).Err())
+				case "poller":
+					must(t, server.Client(t).ZAdd(t.Context(), "tabels:pollers", redis.Z{Score: 1, Member: "p"}).Err())
 				}
 				said := startHandler(t, language, lost[language], server.URL, "REFRESHD_QUEUE=tabels").Output()
 				failIf(t, !strings.Contains(said, "None [] []\n"), "expected nothing to be found, got %s", said)
