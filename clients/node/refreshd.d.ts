@@ -162,7 +162,7 @@ export class Client {
   get(uid: string): Promise<Model | null>;
   /** as docs/wire.md of refreshd has an entry of the history, newest first */
   history(uid: string, n?: number): Promise<Record<string, any>[]>;
-  /** sorted uids by a selector such as 'status=failing,tenant=t1' */
+  /** sorted uids by labels and one status, as in 'status=failing,tenant=t1' */
   list(selector: string, options?: { after?: string; limit?: number }): Promise<string[]>;
   put(uid: string, payload?: Record<string, any>, definition?: Definition & { commandId?: string }): Promise<Reply | undefined>;
   /** Replies in order, those of refused ones too. */
