@@ -81,7 +81,9 @@ class Attempt {
     if (counted && !names.nested) delete this.payload.deaths;
     this.changed = true;
     this.logUrl = undefined;
-    Object.assign(this, { answer: null, verdict: null, doubt: null, begun: false, takenAt: Date.now() });
+    this.verdict = null;
+    this.doubt = null;
+    Object.assign(this, { answer: null, begun: false, takenAt: Date.now() });
     /** @type {Place|null} where its entry is until it is answered; null: nowhere, it was popped */
     this.place = null;
     this.queue = list.slice(0, -'-input'.length);
@@ -647,10 +649,7 @@ class Refused extends Error {
   }
 }
 
-/**
- * No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. uids: the models without a reply.
- * replies: those of putMany so far, in order; undefined: there is none.
- */
+/** No poller has answered in time. Sent again with this commandId the command is done once. uids: the models without a reply; replies: those so far. */
 class NoReply extends Error {
   constructor(commandId, known = '', uids = [], replies = []) {
     const others = uids.length > 3 ? ` and ${uids.length - 3} others` : '';
@@ -752,14 +751,11 @@ class Client {
   run(uid, { force, commandId } = {}) { return this.#send('run', { uid, force, commandId }); }
 
   enable(uid, { commandId } = {}) { return this.#send('enable', { uid, commandId }); }
-
   disable(uid, reason, { commandId } = {}) { return this.#send('disable', { uid, reason, commandId }); }
-
   remove(uid, { commandId } = {}) { return this.#send('remove', { uid, commandId }); }
 
   /** Lets the success count that a guard of the policy doubts; reject() makes it a failure. */
   accept(uid, { commandId } = {}) { return this.#send('accept', { uid, commandId }); }
-
   reject(uid, { commandId } = {}) { return this.#send('reject', { uid, commandId }); }
 
   /** Lets no model of a selector (none: any) start for so long (seconds, or '2h'), until a time, or until release(). Then they start within a time. */
@@ -1144,10 +1140,7 @@ function crc32(text) {
   return ~sum >>> 0;
 }
 
-/**
- * Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the transaction
- * that publishes, with a client of pg or a connection of mysql2/promise or mariadb. If it says no, roll back and return.
- */
+/** Whether nobody has published under key with this fence or a higher one. Call it first in the transaction that publishes; if not, roll back. */
 async function wins(client, key, fence, table = 'refreshd_fences') {
   if (fence === null) throw new TypeError('this attempt has no fence: its entry has none');
   if (!/^\w+(\.\w+)?$/.test(table)) throw new TypeError(`table: expected a name such as refreshd_fences, found ${table}`);

@@ -705,8 +705,7 @@ class _Taken:
 
 
 def wins(connection, key, fence, table="refreshd_fences"):
-    """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the
-    transaction that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return. See docs/publish.md of refreshd."""
+    """Whether nobody has published under key with this fence or a higher one. Call it first in the transaction that publishes; if not, roll back."""
     if fence is None:
         raise ValueError("this attempt has no fence: its entry has none")
     if not re.fullmatch(r"\w+(\.\w+)?", table):
@@ -751,8 +750,7 @@ def publish(connection, key, fence, write, table="refreshd_fences"):
 
 
 def publish_file(path, data, fence):
-    """Replaces a file by these bytes as one step, unless somebody has with this fence or a higher one: then it returns False. The fence is kept in a
-    hidden file beside it. Needs a file system with locks (flock)."""
+    """Replaces a file by these bytes as one step, unless somebody has with this fence or a higher one. Needs a file system with locks (flock)."""
     import fcntl  # not on Windows
     if fence is None:
         raise ValueError("this attempt has no fence: its entry has none")
@@ -787,8 +785,7 @@ class Refused(Exception):
 
 
 class NoReply(Exception):
-    """No poller has answered in time. The command may be carried out yet; sent again with this command_id it is done once. uids: the models without a
-    reply. replies: those of put_many so far, in order; None: there is none."""
+    """No poller has answered in time. Sent again with this command_id the command is done once. uids: the models without a reply; replies: those so far."""
 
     def __init__(self, command_id, known="", uids=(), replies=()):
         about = " about " + ", ".join(map(str, uids[:3])) if uids else ""
@@ -893,8 +890,7 @@ class Client:
         return self._send("reject", uid, command_id)
 
     def hold(self, id, reason, *, selector=None, for_=None, until=None, within=None, command_id=None):
-        """Lets no model of a selector (None: any) start for so long (seconds, a timedelta, or "2h"), until a time, or until release(). At the end its models
-        start, spread over within."""
+        """Lets no model of a selector (None: any) start for so long (seconds, a timedelta, or "2h"), until a time, or until release()."""
         until = until.isoformat() if isinstance(until, datetime.datetime) else until
         return self._send("hold", None, command_id, id=id, reason=reason, selector=selector, until=until, within=_seconds(within), **{"for": _seconds(for_)})
 

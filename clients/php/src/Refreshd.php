@@ -777,10 +777,7 @@ class Refused extends Exception
     }
 }
 
-/**
- * No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. uids: the models without a reply.
- * replies: those of putMany so far, in order; null: there is none.
- */
+/** No poller has answered in time. Sent again with this commandId the command is done once. uids: the models without a reply; replies: those so far. */
 class NoReply extends Exception
 {
     public function __construct(public readonly string $commandId, string $known = '', public readonly array $uids = [], public array $replies = [])
@@ -1429,10 +1426,7 @@ class Connection
     }
 }
 
-/**
- * Whether you may publish under a key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the transaction
- * that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return.
- */
+/** Whether nobody has published under a key with this fence or a higher one. Call it first in the transaction that publishes; if not, roll back. */
 function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fences'): bool
 {
     if ($fence === null) {
@@ -1484,10 +1478,7 @@ function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $t
     }
 }
 
-/**
- * Replaces a file as one step, unless somebody has with this fence or a higher one: then it returns false. The fence is kept in a hidden file
- * beside it. Needs a file system with locks (flock).
- */
+/** Replaces a file as one step, unless somebody has with this fence or a higher one. Needs a file system with locks (flock). */
 function publishFile(string $path, string $data, ?int $fence): bool
 {
     if ($fence === null) {
