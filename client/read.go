@@ -26,8 +26,10 @@ var ErrUnused = errors.New("nothing was ever stored in it")
 func (c *Client) unused(ctx context.Context) error {
 	queue := c.queue.Load()
 	part := queue.Parts[0]
-	layout := part.Clients.Read.HGet(ctx, part.Keys.Settings, "layout").Err()
-	if pollers, err := part.Clients.Read.ZRange(ctx, part.Keys.Pollers, 0, 0).Result(); err != nil || len(pollers) > 0 || !redis.Missing(layout) {
+	whole, err := store.NewKeys(queue.Name) // its parts have no settings
+	layout := part.Clients.Read.HGet(ctx, whole.Settings, "layout").Err()
+	pollers, unknown := part.Clients.Read.ZRange(ctx, part.Keys.Pollers, 0, 0).Result()
+	if err != nil || unknown != nil || len(pollers) > 0 || !redis.Missing(layout) {
 		return nil // or the user may not ask
 	}
 	return fmt.Errorf("queue %s: %w", queue.Name, ErrUnused)
