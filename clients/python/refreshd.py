@@ -134,7 +134,7 @@ class Attempt:
             self.stopped.wait(min(left, self._signs_every or left))
 
     def alive(self):
-        """Says that the work gets on, at most once in signs_every seconds. Call it where something is done, not by a timer: else work that hangs looks alive."""
+        """Says that the work gets on, at most once in signs_every seconds. Call it where something is done, not by a timer: work that hangs is no life."""
         self._lives = self._signs_every is not None
         self._flush()
 
@@ -1066,11 +1066,10 @@ def _indexes(selector):
     for term in (term.strip() for term in selector.split(",")):
         status = re.fullmatch("status=(disabled|failing|late|parked|running|stale)", term)
         label = re.fullmatch(r"(?!(?:status|uid|policy|error|waits|key)=)([a-z][a-z0-9_.-]{0,31})=([^|]*)", term)
-        if label and not re.fullmatch("[A-Za-z0-9_.:/@+-]{1,60}", label.group(2)):
-            raise ValueError("selector: expected for %s a label: 1-60 letters, digits or _.:/@+-, found %s" % (label.group(1), json.dumps(label.group(2), ensure_ascii=False)))
-        if not status and not label:
-            raise ValueError("selector: expected labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them,"
-                             " found " + json.dumps(term, ensure_ascii=False))
+        if not status and not (label and re.fullmatch("[A-Za-z0-9_.:/@+-]{1,60}", label.group(2))):
+            want, found = ("for %s a label: 1-60 letters, digits or _.:/@+-" % label.group(1), label.group(2)) if label else (
+                "labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them", term)
+            raise ValueError("selector: expected %s, found %s" % (want, json.dumps(found, ensure_ascii=False)))
         names += ["late"] if term == "status=late" else []  # and once more to look at the scores: see _NEVER
         names.append(status.group(1) if status else "label:" + term)
     return names

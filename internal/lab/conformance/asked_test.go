@@ -277,6 +277,7 @@ func TestWithoutAReplyAClientAsksForThePartsOfTheQueueAnew(t *testing.T) {
 func TestAClientLeavesTheConnectionOpenThatItWasGiven(t *testing.T) {
 	t.Parallel()
 	server := testkit.Redis(t)
+	must(t, server.Client(t).HSet(t.Context(), "{q}:settings", "layout", 2).Err())
 	said := startHandler(t, "node", `const { Client } = require("refreshd.js"), { createClient } = require("redis");
 (async () => {
 const given = createClient({ url: process.env.REDIS_URL });
