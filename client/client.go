@@ -163,7 +163,7 @@ type Hold struct {
 	ID string
 	// Reason is required: why, for whoever wonders.
 	Reason string
-	// Selector picks the models, as in "tenant=t1". Defaults to all models.
+	// Selector picks the models, as in "tenant=t1". Defaults to all models. One that picks none is no error: look first with List.
 	Selector string
 	// For or Until is when it ends; neither: by Release.
 	For   time.Duration

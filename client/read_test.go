@@ -20,7 +20,9 @@ import (
 
 func TestAListRefusesWhatNoIndexOfModelsHas(t *testing.T) {
 	t.Parallel()
-	shop := newClient(t, fixture.Open(t, testkit.Miniredis(t).URL, store.Config{}), client.Config{})
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
+	must(t, queue.Parts[0].Clients.Write.HSet(t.Context(), queue.Parts[0].Keys.Settings, "layout", 2).Err())
+	shop := newClient(t, queue, client.Config{})
 	for _, selector := range []string{"", "tenant", "policy=daily", "uid=tbl_1", "waits=hold", "status=due", "tenant!=t1", "tenant=t1|t2", "tenant=t1,", "Tenant=t1", "tenant=t 1"} {
 		_, err := shop.List(t.Context(), selector, "", 0)
 		refused, is := errors.AsType[*document.Error](err)
@@ -28,6 +30,31 @@ func TestAListRefusesWhatNoIndexOfModelsHas(t *testing.T) {
 	}
 	uids, err := shop.List(t.Context(), "tenant=t1, status=failing", "", 0)
 	failIf(t, len(uids) > 0 || err != nil, "expected no model, found %v, %v", uids, err)
+}
+
+func TestAReadThatFindsNothingSaysWhetherAnyDaemonHasUsedTheQueue(t *testing.T) {
+	t.Parallel()
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{Queue: "tabels"})
+	shop, ctx := newClient(t, queue, client.Config{}), t.Context()
+	write, keys := queue.Parts[0].Clients.Write, queue.Parts[0].Keys
+	for sign, used := range map[string]bool{"none": false, "layout": true, "poller": true} {
+		must(t, write.FlushAll(ctx).Err())
+		switch sign {
+		case "layout":
+			must(t, write.HSet(ctx, keys.Settings, "layout", 2).Err())
+		case "poller":
+			must(t, write.ZAdd(ctx, keys.Pollers, redis.Z{Score: 1, Member: "p"}).Err())
+		}
+		_, get := shop.Get(ctx, "a")
+		_, history := shop.History(ctx, "a", 10)
+		_, list := shop.List(ctx, "tenant=t1", "", 0)
+		failIf(t, !errors.Is(get, client.ErrUnknownModel), "expected ErrUnknownModel, found %v", get)
+		for name, err := range map[string]error{"get": get, "history": history, "list": list} {
+			says := err != nil && strings.HasSuffix(err.Error(), "queue tabels: nothing was ever stored in it")
+			failIf(t, errors.Is(err, client.ErrUnused) == used || says == used, "%s, %s: found %v", sign, name, err)
+		}
+		failIf(t, used && (history != nil || list != nil), "expected no errors, found %v, %v", history, list)
+	}
 }
 
 func TestAListPicksByTheHostOfTheInputURL(t *testing.T) {

@@ -3,7 +3,6 @@
 /** Why the work no longer counts. requeued: the worker was silent for too long, so others have the attempt. */
 export type Why = 'fence_lost' | 'requeued' | 'deadline' | 'shutdown';
 
-/** Thrown by a handler: the refresh has failed. */
 export class Failure extends Error {
   constructor(reason: string | Error, more?: {
     errorType?: string;
@@ -14,25 +13,21 @@ export class Failure extends Error {
   });
 }
 
-/** Thrown by a handler: it cannot be done now. */
 export class Postpone extends Error {
   constructor(seconds: number);
   readonly seconds: number;
 }
 
-/** The reason of attempt.signal. Let it pass. */
 export class Stopped extends Error {
   constructor(why: Why);
   readonly why: Why;
 }
 
-/** One attempt to refresh a model. */
 export class Attempt {
   private constructor();
   readonly uid: string;
   readonly attemptUid: string;
   readonly attemptNo: number;
-  /** how many workers have died over it; from 2 on it works alone */
   readonly deaths: number;
   readonly deadline: Date | null;
   readonly plannedAt: Date | null;
@@ -45,7 +40,6 @@ export class Attempt {
   readonly payload: Record<string, any>;
   readonly signal: AbortSignal;
   readonly why: Why | undefined;
-  /** Throws Stopped once the work no longer counts. */
   check(): void;
   sleep(seconds: number): Promise<void>;
   /** A sign of life, where the worker announces them. Call it where something is done, not by a timer. */
@@ -56,9 +50,7 @@ export class Attempt {
   metric(name: string, number: number): void;
   /** Whether you may publish a result with these numbers. If not, return. timeout is in seconds. */
   ready(metrics?: Record<string, number>, timeout?: number): Promise<boolean>;
-  /** the last verdict given to ready() */
   readonly verdict: 'publish' | 'hold' | 'fail' | 'stale' | null;
-  /** why a guard of the policy doubts it */
   readonly doubt: string | null;
   /** Hands over the output of the attempt: the last 64 KiB are kept. */
   log(text: string): void;
@@ -100,7 +92,6 @@ export interface Reply {
   [field: string]: any;
 }
 
-/** A command was refused. */
 export class Refused extends Error {
   constructor(reply: Reply);
   readonly reply: Reply;
@@ -108,7 +99,6 @@ export class Refused extends Error {
   readonly counter: string;
 }
 
-/** No poller has answered in time. */
 export class NoReply extends Error {
   constructor(commandId: string, known?: string, uids?: string[], replies?: (Reply | undefined)[]);
   readonly commandId: string;
@@ -162,7 +152,7 @@ export class Client {
   get(uid: string): Promise<Model | null>;
   /** as docs/wire.md of refreshd has an entry of the history, newest first */
   history(uid: string, n?: number): Promise<Record<string, any>[]>;
-  /** sorted uids by a selector such as 'status=failing,tenant=t1' */
+  /** sorted uids by labels and one status, as in 'status=failing,tenant=t1' */
   list(selector: string, options?: { after?: string; limit?: number }): Promise<string[]>;
   put(uid: string, payload?: Record<string, any>, definition?: Definition & { commandId?: string }): Promise<Reply | undefined>;
   /** Replies in order, those of refused ones too. */
@@ -180,10 +170,8 @@ export class Client {
   close(): Promise<void>;
 }
 
-/** An attempt by hand. */
 export type GivenAttempt = Attempt & { readonly told: Record<string, any>[]; readonly slept: number };
 
-/** Tests of a worker without Redis. */
 export const testing: {
   attempt(payload?: Record<string, any>, options?: { uid?: string; verdicts?: (string | Record<string, any>)[]; [field: string]: any }): GivenAttempt;
   stop(attempt: Attempt, why: Why): void;

@@ -1,23 +1,8 @@
 'use strict';
 
 /**
- * refreshd for Node: workers that refresh models, and applications that save them.
- *
- *     const { Worker, Client } = require('refreshd');
- *
- *     new Worker(async (attempt) => {                        // a worker
- *       await download(attempt.payload.input_url, { signal: attempt.signal });
- *     }).run();
- *
- *     const shop = new Client({ by: 'shop' });               // an application
- *     await shop.put('tbl_1', { input_url: 'https://example.com/feed.csv' }, { rrule: 'every day at 6 AM' });
- *     await shop.run('tbl_1');
- *     (await shop.get('tbl_1')).state;
- *
- *     await testing.run(refresh, [{ input_url: '…' }]);      // a test of the worker, without Redis
- *
- * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set; redis-cluster://HOST:PORT,… for a cluster) and the queue in REFRESHD_QUEUE
- * (bigtables). Needs Node 18 and node-redis 4, 5 or 6. docs/wire.md of refreshd describes the wire format.
+ * refreshd for Node: workers that refresh models, and applications that save them. README.md beside it has examples, docs/wire.md the wire format, and
+ * refreshd.d.ts the types.
  */
 
 const { randomBytes, randomUUID } = require('node:crypto');
@@ -41,35 +26,24 @@ function nodeRedis() {
 
 /** Thrown by a handler: the refresh has failed. Any other error is a failure too, of the error type that its class is called. */
 class Failure extends Error {
-  /**
-   * @param {string|Error} reason
-   * @param {{errorType?: string, retryable?: boolean, retryAfter?: number|string|Date, userFriendlyReason?: string}} [more]
-   */
   constructor(reason, { errorType, retryable, retryAfter, userFriendlyReason } = {}) {
     super(reason);
-    this.name = 'Failure';
     this.fields = { reason: reason instanceof Error ? reasonOf(reason) : reason, error_type: errorType, retryable, retry_after: retryAfter, user_friendly_reason: userFriendlyReason };
   }
 }
 
 /** Thrown by a handler: it cannot be done now. Tried again after so many seconds; not counted as an attempt. */
 class Postpone extends Error {
-  /** @param {number} seconds */
   constructor(seconds) {
     super(`postponed for ${seconds} s`);
-    this.name = 'Postpone';
     this.seconds = seconds;
   }
 }
 
-/**
- * The reason of attempt.signal: the work no longer counts, because of 'fence_lost', 'requeued' (the worker was silent for too long: others have the
- * attempt), 'deadline' or 'shutdown'. Let it pass.
- */
+/** The reason of attempt.signal: the work no longer counts. why: 'fence_lost', 'requeued' (others have it), 'deadline' or 'shutdown'. Let it pass. */
 class Stopped extends Error {
   constructor(why) {
     super(why);
-    this.name = 'Stopped';
     this.why = why;
   }
 }
@@ -83,7 +57,6 @@ class Attempt {
   #metrics = {};
   #log;
 
-  /** @param {{send?: Function, ask?: Function, signsEvery?: number, statusEvery?: number}} [worker] its part of what an attempt can do */
   constructor(raw, list, names, worker = { send: noWorker, ask: noWorker }) {
     const entry = JSON.parse(raw);
     this.uid = entry[names.model];
@@ -92,45 +65,37 @@ class Attempt {
       if (typeof uid !== 'string' || uid === '') throw new Error('an entry without uids');
     }
     this.attemptNo = entry.attempt_no ?? 0;
-    /** @type {Date|null} it moves when the work begins; null: there is none */
     this.deadline = time(entry.deadline_at);
     this.plannedAt = time(entry.planned_at);
     const { [names.model]: _1, [names.attempt]: _2, attempt_no, deadline_at, planned_at, reply_to, traceparent, ...rest } = entry;
-    /** @type {string|undefined} of W3C Trace Context; undefined: the attempt is not traced */
     this.traceparent = traceparent;
     const { fence, due_at, for: purpose, ...others } = rest;
     const fenced = Number.isSafeInteger(fence) && typeof due_at === 'string' && typeof purpose === 'string'; // or they are of an older payload
-    /** @type {number|null} grows with each attempt of the model; null: the entry does not tell */
     this.fence = fenced ? fence : null;
     this.dueAt = fenced ? time(due_at) : null;
     this.purpose = fenced ? purpose : null;
-    /** @type {Record<string, any>} */
     this.payload = names.nested ? entry.payload ?? {} : fenced ? others : rest;
     const { deaths } = entry;
     const counted = Number.isSafeInteger(deaths) && deaths > 0 && (fenced || attempt_no === undefined); // or it is of an older payload
-    /** How many workers have died over it. From 2 on it works alone. */
     this.deaths = counted ? deaths : 0;
     if (counted && !names.nested) delete this.payload.deaths;
     this.changed = true;
-    /** @type {string|undefined} the place of a log of the attempt: an http or https URL */
     this.logUrl = undefined;
-    /** The last verdict given to ready(), and the reason; null: none. */
-    this.answer = null;
     this.verdict = null;
     this.doubt = null;
+    Object.assign(this, { answer: null, begun: false, takenAt: Date.now() });
     /** @type {Place|null} where its entry is until it is answered; null: nowhere, it was popped */
     this.place = null;
-    Object.assign(this, { begun: false, takenAt: Date.now() });
     this.queue = list.slice(0, -'-input'.length);
     this.modelKey = `${this.queue}:model:${this.uid}`;
     this.replyTo = reply_to ?? `${this.queue}-output`;
     this.worker = worker;
   }
 
-  /** Ends when the work no longer counts: hand it to fetch and the like. @returns {AbortSignal} */
+  /** Ends when the work no longer counts: hand it to fetch and the like. */
   get signal() { return this.#controller.signal; }
 
-  /** Why the work no longer counts; undefined: it does. @returns {string|undefined} */
+  /** Why the work no longer counts; undefined: it does. */
   get why() { return this.signal.reason?.why; }
 
   /** Throws Stopped once the work no longer counts. Call it between two steps of the work. It is a sign of life, as alive() is. */
@@ -139,7 +104,7 @@ class Attempt {
     this.alive();
   }
 
-  /** Sleeps, and throws Stopped as soon as the work no longer counts. It gives signs of life. @param {number} seconds */
+  /** Sleeps, and throws Stopped as soon as the work no longer counts. It gives signs of life. */
   async sleep(seconds) {
     const end = Date.now() + seconds * 1000;
     for (let left; (left = end - Date.now()) > 0; this.check()) {
@@ -148,20 +113,13 @@ class Attempt {
     this.check();
   }
 
-  /**
-   * Says that the work gets on, if the worker announces signs of life. Call it where something is done, not by a timer: else work that hangs looks
-   * alive. Call it as often as you like: one is sent in signsEvery seconds.
-   */
+  /** Says that the work gets on, at most once in signsEvery seconds. Call it where something is done, not by a timer: else work that hangs looks alive. */
   alive() {
     this.#lives = this.worker.signsEvery > 0;
     this.flush();
   }
 
-  /**
-   * Shows the owner the progress of the work. Call it as often as you like: it sends four a second, and the last.
-   * @param {string} text
-   * @param {number} [progress] 0 to 100
-   */
+  /** Shows the owner the progress of the work; progress is 0 to 100. Call it as often as you like: it sends four a second, and the last. */
   status(text, progress) {
     this.#status = { status: String(text), progress };
     this.flush();
@@ -170,18 +128,12 @@ class Attempt {
   /** Makes the success that follows say that the refresh found nothing new. */
   unchanged() { this.changed = false; }
 
-  /**
-   * Gives the success that follows a number, such as its rows, by which a policy may doubt it. At most 16 are kept, and the last one of a name: 1 to 40
-   * small letters, digits or _. What is no finite number is left out.
-   */
+  /** Gives the success a number, such as its rows, by which a policy may doubt it: at most 16, with names of 1 to 40 small letters, digits or _. */
   metric(name, number) { if (Number.isFinite(number)) this.#metrics[name] = number; }
 
   /**
-   * Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then. The
-   * success says that nothing is published; verdict is 'hold' or 'fail', doubt the reason. Throws Stopped if the attempt no longer counts, and Failure if
-   * no verdict comes within so many seconds.
-   * @param {Record<string, number>} [metrics]
-   * @returns {Promise<boolean>}
+   * Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then. verdict is
+   * 'hold' or 'fail', doubt the reason. Throws Stopped, and Failure if no verdict comes within so many seconds.
    */
   async ready(metrics = {}, timeout = 60) {
     for (const [name, number] of Object.entries(metrics)) this.metric(name, number);
@@ -192,11 +144,7 @@ class Attempt {
     return this.verdict === 'publish';
   }
 
-  /**
-   * Hands over the output of the attempt, in place of the output handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
-   * not all of them are masked.
-   * @param {string} text
-   */
+  /** Hands over the output of the attempt: the last 64 KiB of the last one are kept. Mind secrets: not all of them are masked. */
   log(text) {
     const bytes = Buffer.from(String(text));
     let from = Math.max(0, bytes.length - 65_536);
@@ -256,8 +204,7 @@ class Taken {
 
   /**
    * Takes up to so many entries; with 0 it is a heartbeat only. An owner that was forgotten never comes back, so that nothing under way about it can be
-   * taken for news of the next one.
-   * @returns {Promise<{entries: string[], order: string, forgotten?: string}>} order: an order of an operator to the worker
+   * taken for news of the next one. order: an order of an operator to the worker.
    */
   async take(most) {
     const { client, part, owner } = this;
@@ -302,18 +249,10 @@ class Taken {
 }
 
 /**
- * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. That its promise resolves is success; Failure,
- * Postpone or any other error says otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped
- * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client from createClient of node-redis.
- *
- * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
- * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
- *
- * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
- * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
- *
- * logger hears of the start, each attempt, each result and each error, as one of pino or winston does, or console; false: nobody. Without one they are
- * printed to stderr.
+ * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. grace: seconds that the work in hand may go on after SIGTERM; then
+ * it is handed back. fenceEvery: seconds between its comparisons with Redis. redis: a URL or a client from createClient of node-redis. plain: it pops
+ * entries and gives no heartbeats. signsEvery announces signs of life, at most one in so many seconds: choose the duration of the longest step of the
+ * work. logger: as pino, winston and console have it; false: nobody hears; without one it prints to stderr.
  */
 class Worker {
   #stopping = new AbortController();
@@ -326,16 +265,11 @@ class Worker {
   #stopped = new Promise((end) => { this.#stopping.signal.addEventListener('abort', () => end(null)); });
   #logged = new Map(); // when each line was
 
-  /**
-   * @param {(attempt: Attempt) => any} refresh
-   * @param {{redis?: any, queue?: string, concurrency?: number, name?: string, fenceEvery?: number, grace?: number, plain?: boolean,
-   *   signsEvery?: number, logger?: {info: (text: string) => void, error: (text: string) => void}|false}} [options]
-   */
   constructor(refresh, {
-    redis: where, queue = process.env.REFRESHD_QUEUE ?? 'bigtables', concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10, plain = false,
+    redis: where, queue, concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10, plain = false,
     signsEvery, logger = { info: print, error: print },
   } = {}) {
-    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, signsEvery, queue, logger });
+    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, signsEvery, queue: named(queue), logger });
     this.client = connect(where);
   }
 
@@ -665,8 +599,8 @@ function reasonOf(error) {
 /** Tests of a worker without Redis. */
 const testing = {
   /**
-   * An attempt by hand, also to call a handler with. told lists the messages that it has sent; sleep() returns at once and adds to slept. more are other
-   * fields of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies.
+   * An attempt by hand, also to call a handler with. told lists its messages; sleep() only adds to slept. more are other fields of its entry in
+   * docs/wire.md. verdicts are what ready() gets, the last one again: words, or replies.
    */
   attempt(payload = {}, { uid = 'model', verdicts = ['publish'], ...more } = {}) {
     const entry = { attempt_no: 1, fence: 1, due_at: '2026-01-01T00:00:00.000Z', for: 'planned', ...more, uid, attempt_uid: 'attempt', payload };
@@ -694,10 +628,7 @@ const testing = {
     attempt.stop(why);
   },
 
-  /**
-   * Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`; the last one ends the attempt,
-   * unless it no longer counts.
-   */
+  /** Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`. */
   async run(refresh, attempts) {
     const given = attempts.map((one) => (one instanceof Attempt ? one : testing.attempt(one)));
     for (const attempt of given) {
@@ -713,21 +644,16 @@ const testing = {
 class Refused extends Error {
   constructor(reply) {
     super(reply.reason ?? reply.outcome);
-    this.name = 'Refused';
     this.reply = reply;
     this.counter = reply.counter;
   }
 }
 
-/**
- * No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. uids: the models without a reply.
- * replies: those of putMany so far, in order; undefined: there is none.
- */
+/** No poller has answered in time. Sent again with this commandId the command is done once. uids: the models without a reply; replies: those so far. */
 class NoReply extends Error {
   constructor(commandId, known = '', uids = [], replies = []) {
     const others = uids.length > 3 ? ` and ${uids.length - 3} others` : '';
     super(`no reply to the command ${commandId}${uids.length > 0 ? ` about ${uids.slice(0, 3).join(', ')}${others}` : ''}${known}`);
-    this.name = 'NoReply';
     this.commandId = commandId;
     this.uids = uids;
     this.replies = replies;
@@ -735,12 +661,8 @@ class NoReply extends Error {
 }
 
 /**
- * A model as it was when it was read; null: there is no such time or text.
- *
- * state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
- * begins, and broken if its refresh_at cannot be read. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits
- * for. status, progress: last said by a worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of
- * its hash, texts.
+ * A model as it was when it was read; null: there is no such time or text. state is a word of docs/states.md, or 'broken' if its refresh_at cannot be
+ * read. status, progress: last said by a worker. parkedBy: what it waits for. fields: all fields of its hash, texts.
  */
 class Model {
   constructor(uid, fields, now) {
@@ -766,43 +688,44 @@ const NEVER = 253402214400000; // the score of models without a success in the s
 const LIVES = ': a poller lives; to a command that is larger than its --message-cap, or no JSON, it does not reply: see `refreshd rejected ls`';
 
 /**
- * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; outcome is
- * 'applied', 'unchanged' or 'duplicate'. With timeout 0 it is only sent. by is who wants it, for the journal.
+ * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an object as docs/wire.md has it; 0: it is
+ * only sent. by is who wants it, for the journal.
  */
 class Client {
   #names = null;
+  #used = false; // a daemon has used the queue, or it was warned that none has
 
-  /** @param {{redis?: any, queue?: string, by?: string, timeout?: number}} [options] */
   constructor({ redis: where, queue, by, timeout = 10 } = {}) {
-    Object.assign(this, { by, timeout, queue: queue ?? process.env.REFRESHD_QUEUE ?? 'bigtables' });
+    Object.assign(this, { by, timeout, queue: named(queue) });
     this.client = connect(where);
   }
 
-  /** The model as it is now; null: there is none of that name. It has no payload. @param {string} uid @returns {Promise<Model|null>} */
+  /** The model as it is now; null: there is none of that name. It has no payload. */
   async get(uid) {
     const key = `${await this.#home(uid)}:model:${uid}`;
     const [found, [seconds]] = await Promise.all([this.#read(['HGETALL', key]), this.#read(['TIME'], key)]);
     const pairs = Array.isArray(found) ? found.map((name, i) => [name, found[i + 1]]).filter((_, i) => i % 2 === 0) : Object.entries(found); // RESP 2, RESP 3
-    return pairs.length > 0 ? new Model(uid, Object.fromEntries(pairs), seconds * 1000) : null;
+    return pairs.length > 0 ? new Model(uid, Object.fromEntries(pairs), seconds * 1000) : this.#nothing(null);
   }
 
   /** The attempts that ended last, at most n, newest first: as docs/wire.md has an entry of the history. */
   async history(uid, n = 10) {
     const entries = n > 0 ? await this.#read(['LRANGE', `${await this.#home(uid)}:history:${uid}`, '0', String(n - 1)]) : [];
-    return entries.map(parsed).filter((entry) => entry !== null && typeof entry === 'object' && !Array.isArray(entry));
+    const past = entries.map(parsed).filter((entry) => entry !== null && typeof entry === 'object' && !Array.isArray(entry));
+    return past.length > 0 ? past : this.#nothing(past);
   }
 
   /**
-   * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, late, parked, running or
-   * stale, as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page
-   * begins after the last one of this.
+   * The sorted uids of the models with all labels, and a status of disabled, failing, late, parked, running or stale, of a selector such as
+   * 'status=failing,tenant=t1'. It goes through all models of the first term. The next page begins after the last uid of this.
    */
   async list(selector, { after = '', limit = 1000 } = {}) {
     if (!(limit >= 1)) throw new RangeError(`limit: expected at least 1, found ${limit}`);
-    const [index, ...others] = indexesOf(selector);
+    const names = indexesOf(selector);
     const isLabel = (name) => name.startsWith('label:');
     let found = new Set();
     for (const home of await this.#homes()) {
+      const [index, ...others] = await Promise.all(names.map((name) => this.#spelled(home, name)));
       let cursor;
       while (cursor !== '0') {
         const [next, page] = await this.#read([isLabel(index) ? 'SSCAN' : 'ZSCAN', `${home}:${index}`, cursor ?? '0', 'COUNT', '500']);
@@ -814,45 +737,28 @@ class Client {
         if (found.size > 2 * limit + 1000) found = new Set([...found].sort().slice(0, limit));
       }
     }
-    return [...found].sort().slice(0, limit);
+    const uids = [...found].sort().slice(0, limit);
+    return uids.length > 0 ? uids : this.#nothing(uids);
   }
 
-  /**
-   * Saves a model.
-   * @param {string} uid
-   * @param {Record<string, any>} [payload]
-   * @param {{rrule?: string, timezone?: string, dtstart?: string, refresh?: 'now'|'planned', policy?: any, labels?: Record<string, string>,
-   *   commandId?: string}} [definition]
-   */
+  /** Saves a model. definition: rrule, timezone, dtstart, refresh ('now' or 'planned'), policy (a name or an object), labels. */
   put(uid, payload, definition = {}) { return this.#send('put', { payload, ...definition, uid }); }
 
-  /**
-   * Saves models, each an object as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused ones
-   * too, whose outcome is 'refused'. Throws NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged.
-   */
+  /** Saves models, each an object as docs/wire.md has a definition. Returns their replies in order, of refused ones too. After NoReply repeat it. */
   putMany(definitions) { return this.#exchange('put', definitions); }
 
   /** Refreshes a model now. Refused (busy) while it is being refreshed, unless force is true. */
   run(uid, { force, commandId } = {}) { return this.#send('run', { uid, force, commandId }); }
 
   enable(uid, { commandId } = {}) { return this.#send('enable', { uid, commandId }); }
-
   disable(uid, reason, { commandId } = {}) { return this.#send('disable', { uid, reason, commandId }); }
-
   remove(uid, { commandId } = {}) { return this.#send('remove', { uid, commandId }); }
 
   /** Lets the success count that a guard of the policy doubts; reject() makes it a failure. */
   accept(uid, { commandId } = {}) { return this.#send('accept', { uid, commandId }); }
-
   reject(uid, { commandId } = {}) { return this.#send('reject', { uid, commandId }); }
 
-  /**
-   * Lets no model of a selector (undefined: any) start for so long (seconds, or '2h'), until a time, or until release(). At the end its models start,
-   * spread over within.
-   * @param {string} id
-   * @param {string} reason
-   * @param {{selector?: string, for?: number|string, until?: Date|string, within?: number|string, commandId?: string}} [options]
-   */
+  /** Lets no model of a selector (none: any) start for so long (seconds, or '2h'), until a time, or until release(). Then they start within a time. */
   hold(id, reason, options = {}) { return this.#send('hold', { id, reason, ...options }); }
 
   release(id, { within, commandId } = {}) { return this.#send('release', { id, within, commandId }); }
@@ -953,6 +859,22 @@ class Client {
     return this.client.send(words, { key }).catch((error) => (isReply(error) ? Promise.reject(error) : this.client.send(words, { key })));
   }
 
+  /** Hands on that nothing was found. Once it warns if no daemon has used the queue: its name may be wrong. */
+  async #nothing(nothing) {
+    const asks = !this.#used;
+    this.#used = true;
+    const signs = [['HGET', `{${this.queue.replace(/[{}]/g, '')}}:settings`, 'layout'], ['ZRANGE', `${(await this.#homes())[0]}:pollers`, '0', '0']];
+    const used = !asks || await Promise.all(signs.map((one) => this.#read(one))).then((found) => found.some((one) => one?.length > 0), () => true);
+    if (!used) print(`queue ${this.queue}: nothing was ever stored in it`);
+    return nothing;
+  }
+
+  /** A host as it was written, if a label has it so, or in small letters, as those of URLs are stored. */
+  async #spelled(home, index) {
+    const small = index.startsWith('label:host=') ? index.toLowerCase() : index;
+    return small === index || await this.#read(['SCARD', `${home}:${index}`]) > 0 ? index : small;
+  }
+
   async #homes() {
     this.client.connect();
     this.#names ??= await readNames(this.client, this.queue);
@@ -985,18 +907,21 @@ function* steps(type, wanted, commandId) {
 
 function textOf(command) {
   try {
-    return json(command);
+    return json(command, /\p{Cs}/u);
   } catch (error) {
     throw new TypeError(`${command.type} ${command.uid ?? command.id}: ${error.message}`);
   }
 }
 
-/** Writes fields. Refuses by its path what JSON.stringify leaves out or changes, but for a field without a value. */
-function json(fields) {
+/** Writes fields. Refuses by its path what JSON.stringify leaves out or changes, but for a field without a value, and unfit texts: none, or lone surrogates. */
+function json(fields, unfit = /[]/) {
   const paths = new Map(); // of the objects that hold others
   return JSON.stringify(fields, function check(name, value) {
     const holder = paths.get(this);
     const path = Array.isArray(this) ? `${holder}[${name}]` : holder ? `${holder}.${name}` : name;
+    if (unfit.test(name) || typeof value === 'string' && unfit.test(value)) {
+      throw new TypeError(`${unfit.test(name) ? holder : path}: expected a text in UTF-8, found one that is not`);
+    }
     if (!(value === undefined && this === fields) && !isJson(value, this[name])) {
       throw new TypeError(`${path}: expected a value that JSON has, found ${inspect(this[name], { depth: -1 })}`);
     }
@@ -1027,9 +952,10 @@ function indexesOf(selector) {
     const term = text.trim();
     const status = /^status=(disabled|failing|late|parked|running|stale)$/.exec(term);
     if (status) return status[1] === 'late' ? ['late', 'late'] : status[1]; // the second time to look at the scores: see NEVER
-    if (term.startsWith('key=')) throw new TypeError('selector: a key is in the payload, which an application may not read: use a label');
-    if (/^(?!(status|uid|policy|error|waits|key)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$/.test(term)) return `label:${term}`;
-    throw new TypeError('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,'
+    const [, name, value] = /^(?!(?:status|uid|policy|error|waits|key)=)([a-z][a-z0-9_.-]{0,31})=([^|]*)$/.exec(term) ?? [];
+    if (/^[A-Za-z0-9_.:/@+-]{1,60}$/.test(value ?? '')) return `label:${term}`;
+    throw new TypeError(name ? `selector: expected for ${name} a label: 1-60 letters, digits or _.:/@+-, found ${JSON.stringify(value)}`
+      : 'selector: expected labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them,'
       + ` found ${JSON.stringify(term)}`);
   });
 }
@@ -1139,6 +1065,11 @@ async function disconnect(client) {
 /** Whether Redis itself has answered the error. */
 function isReply(error) { return /^[A-Z]{2,} /.test(error.message); }
 
+function named(queue = process.env.REFRESHD_QUEUE ?? 'bigtables') {
+  if (/^([A-Za-z0-9_.-]{1,64}|\{[A-Za-z0-9_.:-]{1,64}\})$/.test(queue)) return queue;
+  throw new TypeError(`queue: expected 1-64 letters, digits or _.- as in "bigtables" or "{bigtables:3}", found ${JSON.stringify(queue)}`);
+}
+
 /** What a queue is divided into, and how its messages call things. */
 async function readNames(client, queue) {
   const bare = queue.replace(/^\{|\}$/g, '');
@@ -1156,10 +1087,7 @@ function message(attempt, type, fields) {
   return json({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...Object.fromEntries(cut) });
 }
 
-/**
- * Runs a script by its digest, which the daemons of refreshd have loaded, or else by its text. What it replies are bytes.
- * @returns {Promise<any>}
- */
+/** Runs a script by its digest, which the daemons of refreshd have loaded, or else by its text. What it replies are bytes. */
 async function runScript(client, digest, text, keys, args) {
   const words = [String(keys.length), ...keys, ...args];
   const options = { key: keys[0], bytes: true };
@@ -1212,10 +1140,7 @@ function crc32(text) {
   return ~sum >>> 0;
 }
 
-/**
- * Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the transaction
- * that publishes, with a client of pg or a connection of mysql2/promise or mariadb. If it says no, roll back and return.
- */
+/** Whether nobody has published under key with this fence or a higher one. Call it first in the transaction that publishes; if not, roll back. */
 async function wins(client, key, fence, table = 'refreshd_fences') {
   if (fence === null) throw new TypeError('this attempt has no fence: its entry has none');
   if (!/^\w+(\.\w+)?$/.test(table)) throw new TypeError(`table: expected a name such as refreshd_fences, found ${table}`);
@@ -1353,4 +1278,5 @@ return codes
 `;
 // <<< scripts
 
+for (const kind of [Failure, NoReply, Postpone, Refused, Stopped]) kind.prototype.name = kind.name;
 module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker, publish, testing, wins };

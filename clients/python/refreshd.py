@@ -1,22 +1,4 @@
-"""refreshd for Python: workers that refresh models, and applications that save them.
-
-    import refreshd
-
-    def refresh(attempt):
-        download(attempt.payload["input_url"])
-
-    refreshd.Worker(refresh).run()                         # a worker
-
-    shop = refreshd.Client(by="shop")                      # an application
-    shop.put("tbl_1", {"input_url": "https://example.com/feed.csv"}, rrule="every day at 6 AM")
-    shop.run("tbl_1")
-    shop.get("tbl_1").state
-
-    refreshd.testing.run(refresh, [{"input_url": "…"}])    # a test of the worker, without Redis
-
-Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Python 3.8
-and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, for redis-py 4.3. docs/wire.md of refreshd describes the wire format.
-"""
+"""refreshd for Python: workers that refresh models, and applications that save them. README.md beside it has examples, docs/wire.md the wire format."""
 
 import asyncio
 import collections
@@ -90,8 +72,7 @@ class Postpone(Exception):
 
 
 class Stopped(Exception):
-    """The work no longer counts: "fence_lost", "requeued", "deadline" or "shutdown". Let it pass. Requeued: the worker was silent for longer than
-    its lease, so others have the attempt."""
+    """The work no longer counts: "fence_lost", "requeued" (others have it, as the worker was silent), "deadline" or "shutdown". Let it pass."""
 
 
 _UNHEARD = ("fence_lost", "requeued", "deadline")  # no message about the attempt is sent: it would be stale
@@ -153,8 +134,7 @@ class Attempt:
             self.stopped.wait(min(left, self._signs_every or left))
 
     def alive(self):
-        """Says that the work gets on, if the worker announces signs of life. Call it where something is done, not by a timer: else work that
-        hangs looks alive. Call it as often as you like: one is sent in signs_every seconds."""
+        """Says that the work gets on, at most once in signs_every seconds. Call it where something is done, not by a timer: work that hangs is no life."""
         self._lives = self._signs_every is not None
         self._flush()
 
@@ -168,16 +148,14 @@ class Attempt:
         self.changed = False
 
     def metric(self, name, number):
-        """Gives the success that follows a number, such as its rows, by which a policy may doubt it. At most 16 are kept, and the last one of a
-        name: 1 to 40 small letters, digits or _. What is no finite number is left out."""
+        """Gives the success a number, such as its rows, by which a policy may doubt it: at most 16, with names of 1 to 40 small letters, digits or _."""
         number = number if isinstance(number, int) else float(number)
         if math.isfinite(number):
             self._metrics[str(name)] = number
 
     def ready(self, metrics=None, timeout=60.0):
         """Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then.
-        The success says that nothing is published; verdict is "hold" or "fail", doubt the reason. Raises Stopped if the attempt no longer counts,
-        and Failure if no verdict comes within so many seconds."""
+        verdict is "hold" or "fail", doubt the reason. Raises Stopped, and Failure if no verdict comes within so many seconds."""
         for name, number in (metrics or {}).items():
             self.metric(name, number)
         said = self._ask(self, timeout)
@@ -188,8 +166,7 @@ class Attempt:
         return self.verdict == "publish"
 
     def log(self, text):
-        """Hands over the output of the attempt, in place of the output handed over before. The last 64 KiB are kept with it, however it ends. Mind
-        secrets: not all of them are masked."""
+        """Hands over the output of the attempt: the last 64 KiB of the last one are kept. Mind secrets: not all of them are masked."""
         self._log = str(text).encode(errors="replace")[-65536:].decode(errors="ignore")
 
     def _flush(self, last=False):
@@ -224,33 +201,24 @@ def _no_worker(*_, **__):
 
 
 class Worker:
-    """Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time, each in a thread.
-
-    What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. An `async def` runs in an event loop
-    of its own, which ends with the attempt; it must call check() like any other, as nothing cancels it. grace is how many
-    seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped and handed back. fence_every is how often, in seconds, it
-    is compared with Redis. redis is a URL, or a redis.Redis, of which the worker makes a client of its own, with timeouts.
-
-    The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. With plain=True it pops entries and gives no
-    heartbeats: an attempt of a dead worker waits for its deadline.
-
-    signs_every announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
-    neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
+    """Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time, each in a thread. What it returns is ignored. An `async def`
+    runs in an event loop of its own, and must call check() like any other. grace: seconds that the work in hand may go on after SIGTERM; then it is
+    handed back. fence_every: seconds between its comparisons with Redis. redis: a URL or a redis.Redis. plain: it pops entries and gives no
+    heartbeats. signs_every announces signs of life, at most one in so many seconds: choose the duration of the longest step of the work.
     """
 
     def __init__(self, refresh, *, redis=None, queue=None, concurrency=4, name=None, fence_every=1.0, grace=10.0, plain=False, signs_every=None):
         self.refresh, self.concurrency, self.grace, self.fence_every, self.plain = refresh, concurrency, grace, fence_every, plain
         self.signs_every = signs_every
         self.name = name or socket.gethostname()
-        self._redis, self._queue = _connect(redis, 3), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
+        self._redis, self._queue = _connect(redis, 3), _queue(queue)
         self._stop, self._gone, self._stopped_at = threading.Event(), threading.Event(), None
         self._slots = threading.Semaphore(concurrency)
         self._in_hand = {}  # its id: attempt
         self._parts, self._empty = collections.deque(), 0  # of the queue; how many in a row had nothing to take
 
     def run(self):
-        """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT. It logs each attempt and its result as INFO to the logger
-        "refreshd", and prints that where the program has no handler for it."""
+        """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT. Where the program has no handler of logs, it prints what it logs."""
         if not log.hasHandlers():
             handler = logging.StreamHandler()
             handler.setFormatter(logging.Formatter("%(asctime)s refreshd: %(message)s"))
@@ -601,9 +569,8 @@ class testing:
 
     @staticmethod
     def attempt(payload=None, uid="model", *, verdicts=("publish",), **fields):
-        """An attempt by hand, also to call a handler with. told lists the messages that it has sent; sleep() returns at once and adds to slept. fields
-        are others of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies such as
-        {"verdict": "hold", "reason": "no rows"}."""
+        """An attempt by hand, also to call a handler with. told lists its messages; sleep() only adds to slept. fields are others of its entry in
+        docs/wire.md. verdicts are what ready() gets, the last one again: words, or replies such as {"verdict": "hold", "reason": "no rows"}."""
         entry = {"attempt_no": 1, "fence": 1, "due_at": "2026-01-01T00:00:00.000Z", "for": "planned", "payload": dict(payload or {}), **fields}
         entry = json.loads(json.dumps(dict(entry, big_table_uid=uid, refresh_attempt_uid="attempt"), allow_nan=False))  # as a worker gets it
         replies = [] if isinstance(verdicts, str) else [{"verdict": one} if isinstance(one, str) else one for one in verdicts]
@@ -620,8 +587,7 @@ class testing:
 
     @staticmethod
     def run(refresh, attempts):
-        """Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`, as dicts; the last one ends
-        the attempt, unless it no longer counts."""
+        """Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`, as dicts."""
         attempts = [one if isinstance(one, Attempt) else testing.attempt(one) for one in attempts]
         with concurrent.futures.ThreadPoolExecutor(1) as thread:  # as in a worker: the test may have an event loop
             for attempt in attempts:
@@ -739,8 +705,7 @@ class _Taken:
 
 
 def wins(connection, key, fence, table="refreshd_fences"):
-    """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the
-    transaction that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return. See docs/publish.md of refreshd."""
+    """Whether nobody has published under key with this fence or a higher one. Call it first in the transaction that publishes; if not, roll back."""
     if fence is None:
         raise ValueError("this attempt has no fence: its entry has none")
     if not re.fullmatch(r"\w+(\.\w+)?", table):
@@ -785,8 +750,7 @@ def publish(connection, key, fence, write, table="refreshd_fences"):
 
 
 def publish_file(path, data, fence):
-    """Replaces a file by these bytes as one step, unless somebody has with this fence or a higher one: then it returns False. The fence is kept in a
-    hidden file beside it. Needs a file system with locks (flock)."""
+    """Replaces a file by these bytes as one step, unless somebody has with this fence or a higher one. Needs a file system with locks (flock)."""
     import fcntl  # not on Windows
     if fence is None:
         raise ValueError("this attempt has no fence: its entry has none")
@@ -821,8 +785,7 @@ class Refused(Exception):
 
 
 class NoReply(Exception):
-    """No poller has answered in time. The command may be carried out yet; sent again with this command_id it is done once. uids: the models without a
-    reply. replies: those of put_many so far, in order; None: there is none."""
+    """No poller has answered in time. Sent again with this command_id the command is done once. uids: the models without a reply; replies: those so far."""
 
     def __init__(self, command_id, known="", uids=(), replies=()):
         about = " about " + ", ".join(map(str, uids[:3])) if uids else ""
@@ -831,11 +794,8 @@ class NoReply(Exception):
 
 
 class Model:
-    """A model as it was when it was read. A time is in UTC; None: there is none.
-
-    state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
-    begins, and broken if its refresh_at cannot be read. refresh_at, refresh_why: when it is refreshed next, and why then. parked_by: what a parked one
-    waits for. status, progress: last said by a worker, for the owner. disabled_reason: for the owner. freshness: fresh, never, late or stale. fields: all fields of its hash, texts."""
+    """A model as it was when it was read, with times in UTC; None: there is no such time or text. state is a word of docs/states.md, or "broken" if
+    its refresh_at cannot be read. status, progress: last said by a worker. parked_by: what it waits for. fields: all fields of its hash, texts."""
 
     def __init__(self, uid, fields, now):
         self.uid, self.fields = uid, fields
@@ -856,13 +816,12 @@ class Model:
 
 
 class Client:
-    """Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it;
-    outcome is "applied", "unchanged" or "duplicate". With timeout=None it is only sent. by is who wants it, for the journal. Any number of threads may
-    share a client."""
+    """Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it; None:
+    it is only sent. by is who wants it, for the journal. Any number of threads may share a client."""
 
     def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
         self.by, self.timeout = by, timeout
-        self._redis, self._queue, self._names = _connect(redis, 10), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
+        self._redis, self._queue, self._names, self._used = _connect(redis, 10), _queue(queue), None, False
 
     def close(self):
         """Closes the connections."""
@@ -873,24 +832,23 @@ class Client:
         """The model as it is now; None: there is none of that name. It has no payload."""
         fields, now = _whole(_answers(self._redis, [("hgetall", self._home(uid) + ":model:" + uid), ("time",)]))
         if not fields:
-            return None
+            return self._nothing(None)
         now = datetime.datetime.fromtimestamp(now[0], datetime.timezone.utc)
         return Model(uid, {_text(name): _text(value) for name, value in fields.items()}, now)
 
     def history(self, uid, n=10):
         """The attempts that ended last, at most so many, newest first: dicts as docs/wire.md has an entry of the history."""
         entries = self._redis.lrange(self._home(uid) + ":history:" + uid, 0, n - 1) if n > 0 else []
-        return [entry for entry in (_readable(json.loads, _text(entry)) for entry in entries) if isinstance(entry, dict)]
+        return [entry for entry in (_readable(json.loads, _text(entry)) for entry in entries) if isinstance(entry, dict)] or self._nothing([])
 
     def list(self, selector, *, after="", limit=1000):
-        """The uids of the models with all labels of a selector such as "tenant=t1,kind=feed", and with a status of disabled, failing, late, parked,
-        running or stale, as in "status=failing,tenant=t1". It goes through all models of the first term: begin with the rarest. The uids are sorted; the
-        next page begins after the last one of this."""
+        """The sorted uids of the models with all labels, and a status of disabled, failing, late, parked, running or stale, of a selector such as
+        "status=failing,tenant=t1". It goes through all models of the first term. The next page begins after the last uid of this."""
         if limit < 1:
             raise ValueError("limit: expected at least 1, found %r" % limit)
-        (index, *others), found = _indexes(selector), set()
+        names, found = _indexes(selector), set()
         for home in self._homes():
-            cursor = None
+            (index, *others), cursor = [self._spelled(home, name) for name in names], None
             while cursor != 0:
                 labelled = index.startswith("label:")
                 cursor, page = getattr(self._redis, "sscan" if labelled else "zscan")(home + ":" + index, cursor or 0, count=500)
@@ -900,15 +858,15 @@ class Client:
                              if all(score and (other != "late" or score < _NEVER) for other, score in zip(others, held)))
                 if len(found) > 2 * limit + 1000:
                     found = set(sorted(found)[:limit])
-        return sorted(found)[:limit]
+        return sorted(found)[:limit] or self._nothing([])
 
     def put(self, uid, payload=None, *, command_id=None, **definition):
         """Saves a model. definition: rrule, timezone, dtstart, refresh ("now" or "planned"), policy (a name or a dict), labels."""
         return self._send("put", uid, command_id, payload=payload, **definition)
 
     def put_many(self, definitions):
-        """Saves models, each a dict as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused
-        ones too, whose outcome is "refused". Raises NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged."""
+        """Saves models, each a dict as docs/wire.md has a definition. Returns their replies in order, of refused ones too. After NoReply repeat it: what
+        was saved is unchanged."""
         return self._exchange(dict(one, type="put", command_id=None) for one in definitions)
 
     def run(self, uid, *, force=None, command_id=None):
@@ -932,13 +890,26 @@ class Client:
         return self._send("reject", uid, command_id)
 
     def hold(self, id, reason, *, selector=None, for_=None, until=None, within=None, command_id=None):
-        """Lets no model of a selector (None: any) start for so long (seconds, a timedelta, or "2h"), until a time, or until release(). At the end its models
-        start, spread over within."""
+        """Lets no model of a selector (None: any) start for so long (seconds, a timedelta, or "2h"), until a time, or until release()."""
         until = until.isoformat() if isinstance(until, datetime.datetime) else until
         return self._send("hold", None, command_id, id=id, reason=reason, selector=selector, until=until, within=_seconds(within), **{"for": _seconds(for_)})
 
     def release(self, id, *, within=None, command_id=None):
         return self._send("release", None, command_id, id=id, within=_seconds(within))
+
+    def _nothing(self, nothing):
+        """Hands on that nothing was found. Once it warns if no daemon has used the queue: its name may be wrong."""
+        if not self._used:
+            self._used = True
+            signs = ("hget", "{%s}:settings" % self._queue.strip("{}"), "layout"), ("zrange", self._homes()[0] + ":pollers", 0, 0)
+            if not any(_answers(self._redis, signs)):
+                log.warning("queue %s: nothing was ever stored in it", self._queue)
+        return nothing
+
+    def _spelled(self, home, index):
+        """A host as it was written, if a label has it so, or in small letters, as those of URLs are stored."""
+        small = index.lower() if index.startswith("label:host=") else index
+        return index if small == index or self._redis.scard(home + ":" + index) else small
 
     def _homes(self):
         self._names = self._names or _Names(self._redis, self._queue)
@@ -1061,10 +1032,32 @@ def _steps(commands):
 
 
 def _text_of(fields):
+    fields = {name: value for name, value in fields.items() if value is not None}
     try:
-        return json.dumps({name: value for name, value in fields.items() if value is not None}, allow_nan=False)
+        return json.dumps(fields, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError) as error:
-        raise type(error)("%s %s: %s" % (fields["type"], fields.get("uid") or fields.get("id"), error)) from None
+        kind, what = type(error), error
+        if isinstance(error, UnicodeError):
+            kind, what = ValueError, "%s: expected a text in UTF-8, found one that is not" % _unfit(fields, "")
+        raise kind("%s %s: %s" % (fields["type"], fields.get("uid") or fields.get("id"), what)) from None
+
+
+def _unfit(value, path):
+    """The path of a text that is not UTF-8, or of the object with such a name; None: there is none."""
+    if isinstance(value, str):
+        return path if re.search("[\ud800-\udfff]", value) else None
+    if isinstance(value, dict):
+        inner = [pair for name, one in value.items() for pair in ((str(name), path), (one, "%s.%s" % (path, name)))]
+    else:
+        inner = [(one, "%s[%d]" % (path, i)) for i, one in enumerate(value)] if isinstance(value, (list, tuple)) else []
+    return next((found.lstrip(".") for found in (_unfit(one, where) for one, where in inner) if found is not None), None)
+
+
+def _queue(name):
+    name = name or os.environ.get("REFRESHD_QUEUE", "bigtables")
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}|\{[A-Za-z0-9_.:-]{1,64}\}", name):
+        raise ValueError('queue: expected 1-64 letters, digits or _.- as in "bigtables" or "{bigtables:3}", found %s' % json.dumps(name, ensure_ascii=False))
+    return name
 
 
 def _indexes(selector):
@@ -1072,11 +1065,11 @@ def _indexes(selector):
     names = []
     for term in (term.strip() for term in selector.split(",")):
         status = re.fullmatch("status=(disabled|failing|late|parked|running|stale)", term)
-        if term.startswith("key="):
-            raise ValueError("selector: a key is in the payload, which an application may not read: use a label")
-        if not status and not re.fullmatch(r"(?!(status|uid|policy|error|waits|key)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}", term):
-            raise ValueError("selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale, with commas between them,"
-                             " found %r" % term)
+        label = re.fullmatch(r"(?!(?:status|uid|policy|error|waits|key)=)([a-z][a-z0-9_.-]{0,31})=([^|]*)", term)
+        if not status and not (label and re.fullmatch("[A-Za-z0-9_.:/@+-]{1,60}", label.group(2))):
+            want, found = ("for %s a label: 1-60 letters, digits or _.:/@+-" % label.group(1), label.group(2)) if label else (
+                "labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them", term)
+            raise ValueError("selector: expected %s, found %s" % (want, json.dumps(found, ensure_ascii=False)))
         names += ["late"] if term == "status=late" else []  # and once more to look at the scores: see _NEVER
         names.append(status.group(1) if status else "label:" + term)
     return names

@@ -2,26 +2,7 @@
 
 declare(strict_types=1);
 
-/**
- * refreshd for PHP: workers that refresh models, and applications that save them.
- *
- *     use Refreshd\{Worker, Client};
- *
- *     (new Worker(function ($attempt) {                       // a worker
- *         download($attempt->payload['input_url']);
- *     }))->run();
- *
- *     $shop = new Client(by: 'shop');                         // an application
- *     $shop->put('tbl_1', ['input_url' => 'https://example.com/feed.csv'], ['rrule' => 'every day at 6 AM']);
- *     $shop->run('tbl_1');
- *     $shop->get('tbl_1')->state;
- *
- *     Testing::run($refresh, [['input_url' => '…']]);         // a test of the worker, without Redis
- *
- * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs PHP 8.1 and
- * phpredis 5.3; with pcntl and posix a worker hands its attempt back when it is asked to end, and others get the attempt within seconds if it
- * dies. docs/wire.md of refreshd describes the wire format.
- */
+/** refreshd for PHP: workers that refresh models, and applications that save them. README.md has examples, docs/wire.md the wire format. */
 
 namespace Refreshd;
 
@@ -39,7 +20,6 @@ use RedisCluster;
 use RedisClusterException;
 use RedisException;
 use RuntimeException;
-use stdClass;
 use Throwable;
 use TypeError;
 
@@ -141,10 +121,7 @@ class Attempt
         $this->replyTo = $entry['reply_to'] ?? "$queue-output";
     }
 
-    /**
-     * Throws Stopped once the work no longer counts. Call it between two steps of the work, as often as you like: it asks Redis now and then. It is a
-     * sign of life, as alive() is.
-     */
+    /** Throws Stopped once the work no longer counts. Call it between two steps of the work. It is a sign of life, as alive() is. */
     public function check(): void
     {
         $this->why ??= $this->worker->judge($this);
@@ -154,10 +131,7 @@ class Attempt
         $this->alive();
     }
 
-    /**
-     * Says that the work gets on, if the worker announces signs of life. Call it where something is done, as often as you like: one is sent in signsEvery
-     * seconds.
-     */
+    /** Says that the work gets on, at most once in signsEvery seconds. Call it where something is done: else work that hangs looks alive. */
     public function alive(): void
     {
         if ($this->status !== null) {
@@ -193,10 +167,7 @@ class Attempt
         $this->changed = false;
     }
 
-    /**
-     * Gives the success that follows a number, such as its rows, by which a policy may doubt it. At most 16 are kept, and the last one of a name: 1 to 40
-     * small letters, digits or _. What is no finite number is left out.
-     */
+    /** Gives the success a number, such as its rows, by which a policy may doubt it: at most 16, with names of 1 to 40 small letters, digits or _. */
     public function metric(string $name, int|float $number): void
     {
         if (is_finite($number)) {
@@ -205,9 +176,8 @@ class Attempt
     }
 
     /**
-     * Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then. The
-     * success says that nothing is published; $verdict is 'hold' or 'fail', $doubt the reason. Throws Stopped if the attempt no longer counts, and
-     * Failure if no verdict comes within so many seconds.
+     * Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then. $verdict is
+     * 'hold' or 'fail', $doubt the reason. Throws Stopped, and Failure if no verdict comes within so many seconds.
      */
     public function ready(array $metrics = [], float $timeout = 60): bool
     {
@@ -223,10 +193,7 @@ class Attempt
         return $this->verdict === 'publish';
     }
 
-    /**
-     * Hands over the output of the attempt, in place of the output handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
-     * not all of them are masked.
-     */
+    /** Hands over the output of the attempt: the last 64 KiB of the last one are kept. Mind secrets: not all of them are masked. */
     public function log(string $text): void
     {
         $cut = strlen($text) > 65536;
@@ -486,18 +453,10 @@ class Taken
 }
 
 /**
- * Takes attempts, one at a time, and calls $refresh($attempt) for each. To return is success; Failure, Postpone or any other exception says
- * otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then check() stops it, and it is handed back.
- * fenceEvery is how often, in seconds, check() compares it with Redis. Run as many processes as there shall be attempts at a time.
- *
- * A child process gives a heartbeat every second. If the worker dies, others get its attempt within seconds. With plain, or without pcntl, it pops
- * entries and gives no heartbeats: the attempt of a dead one waits for its deadline.
- *
- * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
- * neither status(), check(), sleep() nor alive(). Choose the duration of the longest step of the work.
- *
- * logger, as PSR-3 has it, hears of the start, each attempt, each result and each error; false: nobody does. Without one they are printed to stderr, or
- * where error_log of php.ini says.
+ * Takes attempts, one at a time, and calls $refresh($attempt) for each. grace: seconds that the work in hand may go on after SIGTERM; then check() stops
+ * it, and it is handed back. fenceEvery: seconds between its comparisons with Redis. plain: it pops entries and gives no heartbeats, as without pcntl.
+ * signsEvery announces signs of life, at most one in so many seconds: choose the duration of the longest step of the work. logger: as PSR-3 has it;
+ * false: nobody hears; without one it prints to stderr, or where error_log of php.ini says.
  */
 class Worker
 {
@@ -517,7 +476,7 @@ class Worker
         public readonly ?float $signsEvery = null, object|false|null $logger = null)
     {
         $this->redis = new Connection($redis, 1, $logger);
-        $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
+        $this->queue = Names::queue($queue);
         $this->name = $name ?? (string) gethostname();
     }
 
@@ -818,10 +777,7 @@ class Refused extends Exception
     }
 }
 
-/**
- * No poller has answered in time. The command may be carried out yet; sent again with this commandId it is done once. uids: the models without a reply.
- * replies: those of putMany so far, in order; null: there is none.
- */
+/** No poller has answered in time. Sent again with this commandId the command is done once. uids: the models without a reply; replies: those so far. */
 class NoReply extends Exception
 {
     public function __construct(public readonly string $commandId, string $known = '', public readonly array $uids = [], public array $replies = [])
@@ -835,8 +791,8 @@ class NoReply extends Exception
 class Testing
 {
     /**
-     * An attempt by hand, also to call a handler with. Its told lists the messages that it has sent; sleep() returns at once and adds to slept. more are
-     * other fields of its entry in docs/wire.md. verdicts are what ready() gets, one after the other and the last one again: words, or replies.
+     * An attempt by hand, also to call a handler with. Its told lists its messages; sleep() only adds to slept. more are other fields of its entry in
+     * docs/wire.md. verdicts are what ready() gets, the last one again: words, or replies.
      */
     public static function attempt(array $payload = [], string $uid = 'model', array $verdicts = ['publish'], array $more = []): Given
     {
@@ -859,10 +815,7 @@ class Testing
         $attempt->why ??= $why;
     }
 
-    /**
-     * Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`; the last one ends the attempt,
-     * unless it no longer counts.
-     */
+    /** Lets a worker do each attempt, or payload. Returns for each the messages that would go to Redis behind `started`. */
     public static function run(callable $refresh, array $attempts): array
     {
         return array_map(function (Given|array $one) use ($refresh): array {
@@ -912,12 +865,8 @@ class Given extends Attempt
 }
 
 /**
- * A model as it was when it was read; null: there is no such time or text.
- *
- * state: scheduled, due, parked, queued, processing, finished or disabled, as docs/states.md of refreshd explains; queued until a worker says that it
- * begins, and broken if its refresh_at cannot be read. refreshAt, refreshWhy: when it is refreshed next, and why then. parkedBy: what a parked one waits
- * for. status, progress: last said by a worker, for the owner. disabledReason: for the owner. freshness: fresh, never, late or stale. fields: all fields of
- * its hash, texts.
+ * A model as it was when it was read; null: there is no such time or text. state is a word of docs/states.md, or 'broken' if its refresh_at cannot be
+ * read. status, progress: last said by a worker. parkedBy: what it waits for. fields: all fields of its hash, texts.
  */
 class Model
 {
@@ -950,8 +899,8 @@ class Model
 }
 
 /**
- * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an array as docs/wire.md has it; outcome is
- * 'applied', 'unchanged' or 'duplicate'. With timeout 0 it is only sent. by is who wants it, for the journal.
+ * Reads models and sends commands of an application. Each command waits up to timeout seconds for its reply, an array as docs/wire.md has it; 0: it is
+ * only sent. by is who wants it, for the journal.
  */
 class Client
 {
@@ -962,11 +911,12 @@ class Client
     private Connection $redis;
     private string $queue;
     private ?Names $names = null;
+    private bool $used = false; // a daemon has used the queue, or it was warned that none has
 
     public function __construct(?string $redis = null, ?string $queue = null, private ?string $by = null, private float $timeout = 10.0)
     {
         $this->redis = new Connection($redis);
-        $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
+        $this->queue = Names::queue($queue);
     }
 
     /** The model as it is now; null: there is none of that name. It has no payload. */
@@ -974,7 +924,7 @@ class Client
     {
         $key = $this->home($uid) . ":model:$uid";
         [$fields, $now] = [$this->twice(fn () => $this->redis->send('hGetAll', $key)), $this->read($key, ['TIME'])];
-        return $fields ? new Model($uid, $fields, (int) $now[0]) : null;
+        return $fields ? new Model($uid, $fields, (int) $now[0]) : $this->nothing(null);
     }
 
     /** The attempts that ended last, at most $n, newest first: as docs/wire.md has an entry of the history. @return array[] */
@@ -982,28 +932,27 @@ class Client
     {
         $key = $this->home($uid) . ":history:$uid";
         $entries = array_map(fn (string $entry) => json_decode($entry, true), $n > 0 ? $this->read($key, ['LRANGE', $key, 0, $n - 1]) : []);
-        return array_values(array_filter($entries, fn (mixed $entry) => is_array($entry) && !array_is_list($entry))); // or it is no JSON object
+        $past = array_values(array_filter($entries, fn (mixed $entry) => is_array($entry) && !array_is_list($entry))); // or it is no JSON object
+        return $past ?: $this->nothing([]);
     }
 
     /**
-     * The uids of the models with all labels of a selector such as 'tenant=t1,kind=feed', and with a status of disabled, failing, late, parked, running or
-     * stale, as in 'status=failing,tenant=t1'. It goes through all models of the first term: begin with the rarest. The uids are sorted; the next page
-     * begins after the last one of this.
-     *
-     * @return string[]
+     * The sorted uids of the models with all labels, and a status of disabled, failing, late, parked, running or stale, of a selector such as
+     * 'status=failing,tenant=t1'. It goes through all models of the first term. The next page begins after the last uid of this. @return string[]
      */
     public function list(string $selector, string $after = '', int $limit = 1000): array
     {
         if ($limit < 1) {
             throw new InvalidArgumentException("limit: expected at least 1, found $limit");
         }
-        [$indexes, $found, $isLabel] = [self::indexes($selector), [], fn (string $index) => str_starts_with($index, 'label:')];
-        $first = array_shift($indexes);
+        [$names, $found, $isLabel] = [self::indexes($selector), [], fn (string $index) => str_starts_with($index, 'label:')];
         $bound = function (array $found) use ($limit): array {
             sort($found, SORT_STRING);
             return array_slice(array_values(array_unique($found)), 0, $limit);
         };
         foreach ($this->parts() as $home) {
+            $indexes = array_map(fn (string $name) => $this->spelled($home, $name), $names);
+            $first = array_shift($indexes);
             for ($cursor = null; $cursor !== '0';) {
                 $words = [$isLabel($first) ? 'SSCAN' : 'ZSCAN', "$home:$first", $cursor ?? '0', 'COUNT', 500];
                 [$cursor, $page] = $this->read($words[1], $words);
@@ -1017,7 +966,7 @@ class Client
                 $found = count($found) > 2 * $limit + 1000 ? $bound([...$found, ...$uids]) : [...$found, ...$uids];
             }
         }
-        return $bound($found);
+        return $bound($found) ?: $this->nothing([]);
     }
 
     /** Saves a model. definition: rrule, timezone, dtstart, refresh ('now' or 'planned'), policy (a name or an array), labels. */
@@ -1026,12 +975,7 @@ class Client
         return $this->send('put', $commandId, ['uid' => $uid, 'payload' => $payload] + $definition);
     }
 
-    /**
-     * Saves models, each an array as docs/wire.md has a definition: uid, payload, rrule and so on. Returns their replies in order, those of refused ones
-     * too, whose outcome is 'refused'. Throws NoReply if none comes for timeout seconds; repeat it then: what was saved is unchanged.
-     *
-     * @return array[]
-     */
+    /** Saves models, each an array as docs/wire.md has a definition. Returns their replies in order, of refused ones too. After NoReply repeat it. */
     public function putMany(iterable $definitions): array
     {
         return $this->exchange('put', $definitions);
@@ -1041,12 +985,30 @@ class Client
     {
         $command = array_filter($command, fn ($value) => $value !== null);
         try {
-            array_walk_recursive($command, fn (mixed $value, int|string $name) => $value instanceof Closure // it would become {}
-                && throw new JsonException("$name: expected a value that JSON has, found a function"));
-            return json(($command['payload'] ?? null) === [] ? ['payload' => new stdClass()] + $command : $command, 0);
+            self::check($command, '');
+            if (is_array($command['policy']['delays_by_error'] ?? null)) {
+                $command['policy']['delays_by_error'] = (object) $command['policy']['delays_by_error'];
+            }
+            foreach (array_intersect(['payload', 'labels', 'policy'], array_keys($command)) as $name) { // an empty array would become a list
+                $command[$name] = is_array($command[$name]) ? (object) $command[$name] : $command[$name];
+            }
+            return json($command, 0);
         } catch (JsonException $error) {
             throw new InvalidArgumentException($command['type'] . ' ' . json_encode($command['uid'] ?? $command['id'] ?? null) . ': ' . $error->getMessage());
         }
+    }
+
+    /** Refuses by its path what JSON has not. */
+    private static function check(mixed $value, string $path): void
+    {
+        foreach (is_array($value) ? $value : [] as $name => $one) {
+            self::check((string) $name, $path);
+            self::check($one, array_is_list($value) ? "{$path}[$name]" : ltrim("$path.$name", '.'));
+        }
+        if ($value instanceof Closure) { // it would become {}
+            throw new JsonException("$path: expected a value that JSON has, found a function");
+        }
+        is_string($value) && preg_match('//u', $value) !== 1 && throw new JsonException("$path: expected a text in UTF-8, found one that is not");
     }
 
     /** Refreshes a model now. Refused (busy) while it is being refreshed, unless force is true. */
@@ -1081,10 +1043,7 @@ class Client
         return $this->send('reject', $commandId, ['uid' => $uid]);
     }
 
-    /**
-     * Lets no model of a selector (null: any) start for so long (seconds, or '2h'), until a time, or until release(). At the end its models start, spread
-     * over within.
-     */
+    /** Lets no model of a selector (null: any) start for so long (seconds, or '2h'), until a time, or until release(). Then they start within a time. */
     public function hold(string $id, string $reason, ?string $selector = null, int|string|null $for = null, DateTimeInterface|string|null $until = null,
         int|string|null $within = null, ?string $commandId = null): ?array
     {
@@ -1213,6 +1172,26 @@ class Client
         return $this->twice(fn () => $this->redis->raw($key, $words));
     }
 
+    /** Hands on that nothing was found. Once it warns if no daemon has used the queue: its name may be wrong. */
+    private function nothing(?array $nothing): ?array
+    {
+        [$settings, $pollers] = ['{' . trim($this->queue, '{}') . '}:settings', $this->parts()[0] . ':pollers'];
+        try {
+            $used = $this->used || $this->read($settings, ['HGET', $settings, 'layout']) || $this->read($pollers, ['ZRANGE', $pollers, 0, 0]);
+            $used || $this->redis->say("queue $this->queue: nothing was ever stored in it");
+        } catch (RedisException) { // the user may not ask
+        }
+        $this->used = true;
+        return $nothing;
+    }
+
+    /** A host as it was written, if a label has it so, or in small letters, as those of URLs are stored. */
+    private function spelled(string $home, string $index): string
+    {
+        $small = str_starts_with($index, 'label:host=') ? strtolower($index) : $index;
+        return $small === $index || $this->read("$home:$index", ['SCARD', "$home:$index"]) > 0 ? $index : $small;
+    }
+
     /** @return string[] */
     private function parts(): array
     {
@@ -1229,14 +1208,17 @@ class Client
     /** The names of the sets whose models a selector picks. @return string[] */
     private static function indexes(string $selector): array
     {
-        $label = '~^(?!(status|uid|policy|error|waits|key)=)[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@+-]{1,60}$~D';
-        $names = array_map(fn (string $term) => match (true) {
-            preg_match($label, $term) === 1 => "label:$term",
-            preg_match('~^status=(disabled|failing|late|parked|running|stale)$~D', $term, $found) === 1 => $found[1],
-            str_starts_with($term, 'key=') => throw new InvalidArgumentException(
-                'selector: a key is in the payload, which an application may not read: use a label'),
-            default => throw new InvalidArgumentException('selector: expected labels such as tenant=t1 and status=disabled|failing|late|parked|running|stale,'
-                . ' with commas between them, found ' . json_encode($term)),
+        $names = array_map(function (string $term): string {
+            if (preg_match('~^status=(disabled|failing|late|parked|running|stale)$~D', $term, $found)) {
+                return $found[1];
+            }
+            $like = preg_match('~^(?!(?:status|uid|policy|error|waits|key)=)([a-z][a-z0-9_.-]{0,31})=([^|]*)$~D', $term, $found) === 1;
+            if ($like && preg_match('~^[A-Za-z0-9_.:/@+-]{1,60}$~D', $found[2])) {
+                return "label:$term";
+            }
+            throw new InvalidArgumentException('selector: expected ' . ($like ? "for $found[1] a label: 1-60 letters, digits or _.:/@+-"
+                : 'labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them')
+                . ', found ' . json_encode($like ? $found[2] : $term, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES));
         }, array_map(trim(...), explode(',', $selector)));
         return in_array('late', $names, true) ? [...$names, 'late'] : $names; // the second one looks at the scores: see NEVER
     }
@@ -1248,6 +1230,13 @@ class Names
     public function __construct(public readonly array $parts, public readonly string $model, public readonly string $attempt,
         public readonly bool $nested)
     {
+    }
+
+    public static function queue(?string $name): string
+    {
+        $name ??= getenv('REFRESHD_QUEUE') ?: 'bigtables';
+        return preg_match('~^([A-Za-z0-9_.-]{1,64}|\{[A-Za-z0-9_.:-]{1,64}\})$~D', $name) === 1 ? $name : throw new InvalidArgumentException(
+            'queue: expected 1-64 letters, digits or _.- as in "bigtables" or "{bigtables:3}", found ' . json_encode($name, JSON_UNESCAPED_UNICODE));
     }
 
     public static function read(Connection $redis, string $queue): self
@@ -1437,10 +1426,7 @@ class Connection
     }
 }
 
-/**
- * Whether you may publish under a key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it first in the transaction
- * that publishes, on a connection to Postgres or MySQL. If it says no, roll back and return.
- */
+/** Whether nobody has published under a key with this fence or a higher one. Call it first in the transaction that publishes; if not, roll back. */
 function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fences'): bool
 {
     if ($fence === null) {
@@ -1492,10 +1478,7 @@ function publish(\PDO $pdo, string $key, ?int $fence, callable $write, string $t
     }
 }
 
-/**
- * Replaces a file as one step, unless somebody has with this fence or a higher one: then it returns false. The fence is kept in a hidden file
- * beside it. Needs a file system with locks (flock).
- */
+/** Replaces a file as one step, unless somebody has with this fence or a higher one. Needs a file system with locks (flock). */
 function publishFile(string $path, string $data, ?int $fence): bool
 {
     if ($fence === null) {

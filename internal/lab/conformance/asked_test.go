@@ -83,7 +83,7 @@ const damagedSaid = `["broken",null,null]
 [[{"no":2}]]
 ["late"]
 ["late"]
-["selector: a key is in the payload, which an application may not read: use a label"]
+["selector: expected labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them, found \"key=host=example.com\""]
 ["limit: expected at least 1, found 0"]
 ["uid: expected a text, found 5"]
 ["put c: UNFIT"]
@@ -277,6 +277,7 @@ func TestWithoutAReplyAClientAsksForThePartsOfTheQueueAnew(t *testing.T) {
 func TestAClientLeavesTheConnectionOpenThatItWasGiven(t *testing.T) {
 	t.Parallel()
 	server := testkit.Redis(t)
+	must(t, server.Client(t).HSet(t.Context(), "{q}:settings", "layout", 2).Err())
 	said := startHandler(t, "node", `const { Client } = require("refreshd.js"), { createClient } = require("redis");
 (async () => {
 const given = createClient({ url: process.env.REDIS_URL });
@@ -293,6 +294,7 @@ await given.disconnect();
 func TestAClientOfAnEventLoopHasThreadsOfItsOwnAndEnds(t *testing.T) {
 	t.Parallel()
 	server := testkit.Redis(t)
+	must(t, server.Client(t).HSet(t.Context(), "{q}:settings", "layout", 2).Err())
 	said := startHandler(t, "python", `import asyncio, copy, refreshd, threading
 async def main():
     async with refreshd.AsyncClient() as shop:
