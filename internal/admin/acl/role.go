@@ -71,7 +71,6 @@ func dispatcher(k scope) part {
 			allow("hdel", writing(k.Heard)),
 			allow("blpop", both(k.Wake)),
 			allow("lrange", reading(k.Input, k.Front, k.Taken(all))),
-			allow("lindex", reading(k.Input)), // who serves the queue, in the numbers of a minute
 			allow("hmget", reading(k.Model(all))),
 			allow("zrangebyscore", reading(k.Workers)),
 			allow("zrange", reading(k.ParkedBy(all))),
