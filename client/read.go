@@ -108,7 +108,7 @@ func setsOf(part *store.Store, selector string) (sets []set, err error) {
 	for term := range strings.SplitSeq(selector, ",") {
 		term = strings.TrimSpace(term)
 		name, value, _ := strings.Cut(term, "=")
-		switch isLabel := model.ValidateLabel(name, "a") == nil && !strings.Contains(value, "|"); {
+		switch isLabel := model.ValidateLabel(name, "a") == nil && !strings.ContainsAny(value, "|="); {
 		case name == model.SelectStatus && slices.Contains(statuses, value):
 			one := set{part.Keys.StatusSets(model.Status(value))[0], true, 0}
 			if sets = append(sets, one); value == "late" { // its set has also models that never had a success

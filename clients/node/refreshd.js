@@ -952,7 +952,7 @@ function indexesOf(selector) {
     const term = text.trim();
     const status = /^status=(disabled|failing|late|parked|running|stale)$/.exec(term);
     if (status) return status[1] === 'late' ? ['late', 'late'] : status[1]; // the second time to look at the scores: see NEVER
-    const [, name, value] = /^(?!(?:status|uid|policy|error|waits|key)=)([a-z][a-z0-9_.-]{0,31})=([^|]*)$/.exec(term) ?? [];
+    const [, name, value] = /^(?!(?:status|uid|policy|error|waits)=)([a-z][a-z0-9_.-]{0,31})=([^|=]*)$/.exec(term) ?? [];
     if (/^[A-Za-z0-9_.:/@+-]{1,60}$/.test(value ?? '')) return `label:${term}`;
     throw new TypeError(name ? `selector: expected for ${name} a label: 1-60 letters, digits or _.:/@+-, found ${JSON.stringify(value)}`
       : 'selector: expected labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them,'

@@ -1065,7 +1065,7 @@ def _indexes(selector):
     names = []
     for term in (term.strip() for term in selector.split(",")):
         status = re.fullmatch("status=(disabled|failing|late|parked|running|stale)", term)
-        label = re.fullmatch(r"(?!(?:status|uid|policy|error|waits|key)=)([a-z][a-z0-9_.-]{0,31})=([^|]*)", term)
+        label = re.fullmatch(r"(?!(?:status|uid|policy|error|waits)=)([a-z][a-z0-9_.-]{0,31})=([^|=]*)", term)
         if not status and not (label and re.fullmatch("[A-Za-z0-9_.:/@+-]{1,60}", label.group(2))):
             want, found = ("for %s a label: 1-60 letters, digits or _.:/@+-" % label.group(1), label.group(2)) if label else (
                 "labels such as tenant=t1 and one status of disabled, failing, late, parked, running or stale, with commas between them", term)

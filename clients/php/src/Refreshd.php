@@ -1212,7 +1212,7 @@ class Client
             if (preg_match('~^status=(disabled|failing|late|parked|running|stale)$~D', $term, $found)) {
                 return $found[1];
             }
-            $like = preg_match('~^(?!(?:status|uid|policy|error|waits|key)=)([a-z][a-z0-9_.-]{0,31})=([^|]*)$~D', $term, $found) === 1;
+            $like = preg_match('~^(?!(?:status|uid|policy|error|waits)=)([a-z][a-z0-9_.-]{0,31})=([^|=]*)$~D', $term, $found) === 1;
             if ($like && preg_match('~^[A-Za-z0-9_.:/@+-]{1,60}$~D', $found[2])) {
                 return "label:$term";
             }
