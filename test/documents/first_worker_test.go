@@ -94,23 +94,3 @@ func TestTheFilesOfTheFirstWorkerAreThoseOfTheExample(t *testing.T) {
 		t.Errorf("want the files of the page compared, got %d", files)
 	}
 }
-
-func TestEachTerminalFindsTheProgramThatAPageInstalls(t *testing.T) {
-	for _, page := range []string{"README.md", firstWorker} {
-		lines, _ := read(t, page)
-		check.FailIf(t, !slices.ContainsFunc(lines, func(line string) bool {
-			return strings.Contains(line, `export PATH="$HOME/.local/bin:$PATH"`) && strings.Contains(line, "in each terminal")
-		}), "%s: expected a line that puts ~/.local/bin on the PATH in each terminal, found none", page)
-	}
-}
-
-func TestWhatIsInstalledFromACloneIsInstalledInIt(t *testing.T) {
-	_, blocks := read(t, firstWorker)
-	at := slices.IndexFunc(blocks, func(b *block) bool {
-		return slices.Contains(b.lines, "go build -o ~/.local/bin/refreshd ./cmd/refreshd")
-	})
-	check.StopIf(t, at < 0, "expected a block that builds in a clone, found none")
-	commands := strings.Join(blocks[at].lines, "\n")
-	check.FailIf(t, !strings.Contains(commands, "venv ../first-worker/env && . ../first-worker/env/bin/activate\npip install requests ./clients/python\ncd ../first-worker"),
-		"expected an environment in the empty directory, and to go there, found %s", commands)
-}
