@@ -213,7 +213,7 @@ func (t term) check(value string) error {
 	case t.name == LabelHost && isHost(policy.Host(value)):
 		return nil
 	case t.name == LabelHost && !isLabelValue(value):
-		return document.Refuse(t.name, "a host such as example.com, without a port", document.Found(value))
+		return document.Refuse(t.name, "a host such as example.com, without a port, of at most 60 bytes", document.Found(value))
 	case !isLabelName(t.name):
 		return document.Refuse("", "status, policy, uid, waits, key, circuit or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
 	case !isLabelValue(value) && (t.name == SelectKey || t.name == SelectCircuit):
@@ -332,8 +332,8 @@ func InputHost(m *Model) string {
 	return host
 }
 
-// isHost accepts hosts that keys contain unchanged.
-func isHost(host string) bool { return isLabel(host, 100, "_.:-") }
+// isHost accepts hosts that a label can say.
+func isHost(host string) bool { return isLabelValue(host) && host == policy.Host(host) }
 
 // counts reports whether a limit or the circuit of the model counts by a key such as host=example.com. The host of its input_url counts in any case, as
 // failures are grouped by it. It needs the payload.

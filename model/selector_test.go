@@ -76,9 +76,8 @@ func TestASelectorPicksModelsByTheBlockerThatTheyWaitFor(t *testing.T) {
 func TestAHostIsPickedHoweverItIsWritten(t *testing.T) {
 	for address, written := range map[string][]string{
 		"https://me@A.Example.:8443/x":                          {"a.example", "A.EXAMPLE", "a.example."},
-		"https://münchen.de/x":                                  {"münchen.de", "xn--mnchen-3ya.de"},
 		"http://[2001:DB8:0::1]/x":                              {"2001:db8::1", "[2001:db8::1]"},
-		"https://" + strings.Repeat("a.", 45) + "example/100%z": {strings.Repeat("a.", 45) + "example"},
+		"https://" + strings.Repeat("a.", 26) + "example/100%z": {strings.Repeat("a.", 26) + "example"},
 	} {
 		payload, _ := json.Marshal(map[string]string{"input_url": address})
 		m := Model{UID: "a", Payload: string(payload)}
@@ -99,11 +98,8 @@ func TestAHostIsPickedHoweverItIsWritten(t *testing.T) {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
 	}
-	if got := InputHost(&Model{Payload: `{"input_url":"https://` + strings.Repeat("界", 20_000) + `/"}`}); got != "" { // punycode of it takes seconds
-		t.Errorf("a host of 20,000 letters: got %q", got)
-	}
-	if got := InputHost(&Model{Payload: `{"input_url":"https://` + strings.Repeat("a", 101) + `/"}`}); got != "" {
-		t.Errorf("a host of 101 bytes: got %q", got)
+	if got := InputHost(&Model{Payload: `{"input_url":"https://` + strings.Repeat("a", 61) + `/"}`}); got != "" { // no label is that long
+		t.Errorf("a host of 61 bytes: got %q", got)
 	}
 }
 
@@ -173,7 +169,7 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"waits=limits:host=a":     `waits: expected one of hold, calendar, limit, circuit, suspect, or a blocker such as limit:host=example.com, found "limits"; did you mean limit?`,
 		"key=a b=c":               `key: expected a key of limits and circuits such as host=example.com, or a label, found "a b=c"`,
 		"circuit=a=b c":           `circuit: expected a key of limits and circuits such as host=example.com, or a label, found "a=b c"`,
-		"host=a b":                `host: expected a host such as example.com, without a port, found "a b"`,
+		"host=a b":                `host: expected a host such as example.com, without a port, of at most 60 bytes, found "a b"`,
 		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
 		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,
 		strings.Repeat("a", 1001): `selector: expected at most 1000 bytes, found 1001`,

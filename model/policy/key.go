@@ -8,9 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"unicode"
-
-	"golang.org/x/net/idna"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -135,7 +132,6 @@ const keyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 const (
 	maxKeyValue  = 100 // bytes of a value that a key contains unchanged
 	maxKeyBegins = 40  // bytes of the beginning of any other
-	maxDomain    = 253 // bytes of a name in DNS (RFC 1035)
 )
 
 // keyValue makes a value fit for a Redis key: an invalid one becomes its allowed beginning, `~` and 12 hex digits of its SHA-256.
@@ -148,8 +144,8 @@ func keyValue(value string) string {
 	return value[:min(allowed, maxKeyBegins)] + "~" + hex.EncodeToString(sum[:6])
 }
 
-// hostOf is the host of an absolute URL in lower case, as DNS has it (RFC 5890), without user, port and final dot; an IP address in its shortest form.
-// What follows the host may be anything.
+// hostOf is the host of an absolute URL in lower case, without user, port and final dot; an IP address in its shortest form. What follows the host may
+// be anything.
 func hostOf(text string) string {
 	text = document.TrimAddress(text)
 	if begin := strings.Index(text, "://") + len("://"); begin >= len("://") {
@@ -169,11 +165,6 @@ func Host(name string) string {
 	name = strings.TrimSuffix(name, ".")
 	if address, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
 		return address.Unmap().String()
-	}
-	if len(name) <= maxDomain && strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
-		if ascii, err := idna.Lookup.ToASCII(name); err == nil {
-			return ascii
-		}
 	}
 	return strings.ToLower(name)
 }

@@ -105,7 +105,7 @@ func TestAHostIsWrittenInOneWay(t *testing.T) {
 		"ftp://files.example.com/x":        "files.example.com",
 		"s3://bucket/key":                  "bucket",
 		"http://192.0.2.7:80/":             "192.0.2.7",
-		"http://[2001:DB8:0::1]:8080/":     "2001:db8::1", "http://[::ffff:192.0.2.7]/": "192.0.2.7", "http://München.de/": "xn--mnchen-3ya.de",
+		"http://[2001:DB8:0::1]:8080/":     "2001:db8::1", "http://[::ffff:192.0.2.7]/": "192.0.2.7", "http://München.de/": "münchen.de",
 		"http://[2001:db8::1]/":     "2001:db8::1",
 		"http://xn--mnchen-3ya.de/": "xn--mnchen-3ya.de",
 		"http://a_b.example.com/":   "a_b.example.com",

@@ -187,7 +187,7 @@ func (c *chaos) untilTheDeadAreForgotten() {
 func (c *chaos) auditKeys() {
 	c.t.Helper()
 	k := c.store.Keys
-	known := map[string]bool{k.Policies: true, k.Journal: true, k.Stats: true, k.Rejected: true}
+	known := map[string]bool{k.Policies: true, k.Journal: true, k.Stats: true, k.Rejected: true, k.Label("host=feed"): true}
 	// The token of a dispatcher, the last name in the command queue, the head of the queue, the hours, the numbers of commands, and the layout.
 	perhaps := map[string]bool{k.Wake: true, k.Leader: true, k.Front: true, k.Hours: true, k.Forwarded: true, k.Settings: true, k.Zones: true, k.Heard: true}
 	for _, uid := range c.uids {
