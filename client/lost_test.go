@@ -64,11 +64,13 @@ func TestManyModelsArePushedByTheMebibyteAndNoReplyLosesTheRepliesBefore(t *test
 		"expected 17 to be pushed, found %d, %d replies, %v", pushed, len(replies), err)
 
 	serve(t, queue)
+	patient := newClient(t, queue, client.Config{Timeout: time.Minute})
+	must(t, check.Only(patient.Put(t.Context(), client.Definition{UID: "last"}))) // those before it are answered
+	shop = newClient(t, queue, client.Config{Timeout: 3 * time.Second})
 	large := client.Definition{UID: "big", Payload: strings.Repeat("x", 1<<20)}
 	replies, err = shop.PutMany(t.Context(), []client.Definition{{UID: "a"}, large, {UID: "c"}})
 	failIf(t, len(replies) != 2 || replies[0].Outcome != client.Applied || replies[1] != client.Reply{} || !errors.Is(err, client.ErrNoReply) ||
 		!strings.Contains(err.Error(), "about big "), "expected the first reply, found %+v, %v", replies, err)
-
 }
 
 func TestWhatIsNoJSONIsRefusedWithItsFieldBeforeAnythingIsSent(t *testing.T) {
