@@ -322,7 +322,7 @@ var inputHost, _ = policy.ParseKey("{host(input_url)}")
 
 // InputHost is what the Host of a model must be. It needs the payload.
 func InputHost(m *Model) string {
-	if m.Labels[LabelHost] != "" || !strings.Contains(m.Payload, `"input_url"`) { // most of the time of a long payload
+	if m.Labels[LabelHost] != "" || !strings.Contains(m.Payload, `"input_url"`) { // to look through a long payload is faster than to read it
 		return ""
 	}
 	_, host, _ := strings.Cut(inputHost.Of(m.Payload, nil, ""), "=")
