@@ -10,6 +10,7 @@
 -- KEYS[4] <queue>:bulks zset ZADD, id -> since in Unix ms, of those that are not over
 -- KEYS[5] <queue>:bulks_ended zset ZREM, id -> when it ended in Unix ms, of those that were over within a day
 -- KEYS[6] <queue>:bulk:<name> hash DEL HSET, the bulk that begins
+-- KEYS[7] one of <queue>:deeds stream XADD, <queue>:journal stream XADD: this if nobody is to be named
 -- ARGV[1] how many changes there were when it was read, "" = none
 -- ARGV[2] field of the part from which the command comes, "" = no command asks for it
 -- ARGV[3] number of the command
@@ -19,13 +20,14 @@
 -- ARGV[7] id of the bulk that begins, anew if there was one, "" = none
 -- ARGV[8] since when it goes on, in Unix ms
 -- ARGV[9] how many fields are changed; the fields of the bulk follow
--- ARGV[10..] fields, each before its value: "" = it goes
+-- ARGV[10] what is done, for the deeds, see include/deed.lua, "" = nobody is to be named
+-- ARGV[11..] fields, each before its value: "" = it goes
 -- Returns 1: it was changed, also if this command did it before; 2: there was nothing to change, or a later command has
 --   come before; 0: something has changed since it was read
--- include: check, fields
+-- include: check, fields, deed
 local set, blockers, forwarded, bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local changes, part, number, blocker, recheck_at, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local id, since, fields = ARGV[7], ARGV[8], tonumber(ARGV[9])
+local id, since, fields, deeds, deed = ARGV[7], ARGV[8], tonumber(ARGV[9]), KEYS[7], ARGV[10]
 
 -- Check
 if part ~= '' then
@@ -42,7 +44,7 @@ if (redis.call('HGET', forwarded, 'changes') or '') ~= changes then --@ changed 
 end
 
 -- Write
-local behind = 10 + 2 * fields
+local behind = 11 + 2 * fields
 local code = (fields > 0 or id ~= '') and 1 or 2
 if part ~= '' then
   redis.call('HSET', forwarded, part, number .. ' ' .. code) --@ carried out
@@ -51,7 +53,8 @@ if code == 2 then
   return 2
 end
 redis.call('HINCRBY', forwarded, 'changes', 1) --@ change
-set_fields(set, 10, behind - 1)
+write_deed(deeds, deed)
+set_fields(set, 11, behind - 1)
 if hold ~= '' then
   redis.call('HINCRBY', set, 'changes', 1)
   redis.call('ZADD', blockers, recheck_at, blocker)

@@ -5,14 +5,16 @@
 -- KEYS[2] <queue>:bulks_ended zset EXPIRE ZADD ZREMRANGEBYSCORE, id -> when it ended in Unix ms, of those that were
 --   over within a day
 -- KEYS[3] <queue>:bulk:<name> hash EXPIRE HDEL HMGET HSET
+-- KEYS[4] one of <queue>:deeds stream XADD, <queue>:journal stream XADD: this if nobody is to be named
 -- ARGV[1] its id
 -- ARGV[2] since as it was read
 -- ARGV[3] step as it was read
 -- ARGV[4] now in Unix ms if it is over, "" = it goes on
--- ARGV[5..] its fields, each before its value: "" = it has none
+-- ARGV[5] what is done, for the deeds, see include/deed.lua, "" = nobody is to be named
+-- ARGV[6..] its fields, each before its value: "" = it has none
 -- Returns 1: it was moved, 2: somebody else has moved it, begun it anew or ended it
--- include: check, fields
-local bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3]
+-- include: check, fields, deed
+local bulks, ended, bulk, deeds, deed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[5]
 local id, since, step, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 -- Check
@@ -25,7 +27,8 @@ if is[1] ~= since or (is[2] or '') ~= step or is[3] then --@ another step
 end
 
 -- Write
-set_fields(bulk, 5, #ARGV)
+write_deed(deeds, deed)
+set_fields(bulk, 6, #ARGV)
 if ends ~= '' then
   redis.call('ZREM', bulks, id) --@ end
   redis.call('ZREMRANGEBYSCORE', ended, '-inf', tonumber(ends) - 86400000)

@@ -6,15 +6,17 @@
 -- KEYS[2] <queue>-output list RPUSH
 -- KEYS[3] <queue>-control list RPUSH
 -- KEYS[4] <queue>:commands zset ZREM, id of a command -> when it was handled in Unix ms
--- ARGV[1..] per message its entry, "1" = it is a command, "" = a result, the message, and the id of the command, "" =
+-- KEYS[5] one of <queue>:deeds stream XADD, <queue>:journal stream XADD: this if nobody is to be named
+-- ARGV[1] what is done, for the deeds, see include/deed.lua, "" = nobody is to be named
+-- ARGV[2..] per message its entry, "1" = it is a command, "" = a result, the message, and the id of the command, "" =
 --   none
 -- Returns how many were moved
--- include: check
-local rejected, output, control, commands = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- include: check, deed
+local rejected, output, control, commands, deeds = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 -- Write
 local moved = 0
-for i = 1, #ARGV, 4 do
+for i = 2, #ARGV, 4 do
   if redis.call('LREM', rejected, 1, ARGV[i]) == 1 then
     if ARGV[i + 1] == '1' then
       redis.call('RPUSH', control, ARGV[i + 2])
@@ -25,4 +27,5 @@ for i = 1, #ARGV, 4 do
     moved = moved + 1
   end
 end
+write_deed(deeds, ARGV[1], moved)
 return moved

@@ -7,6 +7,7 @@
 -- KEYS[4] <queue>:journal stream XADD
 -- KEYS[5] <queue>:outbox stream XADD
 -- KEYS[6] <queue>:forwarded hash HGET HINCRBY, changes -> how many there were of what operators set
+-- KEYS[7] one of <queue>:deeds stream XADD, <queue>:journal stream XADD: this if nobody is to be named
 -- ARGV[1] opened or closed
 -- ARGV[2] its key; queue = the circuit of the queue, which counts in stats
 -- ARGV[3] its blocker
@@ -19,12 +20,13 @@
 -- ARGV[10] why it is opened, for people; "" = nobody says
 -- ARGV[11] how many changes there were when it was read, "" = none
 -- ARGV[12] since when it was open then, in RFC 3339; "" = it was closed
+-- ARGV[13] what is done, for the deeds, see include/deed.lua, "" = nobody is to be named
 -- Returns 1: it has changed; 2: it was so before; 0: something has changed since it was read
--- include: check
+-- include: check, deed
 local circuit, blockers, stats, journal, outbox, forwarded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local change, name, blocker, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text, probe_at, kept, cap, reason = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local seen, was = ARGV[11], ARGV[12]
+local seen, was, deeds, deed = ARGV[11], ARGV[12], KEYS[7], ARGV[13]
 -- include: circuit_turn
 
 -- Check
@@ -35,6 +37,7 @@ end
 
 -- Write
 redis.call('HINCRBY', forwarded, 'changes', 1)
+write_deed(deeds, deed)
 for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
   if string.sub(field, 1, 1) == '@' then
     redis.call('HDEL', stats, field) --@ forget

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/user"
 	"strings"
 
@@ -185,7 +186,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 		case err != nil:
 			return usageError{err}
 		}
-		return do(operate.Operator{Queue: queue, By: by})
+		return do(a.operator(queue, by))
 	})
 }
 
@@ -197,6 +198,16 @@ func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) e
 		}
 		return do(o)
 	})
+}
+
+func (a *app) operator(queue *store.Queue, by string) operate.Operator {
+	host, _ := os.Hostname() // without one it is not named
+	return operate.Operator{Queue: queue, By: by, From: strings.TrimSpace("command line " + host), Untold: a.warnOfUntold}
+}
+
+// warnOfUntold says that what is done is not kept.
+func (a *app) warnOfUntold(key string) {
+	a.report("this user of Redis may not write " + key + ", so audit does not show what is done; refreshd acl prints users that may")
 }
 
 // wantedBy returns --by, or else the name of the user.
@@ -235,7 +246,7 @@ func asking(
 				return err
 			}
 		}
-		return with(command.Context(), func(o operate.Operator) error { return do(command.Context(), o, args) })
+		return with(command.Context(), func(o operate.Operator) error { return do(operate.Acting(command.Context(), o), o, args) })
 	}}
 }
 
@@ -275,7 +286,7 @@ var groups = []struct {
 	{"Run it", builders{demoCommand, upCommand, dispatcherCommand, pollerCommand, workerCommand, notifierCommand, dashboardCommand}},
 	{"Models and policies", builders{modelCommand, historyCommand, explainCommand, policyCommand, applyCommand, scheduleCommand, simulateCommand}},
 	{"Many models", builders{holdCommand, releaseCommand, calendarCommand, limitCommand, circuitCommand, bulkCommand, failuresCommand, suspectCommand, freshnessCommand, forecastCommand, levelCommand}},
-	{"Look after it", builders{statsCommand, doctorCommand, rejectedCommand, undeliveredCommand, healthCommand, queueCommand, aclCommand, benchCommand}},
+	{"Look after it", builders{statsCommand, auditCommand, doctorCommand, rejectedCommand, undeliveredCommand, healthCommand, queueCommand, aclCommand, benchCommand}},
 	{"Beside what you have", builders{adoptCommand, shadowCommand, conformanceCommand}},
 }
 

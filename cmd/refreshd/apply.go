@@ -47,6 +47,7 @@ Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was 
 			return err
 		}
 		return a.withOperator(command.Context(), func(o operate.Operator) error {
+			command.SetContext(operate.Acting(command.Context(), o))
 			options.By = o.By
 			plan, err := apply.New(command.Context(), o.Queue, directory, options)
 			if err != nil {

@@ -35,8 +35,12 @@ the work of one queue, and the name of the queue needs no braces. On one Redis p
 
 All commands and daemons find the parts by the name of the queue. To look at one part alone: --queue '{bigtables:3}'.`, store.MaxParts),
 		RunE: func(command *cobra.Command, _ []string) error {
-			err := a.withClients(func(clients *redis.Clients) error {
-				return operate.CreateQueue(command.Context(), clients, a.configOf(a.store.Queue), parts)
+			by, err := a.wantedBy()
+			if err != nil {
+				return err
+			}
+			err = a.withClients(func(clients *redis.Clients) error {
+				return operate.CreateQueue(operate.Acting(command.Context(), a.operator(nil, by)), clients, a.configOf(a.store.Queue), parts)
 			})
 			if err != nil {
 				return err

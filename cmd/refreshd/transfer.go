@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -72,7 +73,10 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 		}
 	}
 	began := time.Now()
-	err = i.Read(ctx, name, a.showProgress(in))
+	err = i.Queue.AsOneDeed(ctx, model.Deed{Verb: "model import", What: filepath.Base(name)}, func(ctx context.Context) (int, error) {
+		err := i.Read(ctx, name, a.showProgress(in))
+		return i.Models.Created + i.Models.Replaced, err
+	})
 	rate := float64(i.Models.All()) / max(time.Since(began), time.Millisecond).Seconds()
 	refused := 0
 	var counts []string

@@ -105,7 +105,8 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 			// A refused model was reported, and does not stop the others.
 			by, err := a.wantedBy()
 			if err == nil {
-				err = a.put(operate.WithRetry(ctx, operate.RetryFor, &a.log, ""), operate.Operator{Queue: queue, By: by}, flags.models, definitions.FormatAuto, false)
+				o := a.operator(queue, by)
+				err = a.put(operate.WithRetry(operate.Acting(ctx, o), operate.RetryFor, &a.log, ""), o, flags.models, definitions.FormatAuto, false)
 			}
 			if err != nil && !errors.Is(err, errReported) {
 				return err

@@ -109,11 +109,22 @@ func (f Flow) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error
 		}
 	}
 	step := strconv.FormatInt(redis.ParseInt(b.step)+1, 10)
-	args := []any{b.ID, b.since, b.step, ends, "step", step}
+	deed := model.Deed{}
+	if ends != "" && b.By != "" {
+		deed = model.Deed{ID: b.ID, Verb: verbOf(b.Action), What: b.Selector.String(), Number: int(b.Done), By: b.By, From: "poller", Ends: true}
+	}
+	if b.Cancelled {
+		deed = model.Deed{Verb: "bulk cancel", What: b.ID, Number: int(b.Done)}
+	}
+	deeds, text, err := f.store.Fleet().DeedArgs(ctx, deed)
+	if err != nil {
+		return false, err
+	}
+	args := []any{b.ID, b.since, b.step, ends, text, "step", step}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		args = append(args, name, fields[name])
 	}
-	code, err := redis.RunScript(ctx, f.store.Clients.Write, moveBulk, []string{f.store.Keys.Bulks, f.store.Keys.BulksEnded, f.store.Keys.Bulk(b.ID)}, args...).Int()
+	code, err := redis.RunScript(ctx, f.store.Clients.Write, moveBulk, []string{f.store.Keys.Bulks, f.store.Keys.BulksEnded, f.store.Keys.Bulk(b.ID), deeds}, args...).Int()
 	if err != nil {
 		return false, fmt.Errorf("note how far a bulk is: %w", err)
 	}
@@ -150,9 +161,15 @@ func (f Flow) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, 
 			b.Since = b.Since.Add(time.Millisecond)
 		}
 		asked = true
-		return store.Change{Bulk: &b.BulkWish}, err
+		deed := model.Deed{ID: id, Verb: verbOf(wish.Action), What: wish.Selector.String(), By: wish.By, Reason: wish.Reason, Begins: true}
+		return store.Change{Bulk: &b.BulkWish, Deed: deed}, err
 	})
 	return b, redis.Wrap(err, "begin a bulk")
+}
+
+// verbOf is the command that begins a bulk.
+func verbOf(action model.BulkAction) string {
+	return "model " + strings.Replace(string(action), string(model.BulkRemove), "rm", 1)
 }
 
 // EndedBulks reads the bulks that were over within a day, the oldest first.

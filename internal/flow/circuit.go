@@ -82,19 +82,24 @@ var turnCircuit = redis.LoadScript("turn-circuit.lua")
 // closed before, which journal and outbox note.
 func (f Flow) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
 	kept := max(circuitKept, 2*probeAt.Sub(now))
-	return f.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
+	return f.turnCircuit(ctx, model.Deed{Verb: "circuit open", What: key, By: by, Reason: reason}, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
 }
 
 // CloseCircuit closes the circuit of a key by hand: its counts are forgotten, and its models may start. false: it was not open.
 func (f Flow) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
-	return f.turnCircuit(ctx, CircuitClosed, key, by, "", "", circuitKept, now)
+	return f.turnCircuit(ctx, model.Deed{Verb: "circuit close", What: key, By: by}, CircuitClosed, key, by, "", "", circuitKept, now)
 }
 
 // circuitKept is how long a circuit is kept after its last attempt.
 const circuitKept = 7 * 24 * time.Hour
 
-func (f Flow) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
+func (f Flow) turnCircuit(ctx context.Context, d model.Deed, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
 	keys := []string{f.store.Keys.Circuit(key), f.store.Keys.Blockers, f.store.Keys.Stats, f.store.Keys.Journal, f.store.Keys.Outbox, f.store.Keys.Forwarded}
+	deeds, deed, err := f.store.Fleet().DeedArgs(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	keys = append(keys, deeds)
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
@@ -106,7 +111,7 @@ func (f Flow) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason
 			return store.ChangeNone, err
 		}
 		return redis.RunScript(writing, f.store.Clients.Write, turnCircuit, keys, string(to), key, blocker, by, redis.Millis(now), model.FormatTime(now),
-			probeAt, keep, f.store.Config.JournalCap, reason, seen, opened).Int()
+			probeAt, keep, f.store.Config.JournalCap, reason, seen, opened, deed).Int()
 	})
 	return changed, redis.Wrap(err, "turn a circuit")
 }
@@ -205,7 +210,7 @@ func (f Flow) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, b
 	if err := circuit.Validate(); err != nil {
 		return err
 	}
-	set := store.Change{Fields: []string{
+	set := store.Change{Deed: model.Deed{Verb: "circuit set", What: model.QueueCircuitKey, By: by}, Fields: []string{
 		"on", cmp.Or(redis.Flag(circuit.On), "0"), "share", strconv.FormatFloat(circuit.Share, 'f', -1, 64),
 		"window_ms", strconv.FormatInt(circuit.Window.Milliseconds(), 10), "min", strconv.Itoa(circuit.Min),
 	}}

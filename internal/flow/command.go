@@ -25,6 +25,7 @@ func (f Flow) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed s
 		}
 	}
 	by := store.Order{Part: "queue:" + strconv.Itoa(f.store.Place), Number: claimed.Number()}
+	ctx = store.WithActor(ctx, store.ActorOf(ctx).For(by.Part+":"+by.Number, c.By))
 	changed, failed := false, []error(nil)
 	for _, part := range f.store.AllParts() {
 		is, err := Of(part).applyQueueCommand(ctx, c, by, claimed.At(now))

@@ -44,7 +44,7 @@ func (f Flow) putHold(ctx context.Context, hold *model.Hold, by store.Order) (bo
 		if err != nil {
 			return store.Change{}, err
 		}
-		return changeHold(hold), nil
+		return changeHold(hold, model.Deed{Verb: "hold", What: strings.TrimSpace(hold.ID + " " + hold.Selector.String()), By: hold.By, Reason: hold.Reason}), nil
 	})
 }
 
@@ -59,12 +59,12 @@ func (f Flow) hold(ctx context.Context, id string) (hold model.Hold, found bool,
 }
 
 // changeHold stores a hold, and lets a dispatcher recheck it when it ends.
-func changeHold(hold *model.Hold) store.Change {
+func changeHold(hold *model.Hold, deed model.Deed) store.Change {
 	recheck := hold.Until
 	if recheck.IsZero() {
 		recheck = model.Never
 	}
-	return store.Change{Fields: []string{hold.ID, store.WriteHold(hold)}, Blocker: hold.Blocker(), Recheck: recheck, Hold: true}
+	return store.Change{Fields: []string{hold.ID, store.WriteHold(hold)}, Blocker: hold.Blocker(), Recheck: recheck, Hold: true, Deed: deed}
 }
 
 // ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
@@ -85,7 +85,8 @@ func (f Flow) releaseHold(ctx context.Context, id string, within *time.Duration,
 		if !hold.Since.Before(now) {
 			hold.Since = now.Add(-time.Millisecond)
 		}
-		return changeHold(&hold), nil
+		deed := model.Deed{Verb: "release", What: strings.TrimSpace(hold.ID + " " + hold.Selector.String()), Reason: strings.TrimPrefix(hold.By+": "+hold.Reason, ": ")}
+		return changeHold(&hold, deed), nil
 	})
 }
 

@@ -34,24 +34,29 @@ func (f Flow) ForgetLimits(ctx context.Context, ended []store.EndedLimit) error 
 
 // PutLimit sets a limit for a key, or for all keys of a template. Its models are rechecked immediately.
 func (f Flow) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	_, err := f.changeBlocker(ctx, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), store.WriteLimit(l), now)
+	_, err := f.changeBlocker(ctx, "limit set", f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), store.WriteLimit(l), now)
 	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
 func (f Flow) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	return f.changeBlocker(ctx, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
+	return f.changeBlocker(ctx, "limit rm", f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
 // OpenLimit opens a key that an answer has closed, and has it rechecked immediately. false: no answer has closed it.
 func (f Flow) OpenLimit(ctx context.Context, name string, now time.Time) (bool, error) {
 	key, slots := f.store.Keys.Rate(name), model.Slots{}
+	deed, err := f.store.Fleet().WriteDeed(ctx, model.Deed{Verb: "limit open", What: name})
+	if err != nil {
+		return false, err
+	}
 	opened, err := f.store.Clients.WriteIf(ctx, func(tx *goredis.Tx) (bool, error) {
 		text, err := tx.Get(ctx, key).Result()
 		slots = model.ParseSlots(text)
 		_, by := slots.ClosedAt(now)
 		return by != "", redis.IgnoreMissing(err)
 	}, func(pipe goredis.Pipeliner) {
+		deed(pipe)
 		open := slots.Open(now)
 		pipe.Set(ctx, key, open.String(), max(time.Millisecond, open.Last().Sub(now)))
 		pipe.ZAddXX(ctx, f.store.Keys.Blockers, goredis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerLimit, name))})

@@ -46,6 +46,12 @@ var resultOf = map[model.CommandType]string{
 	model.CommandAccept: "accepted", model.CommandReject: "rejected",
 }
 
+// verbs are the commands of refreshd, as deeds name them.
+var verbs = map[model.CommandType]string{
+	model.CommandPut: "model put", model.CommandRemove: "model rm", model.CommandRun: "model run", model.CommandEnable: "model enable",
+	model.CommandDisable: "model disable", model.CommandAccept: "suspect accept", model.CommandReject: "suspect reject",
+}
+
 // BatchSize is how many commands are decided and applied at once.
 const BatchSize = 500
 

@@ -82,8 +82,11 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	if !r.Apply && !r.Clear {
 		return found, nil
 	}
-	err = o.Queue.Each(func(part *store.Store) error { // also of idle models, which may be put again
-		return part.Report().Walk(ctx, r.picks, func(uids []string) error { return found.apply(ctx, part, input, uids, phase) })
+	err = o.Queue.AsOneDeed(ctx, model.Deed{Verb: "level", What: r.Selector}, func(ctx context.Context) (int, error) {
+		err := o.Queue.Each(func(part *store.Store) error { // also of idle models, which may be put again
+			return part.Report().Walk(ctx, r.picks, func(uids []string) error { return found.apply(ctx, part, input, uids, phase) })
+		})
+		return found.Changed, err
 	})
 	return found, redis.Wrap(err, fmt.Sprintf("after %d models", found.Changed))
 }

@@ -21,6 +21,14 @@ import (
 type Operator struct {
 	Queue *store.Queue
 	By    string // for the journal; empty: unknown
+	From  string // the program and its host, or the browser
+	// Untold is called for each part in which this user of Redis may not keep what is done; nil: nobody listens.
+	Untold func(key string)
+}
+
+// Acting returns a context whose changes are one deed of an operator.
+func Acting(ctx context.Context, o Operator) context.Context {
+	return store.WithActor(ctx, store.NewActor(store.Actor{ID: store.Letters(), By: o.By, From: o.From, Untold: o.Untold}))
 }
 
 // Refusal is the error of a request that is wrong whatever the queue holds. Mostly it wraps a *document.Error, which names the field.

@@ -53,6 +53,7 @@ func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, 
 		return err
 	}
 	return in.Connect(ctx, func(o Operator) error {
+		ctx := Acting(ctx, o)
 		for _, source := range sources {
 			result, err := o.putPolicy(ctx, source, plan, 0, o.Queue.Fleet().PutPolicy)
 			if err == nil {

@@ -39,6 +39,19 @@ type Tally struct {
 	Warnings []Warning // in the order in which they were met
 }
 
+// changed counts the commands that have changed something.
+func (t *Tally) changed() int {
+	return t.Commands - t.Results[ResultUnchanged] - t.Results[ResultRefused]
+}
+
+// noteRest completes the deed of the first of many batches by how many changed behind it.
+func (o Operator) noteRest(ctx context.Context, verb string, changed int) error {
+	if changed == 0 {
+		return nil
+	}
+	return o.Queue.NoteDeed(context.WithoutCancel(ctx), model.Deed{Verb: verb, Number: changed, Ends: true})
+}
+
 // Refused reports whether any command was refused.
 func (t *Tally) Refused() bool { return t.Results[ResultRefused] > 0 }
 
@@ -106,8 +119,9 @@ func (v *reviewer) readAs(r *Request) *schedule.ParsedAs {
 
 // ExecuteEach does the same to each model, and reports the outcomes of each batch.
 func (o Operator) ExecuteEach(ctx context.Context, same model.Command, uids []string, each func([]Outcome) error) (Tally, error) {
-	v := newReviewer()
+	v, first := newReviewer(), 0
 	same.By = o.By
+	deeds := ctx
 	for chunk := range slices.Chunk(uids, BatchSize) {
 		batch := redis.Map(chunk, func(uid string) *Request {
 			same.UID = uid
@@ -120,8 +134,11 @@ func (o Operator) ExecuteEach(ctx context.Context, same model.Command, uids []st
 		if err != nil {
 			return v.Tally, err
 		}
+		if v.Commands <= BatchSize {
+			first, ctx = v.changed(), store.WithActor(ctx, nil)
+		}
 	}
-	return v.Tally, nil
+	return v.Tally, o.noteRest(deeds, verbs[same.Type], v.changed()-first)
 }
 
 // maxWaiting bounds the models whose wait is explained after a run.
@@ -154,6 +171,7 @@ const (
 
 // Save saves models, some batches at a time, and reports the outcomes of each batch in order.
 func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, each func([]Outcome) error) (Tally, error) {
+	deeds := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	v := newReviewer()
@@ -176,7 +194,8 @@ func (o Operator) Save(ctx context.Context, read func(take func(definitions.Mode
 	}
 	close(s.flights)
 	failed := <-reported
-	return v.Tally, cmp.Or(failed, err)
+	noted := o.noteRest(deeds, verbs[model.CommandPut], v.changed()-s.first)
+	return v.Tally, cmp.Or(failed, err, noted)
 }
 
 type saving struct {
@@ -186,6 +205,7 @@ type saving struct {
 	counts   map[*store.Store]int // how many of it each part gets
 	last     []*flight            // that were begun last
 	flights  chan *flight         // to be reported
+	first    int                  // models that the first batch has changed
 }
 
 type flight struct {
@@ -215,9 +235,11 @@ func (s *saving) send() {
 			<-other.ended
 		}
 	}
+	ctx := s.ctx
+	s.ctx = store.WithActor(ctx, nil) // only the first batch keeps a deed
 	go func() {
 		defer close(f.ended)
-		f.err = Execute(s.ctx, s.operator.Queue, f.batch)
+		f.err = Execute(ctx, s.operator.Queue, f.batch)
 	}()
 	s.flights <- f
 	clear(s.counts)
@@ -233,7 +255,10 @@ func (s *saving) reportBatches(stop func(), v *reviewer, each func([]Outcome) er
 		case f.err != nil:
 			failed = fmt.Errorf("after %d documents: %w", v.Commands, f.err)
 		default:
-			failed = each(v.review(f.batch))
+			began := v.Commands == 0
+			if failed = each(v.review(f.batch)); began {
+				s.first = v.changed()
+			}
 		}
 		if failed != nil {
 			stop()

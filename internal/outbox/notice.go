@@ -196,8 +196,12 @@ func (o Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 		if one.Channel == "" || len(one.Notices) == 0 {
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
-		keys := []string{o.store.Keys.Undelivered, o.store.Keys.Recipients(one.Channel), o.store.Keys.Notices(one.Recipient), o.store.Keys.Deliveries}
-		args := append([]any{one.text, one.Recipient, redis.Millis(now)}, redis.Anys(one.Notices)...)
+		deeds, deed, err := o.store.Fleet().DeedArgs(ctx, model.Deed{Verb: "undelivered requeue", What: one.Recipient})
+		if err != nil {
+			return moved, err
+		}
+		keys := []string{o.store.Keys.Undelivered, o.store.Keys.Recipients(one.Channel), o.store.Keys.Notices(one.Recipient), o.store.Keys.Deliveries, deeds}
+		args := append([]any{one.text, one.Recipient, redis.Millis(now), deed}, redis.Anys(one.Notices)...)
 		done, err := redis.RunScript(ctx, o.store.Clients.Write, requeueNotices, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue what could not be delivered: %w", err)
@@ -208,6 +212,6 @@ func (o Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 
 // DropUndelivered forgets messages, and returns how many were still kept.
 func (o Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
-	dropped, err = dropKept(ctx, o.store, o.store.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
+	dropped, err = dropKept(ctx, o.store, "undelivered drop", o.store.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
 	return dropped, redis.Wrap(err, "drop what could not be delivered")
 }

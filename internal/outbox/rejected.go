@@ -13,11 +13,16 @@ import (
 )
 
 // dropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
-func dropKept[T any](ctx context.Context, s *store.Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
+func dropKept[T any](ctx context.Context, s *store.Store, verb, key string, entries []T, text func(*T) string) (dropped int, err error) {
 	for chunk := range slices.Chunk(entries, redis.ScanCount) {
-		pipe := s.Clients.Write.Pipeline()
+		deed, err := s.Fleet().WriteDeed(ctx, model.Deed{Verb: verb, Number: len(chunk)})
+		if err != nil {
+			return dropped, err
+		}
+		pipe := s.Clients.Write.TxPipeline()
+		deed(pipe)
 		replies := redis.Map(chunk, func(entry T) *goredis.IntCmd { return pipe.LRem(ctx, key, 1, text(&entry)) })
-		_, err := pipe.Exec(ctx)
+		_, err = pipe.Exec(ctx)
 		for _, reply := range replies {
 			dropped += int(reply.Val())
 		}
@@ -59,7 +64,7 @@ const rejectedBatch = 100
 // RequeueRejected moves rejected messages back to their lists, and returns how many were still kept. It may be repeated after an error.
 func (o Outbox) RequeueRejected(ctx context.Context, entries []store.Rejected) (moved int, err error) {
 	for chunk := range slices.Chunk(entries, rejectedBatch) {
-		var args []any
+		args := []any{""}
 		for _, entry := range chunk {
 			raw, err := entry.Message()
 			if err != nil {
@@ -68,7 +73,12 @@ func (o Outbox) RequeueRejected(ctx context.Context, entries []store.Rejected) (
 			command, _ := model.DecodeCommand([]byte(raw)) // an unreadable command may still have an id
 			args = append(args, entry.Stored, redis.Flag(entry.Source == store.SourceControl), raw, command.ID)
 		}
-		keys := []string{o.store.Keys.Rejected, o.store.Keys.Output, o.store.Keys.Control, o.store.Keys.Commands}
+		deeds, deed, err := o.store.Fleet().DeedArgs(ctx, model.Deed{Verb: "rejected requeue", What: chunk[0].UID})
+		if err != nil {
+			return moved, err
+		}
+		args[0] = deed
+		keys := []string{o.store.Keys.Rejected, o.store.Keys.Output, o.store.Keys.Control, o.store.Keys.Commands, deeds}
 		done, err := redis.RunScript(ctx, o.store.Clients.Write, requeueRejected, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue rejected messages: %w", err)
@@ -79,7 +89,7 @@ func (o Outbox) RequeueRejected(ctx context.Context, entries []store.Rejected) (
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (o Outbox) DropRejected(ctx context.Context, entries []store.Rejected) (dropped int, err error) {
-	dropped, err = dropKept(ctx, o.store, o.store.Keys.Rejected, entries, func(r *store.Rejected) string { return r.Stored })
+	dropped, err = dropKept(ctx, o.store, "rejected drop", o.store.Keys.Rejected, entries, func(r *store.Rejected) string { return r.Stored })
 	return dropped, redis.Wrap(err, "drop rejected messages")
 }
 

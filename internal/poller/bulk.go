@@ -205,7 +205,7 @@ func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code,
 		}
 	}
 	batch.Owner = s.config.Owner
-	return s.store.Commit(ctx, batch)
+	return s.store.Commit(store.WithActor(ctx, nil), batch) // a bulk is one deed
 }
 
 // decide decides about a model as long as the rate lets it.

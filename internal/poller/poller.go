@@ -62,6 +62,7 @@ type Poller struct {
 	flow    Flow
 	config  Config
 	logbook *logbook.Logbook
+	actor   *store.Actor    // of what commands want
 	zones   store.ZoneWatch // run goroutine only
 	seen    time.Time       // when Redis was asked for messages last, on its clock; run goroutine only
 	handed  time.Time       // when a model was found that may take a place, on the clock of Redis; run goroutine only
@@ -87,7 +88,7 @@ func New(rooms Rooms, config Config) (*Poller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Poller{store: rooms.Store, flow: rooms.Flow, config: config, logbook: logbook.New("poller", config.Log)}, nil
+	return &Poller{store: rooms.Store, flow: rooms.Flow, config: config, logbook: logbook.New("poller", config.Log), actor: store.NewActor(store.Actor{From: "control list"})}, nil
 }
 
 // batches is how many make a round of Run at most.

@@ -78,6 +78,7 @@ func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, keepGoing f
 
 // finish does everything with a batch that was claimed.
 func (p *Poller) finish(ctx context.Context, b *batch) (round Round, err error) {
+	ctx = store.WithActor(ctx, p.actor)
 	round, p.waiting = Round{Claimed: len(b.messages), Leads: b.Leads}, 0
 	pending := p.applyQueueCommands(ctx, p.forward(ctx, b.messages, b.Now), b.Now)
 	round.Waiting = round.Claimed - len(pending)

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -77,14 +78,53 @@ func (q Queue) Recent(ctx context.Context, behind string, visit func(position st
 	if behind != "" && !journalPosition.MatchString(behind) {
 		return document.Refuse("before", "a position as a page of the journal has printed it", document.Found(behind))
 	}
+	return q.eachNewest(ctx, behind, func(k *store.Keys) string { return k.Journal }, func(position string, entry goredis.XMessage) error {
+		return visit(position, store.ReadJournalEntry(entry.Values))
+	})
+}
+
+// Deeds returns what people and programs did, the newest first: at most so many deeds that pick accepts, from those behind a position on. more is where the
+// next page begins; empty: there is none.
+func (q Queue) Deeds(ctx context.Context, behind string, most int, pick func(*model.Deed) bool) (deeds []model.Deed, more string, err error) {
+	if behind != "" && !journalPosition.MatchString(behind) {
+		return nil, "", document.Refuse("before", "a position as a page of deeds has printed it", document.Found(behind))
+	}
+	places, last := map[string]int{}, ""
+	err = q.eachNewest(ctx, behind, func(k *store.Keys) string { return k.Deeds }, func(position string, entry goredis.XMessage) error {
+		deed := store.ReadDeed(entry)
+		place, known := places[deed.ID]
+		switch {
+		case known:
+			deeds[place] = deeds[place].With(&deed)
+		case !pick(&deed):
+		case len(deeds) == most:
+			more = last
+			return errEnough
+		default:
+			places[deed.ID] = len(deeds)
+			deeds = append(deeds, deed)
+		}
+		last = position
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return deeds, more, err
+}
+
+var errEnough = errors.New("enough was read")
+
+// eachNewest hands over the entries of a stream of all parts, the newest first, from behind a position on.
+func (q Queue) eachNewest(ctx context.Context, behind string, key func(*store.Keys) string, visit func(position string, entry goredis.XMessage) error) error {
 	for {
-		entries, err := q.nextEntries(ctx, behind)
+		entries, err := q.nextEntries(ctx, behind, key)
 		if err != nil || len(entries) == 0 {
 			return err
 		}
 		for _, entry := range entries {
 			behind = fmt.Sprintf("%s/%d", entry.ID, entry.place)
-			if err := visit(behind, store.ReadJournalEntry(entry.Values)); err != nil {
+			if err := visit(behind, entry.XMessage); err != nil {
 				return err
 			}
 		}
@@ -100,7 +140,7 @@ type placedEntry struct {
 }
 
 // nextEntries reads some entries behind a position: of all parts back to the latest instant at which one of them may have more.
-func (q Queue) nextEntries(ctx context.Context, behind string) (all []placedEntry, err error) {
+func (q Queue) nextEntries(ctx context.Context, behind string, key func(*store.Keys) string) (all []placedEntry, err error) {
 	last, place, _ := strings.Cut(behind, "/")
 	batch, until := max(10, tailBatch/len(q.queue.Parts)), ""
 	err = q.queue.Each(func(part *store.Store) error {
@@ -111,14 +151,14 @@ func (q Queue) nextEntries(ctx context.Context, behind string) (all []placedEntr
 		case part.Place > int(redis.ParseInt(place)):
 			from = last
 		}
-		entries, err := part.Clients.Read.XRevRangeN(ctx, part.Keys.Journal, from, "-", int64(batch)).Result()
+		entries, err := part.Clients.Read.XRevRangeN(ctx, key(&part.Keys), from, "-", int64(batch)).Result()
 		for _, entry := range entries {
 			all = append(all, placedEntry{entry, part.Place})
 		}
 		if len(entries) == batch && redis.CompareIDs(entries[batch-1].ID, until) > 0 {
 			until = entries[batch-1].ID
 		}
-		return redis.Wrap(err, "read the journal")
+		return redis.Wrap(err, "read "+key(&part.Keys))
 	})
 	slices.SortFunc(all, func(a, b placedEntry) int { return cmp.Or(redis.CompareIDs(b.ID, a.ID), cmp.Compare(a.place, b.place)) })
 	return slices.DeleteFunc(all, func(e placedEntry) bool { return redis.CompareIDs(e.ID, until) < 0 }), err

@@ -54,6 +54,8 @@ type Batch struct {
 	MaxQueued int
 	// HoldChanges is how often holds had changed when the batch was decided, as ReadDue returns it. A start needs it.
 	HoldChanges string
+
+	actor *Actor // whose deeds are kept; nil: nobody's
 }
 
 // Item is one decision. It changes a model, or it settles a message that changes none.
@@ -115,7 +117,14 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 }
 
 func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
-	if n := len(batch.Items); n > 0 && n <= s.Config.FewItems {
+	if ActorOf(ctx).wants(batch.Items) {
+		var err error
+		if batch.actor, err = s.actor(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if n := len(batch.Items); n > 0 && n <= s.Config.FewItems && batch.actor == nil { // a deed of several items has a template
+
 		// An empty reply: a key is of another type, and only templates know what may be left out.
 		if reply, err := s.apply(ctx, &batch, true); err != nil || len(reply) > 0 {
 			return reply, err
@@ -154,6 +163,7 @@ type encoder struct {
 	maxQueued      string
 	journalsCreate bool  // the journal has an entry for each create
 	steps          steps // of the transition in hand
+	deeds          map[deedKey]string
 
 	rejects       int                    // numbers of groups, 0 until an item needs them
 	joins, leaves [len(ScoreIndexes)]int // likewise
@@ -171,6 +181,7 @@ func newEncoder(s *Store, batch *Batch, alone bool) *encoder {
 		claimed: s.Keys.Claimed(batch.Owner), journalCap: strconv.Itoa(s.Config.JournalCap), maxQueued: strconv.Itoa(batch.MaxQueued),
 		instant: model.FormatTime(batch.Now), ms: strconv.FormatInt(batch.Now.UnixMilli(), 10), journalsCreate: creates <= maxToldCreates,
 	}
+	e.groupDeeds()
 	if len(batch.Items) == 0 {
 		e.probe()
 	}
@@ -275,7 +286,7 @@ func (e *encoder) writeMessage(i *txn.Item, item *Item, m messageValues) {
 func (e *encoder) count(i *txn.Item, counters ...string) {
 	for _, name := range counters {
 		if name != "" {
-			i.Count(e.txn.Key(e.keys.Stats, txn.Hash), name)
+			i.Count("HINCRBY", e.txn.Key(e.keys.Stats, txn.Hash), name)
 		}
 	}
 }

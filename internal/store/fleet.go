@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
@@ -67,6 +70,7 @@ type Change struct {
 	Recheck time.Time     // when a dispatcher rechecks it
 	Hold    bool          // also if no model waits for it; and holds are counted
 	Bulk    *BulkWish     // that begins, anew if there was one of its id; nil: none
+	Deed    model.Deed    // what an actor does by it; without a verb: nothing. What was before and is after is read.
 }
 
 // The outcomes of scripts that change operators' settings.
@@ -105,16 +109,48 @@ func (s Fleet) Change(ctx context.Context, key string, by Order, decide func() (
 		if c.Bulk != nil {
 			since, wish = redis.Millis(bulk.Since), bulk.fields()
 		}
-		args := []any{seen, by.Part, by.Number, string(c.Blocker), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2}
+		if c.Deed.Verb != "" && len(c.Fields) > 0 && ActorOf(ctx) != nil {
+			if failed := s.compare(ctx, key, &c); failed != nil {
+				return ChangeNone, failed
+			}
+		}
+		deeds, deed, failed := s.DeedArgs(ctx, c.Deed)
+		if failed != nil {
+			return ChangeNone, failed
+		}
+		args := []any{seen, by.Part, by.Number, string(c.Blocker), redis.Millis(c.Recheck), redis.Flag(c.Hold), bulk.ID, since, len(c.Fields) / 2, deed}
 		args = append(args, redis.Anys(c.Fields)...)
 		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
 			args = append(args, name, wish[name])
 		}
-		keys := []string{key, k.Blockers, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
+		keys := []string{key, k.Blockers, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID), deeds}
 		code, failed := redis.RunScript(writing, s.store.Clients.Write, changeQueue, keys, args...).Int()
 		if failed != nil || code == ChangeMade { // a command that is refused now was carried out before
 			err = failed
 		}
 		return code, err
 	})
+}
+
+// compare completes the deed of a change with what was before and is after.
+func (s Fleet) compare(ctx context.Context, key string, c *Change) error {
+	pairs := slices.Collect(slices.Chunk(c.Fields, 2))
+	replies, err := redis.ReadEach(ctx, s.store.Clients.Read, "read what is to be changed", pairs, func(pipe goredis.Pipeliner, pair []string) *goredis.StringCmd {
+		return pipe.HGet(ctx, key, pair[0])
+	})
+	var were, are []string
+	for i, pair := range pairs {
+		if err != nil {
+			return err
+		}
+		was, is := model.Differing(replies[i], pair[1])
+		if len(pairs) > 1 && was != is {
+			is = pair[0] + " " + is
+		}
+		if was != is {
+			were, are = append(were, was), append(are, is)
+		}
+	}
+	c.Deed.Before, c.Deed.After = strings.Trim(strings.Join(were, ", "), ", "), strings.Join(are, ", ")
+	return err
 }

@@ -2,10 +2,19 @@ package store
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redis"
+	"github.com/refreshd/refreshd/internal/txn"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -56,4 +65,234 @@ func ReadNotification(values map[string]any) (n model.Notification) {
 	c.text("refresh_why", &n.Why)
 	c.time("last_success_at", &n.LastSuccessAt)
 	return n
+}
+
+const (
+	// DeedCap is how many deeds a part keeps, approximately.
+	DeedCap = 10_000
+	// deedsKept is for how long.
+	deedsKept = 90 * 24 * time.Hour
+)
+
+// Actor is who changes a queue. What is changed in its context is kept as deeds.
+type Actor struct {
+	// ID is one for all that is done; empty: of each command about a model its own, and those that do not say who wants them are none.
+	ID       string
+	By, From string // see model.Deed
+	Selector string // what it is done to, instead of the names of models; empty: these
+	// Untold is called for each part whose stream this user of Redis may not write: nobody sees the deeds there. nil: nobody listens.
+	Untold func(key string)
+
+	rights *rights
+}
+
+// rights are what a user of Redis was found to have.
+type rights struct {
+	mu  sync.Mutex
+	may map[string]bool // write a stream of deeds, by its key
+}
+
+// NewActor returns an actor who was not seen before.
+func NewActor(a Actor) *Actor {
+	a.rights = &rights{may: map[string]bool{}}
+	return &a
+}
+
+// For is the actor, from whom somebody wants something.
+func (a *Actor) For(id, by string) *Actor {
+	if a == nil {
+		return nil
+	}
+	wanted := *a
+	wanted.ID, wanted.By = id, by
+	return &wanted
+}
+
+type actorKey struct{}
+
+// WithActor returns a context whose changes an actor makes; nil: nobody, as for each of the many changes that are one deed.
+func WithActor(ctx context.Context, actor *Actor) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor)
+}
+
+// ActorOf is who makes the changes of a context; nil: nobody who is to be named.
+func ActorOf(ctx context.Context) *Actor {
+	actor, _ := ctx.Value(actorKey{}).(*Actor)
+	return actor
+}
+
+// actor is who makes the changes of a context, if they can be kept here. The first time it asks Redis whether this user may, and forgets what is old.
+func (s *Store) actor(ctx context.Context) (*Actor, error) {
+	actor := ActorOf(ctx)
+	if actor == nil {
+		return nil, nil
+	}
+	actor.rights.mu.Lock()
+	defer actor.rights.mu.Unlock()
+	key := s.Keys.Deeds
+	may, asked := actor.rights.may[key]
+	if !asked {
+		now, err := s.Now(ctx)
+		if err == nil {
+			err = s.Clients.Write.XTrimMinIDApprox(ctx, key, redis.Millis(now.Add(-deedsKept)), 0).Err()
+		}
+		if err != nil && !redis.Answered(err) {
+			return nil, fmt.Errorf("trim what was done: %w", err)
+		}
+		may = err == nil
+		if actor.rights.may[key] = may; !may && actor.Untold != nil {
+			actor.Untold(key)
+		}
+	}
+	if !may {
+		return nil, nil
+	}
+	return actor, nil
+}
+
+// deedFields are the fields of a deed, each before its value, but for the number; nil: nobody does it who is to be named, or this user may not keep it.
+func (s *Store) deedFields(ctx context.Context, d model.Deed) ([]string, error) {
+	if d.Verb == "" {
+		return nil, nil
+	}
+	actor, err := s.actor(ctx)
+	if actor == nil || err != nil {
+		return nil, err
+	}
+	return actor.fields(d), nil
+}
+
+func (a *Actor) fields(d model.Deed) (fields []string) {
+	d.ID, d.By, d.From, d.What = cmp.Or(d.ID, a.ID), cmp.Or(d.By, a.By), cmp.Or(d.From, a.From), cmp.Or(a.Selector, d.What)
+	d = d.Shortened()
+	c := codec{set: func(name, value string) {
+		if value != "" {
+			fields = append(fields, name, value)
+		}
+	}}
+	c.deed(&d)
+	return fields
+}
+
+// deed reads or writes what a deed says.
+func (c *codec) deed(d *model.Deed) {
+	c.text("id", &d.ID)
+	c.text("deed", &d.Verb)
+	c.text("what", &d.What)
+	c.text("by", &d.By)
+	c.text("from", &d.From)
+	c.text("reason", &d.Reason)
+	c.text("before", &d.Before)
+	c.text("after", &d.After)
+	c.number("models", &d.Number)
+	c.flag("begins", &d.Begins)
+	c.flag("ends", &d.Ends)
+}
+
+// ReadDeed reads an entry of the stream of deeds. An unreadable field gets the zero value.
+func ReadDeed(message goredis.XMessage) (d model.Deed) {
+	c := entryCodec(message.Values)
+	c.deed(&d)
+	ms, _, _ := strings.Cut(message.ID, "-")
+	d.ID, d.At = cmp.Or(d.ID, message.ID), time.UnixMilli(redis.ParseInt(ms)).UTC()
+	return d
+}
+
+// DeedArgs are the key and the text of a deed for a script, see scripts/include/deed.lua. If nobody is to be named, the text is empty, and the key another
+// stream, as the user may have no right to the deeds.
+func (s Fleet) DeedArgs(ctx context.Context, d model.Deed) (key, text string, err error) {
+	fields, err := s.store.deedFields(ctx, d)
+	if fields == nil {
+		return s.store.Keys.Journal, "", err
+	}
+	return s.store.Keys.Deeds, strings.Join(fields, "\n"), nil
+}
+
+// WriteDeed returns what adds a deed to a transaction, or to nothing else.
+func (s Fleet) WriteDeed(ctx context.Context, d model.Deed) (func(goredis.Cmdable), error) {
+	fields, err := s.store.deedFields(ctx, d)
+	return func(pipe goredis.Cmdable) {
+		if fields != nil {
+			pipe.XAdd(ctx, &goredis.XAddArgs{Stream: s.store.Keys.Deeds, MaxLen: DeedCap, Approx: true, Values: fields})
+		}
+	}, err
+}
+
+// NoteDeed keeps a deed of many changes, before the first of them or behind the last.
+func (q *Queue) NoteDeed(ctx context.Context, d model.Deed) error {
+	write, err := q.Parts[0].Fleet().WriteDeed(ctx, d)
+	if err == nil {
+		_, err = q.Parts[0].Clients.Write.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+			write(pipe)
+			return nil
+		})
+	}
+	return redis.Wrap(err, "keep what was done")
+}
+
+// AsOneDeed keeps the begin and the end of many changes as one deed. do returns how many there were.
+func (q *Queue) AsOneDeed(ctx context.Context, d model.Deed, do func(ctx context.Context) (changed int, err error)) error {
+	begin, end := d, d
+	begin.Begins, end.Ends = true, true
+	if err := q.NoteDeed(ctx, begin); err != nil {
+		return err
+	}
+	changed, err := do(WithActor(ctx, nil))
+	end.Number = changed
+	failed := q.NoteDeed(context.WithoutCancel(ctx), end)
+	return cmp.Or(err, failed)
+}
+
+// deedKey identifies the items of a batch that are one deed.
+type deedKey struct{ verb, by, reason string }
+
+// verbs are the commands that do what transitions do.
+var verbs = map[model.Event]string{
+	model.EventCreate: "model put", model.EventUpdate: "model put", model.EventRemove: "model rm", model.EventImport: "model import",
+	model.EventRun: "model run", model.EventEnable: "model enable", model.EventDisable: "model disable", model.EventCancel: "model cancel",
+	model.EventAccept: "suspect accept", model.EventSuccess: "suspect accept", model.EventFailure: "suspect reject", model.EventLevel: "level",
+}
+
+// deedKey is the deed that a transition belongs to; without a verb: none.
+func (a *Actor) deedKey(t *Transition) (key deedKey) {
+	if a == nil || t == nil || a.ID == "" && t.decision.By == "" {
+		return key
+	}
+	d := &t.decision
+	if key.by = d.By; d.Event == model.EventDisable {
+		key.reason = d.Next.DisabledReason
+	}
+	if key.by != "" || d.Event != model.EventSuccess && d.Event != model.EventFailure { // these are what workers say
+		key.verb = verbs[d.Event]
+	}
+	return key
+}
+
+// wants reports whether any of the items are deeds of the actor.
+func (a *Actor) wants(items []Item) bool {
+	return a != nil && slices.ContainsFunc(items, func(i Item) bool { return a.deedKey(i.Transition).verb != "" })
+}
+
+// groupDeeds names the deeds of the batch by their first models, of which each has a template of its own otherwise.
+func (e *encoder) groupDeeds() {
+	if e.batch.actor == nil {
+		return
+	}
+	e.deeds = map[deedKey]string{}
+	for i := range e.batch.Items {
+		t := e.batch.Items[i].Transition
+		if key := e.batch.actor.deedKey(t); key.verb != "" && len(e.deeds[key]) <= model.MaxDeedText {
+			e.deeds[key] = strings.TrimSpace(e.deeds[key] + " " + t.uid)
+		}
+	}
+}
+
+// writeDeed adds the item to its deed, which counts those that are applied.
+func (s *steps) writeDeed() {
+	key := s.batch.actor.deedKey(s.t)
+	if key.verb == "" {
+		return
+	}
+	deed := s.batch.actor.fields(model.Deed{Verb: key.verb, What: s.deeds[key], By: key.by, Reason: key.reason})
+	s.Count("XADD", s.txn.Key(s.keys.Deeds, txn.Stream), append([]string{"MAXLEN", "~", strconv.Itoa(DeedCap), "*"}, append(deed, "models")...)...)
 }

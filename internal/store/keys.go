@@ -59,6 +59,7 @@ type Keys struct {
 	Wake            string `key:":wake" type:"list"`            // at most one token, which calls a dispatcher that waits
 
 	Journal     string `key:":journal" type:"stream"`   // every transition, capped
+	Deeds       string `key:":deeds" type:"stream"`     // what people and programs did to the queue, capped
 	Outbox      string `key:":outbox" type:"stream"`    // notices. An entry goes when all groups have acknowledged it, or nobody has in time.
 	Deliveries  string `key:":deliveries" type:"hash"`  // recipient for which something waits to the message in hand for it; empty: none is
 	Undelivered string `key:":undelivered" type:"list"` // messages that could not be delivered, oldest first, capped

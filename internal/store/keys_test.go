@@ -31,7 +31,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Dispatchers": "q:dispatchers", "Running": "q:running", "Policies": "q:policies", "PolicyUses": "q:policy_uses", "Claimed": "q:claimed:u", "Pollers": "q:pollers",
 		"ClaimedCommands": "q:claimed:control", "Leader": "q:holder",
 		"Taken": "q:taken:u", "Workers": "q:workers", "Orders": "q:orders",
-		"Journal": "q:journal", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Zones": "q:zones", "Hours": "q:hours", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "Front": "q:front", "Heard": "q:heard",
+		"Journal": "q:journal", "Deeds": "q:deeds", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Zones": "q:zones", "Hours": "q:hours", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "Front": "q:front", "Heard": "q:heard",
 		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Bulk": "q:bulk:u", "Bulks": "q:bulks", "BulksEnded": "q:bulks_ended",
 		"Recipients": "q:recipients:u", "Notices": "q:notices:u", "Deliveries": "q:deliveries", "Undelivered": "q:undelivered", "Told": "q:told:u",
 	}

@@ -208,7 +208,10 @@ func (s Fleet) replacePolicy(ctx context.Context, name, text string, after polic
 		if !found { // its models run under the default policy
 			before = policy.Default()
 		}
-		c.Fields = []string{name, text}
+		c.Fields, c.Deed = []string{name, text}, model.Deed{Verb: "policy put", What: name}
+		if text == "" {
+			c.Deed.Verb = "policy rm"
+		}
 		if !before.PlansAlike(after) || !before.WatchesAlike(after) {
 			var selector model.Selector
 			selector, err = model.ParseSelector(model.SelectPolicy + "=" + name)

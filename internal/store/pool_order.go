@@ -59,6 +59,7 @@ func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked Poo
 		for _, pool := range asking {
 			c.Fields = append(c.Fields, pool, asked.String())
 		}
+		c.Deed = model.Deed{Verb: "worker " + cmp.Or(asked.Verb, "resume"), What: strings.Join(asking, " "), By: asked.By}
 		return c, err
 	})
 	if err != nil || !changed || s.store.Place > 0 || s.store.Config.JournalCap <= 0 {

@@ -112,7 +112,11 @@ func Create(ctx context.Context, clients *redis.Clients, config Config, parts in
 		if err := refuseUsed(ctx, clients, config, q); err != nil {
 			return err
 		}
-		if err := clients.Write.HSetNX(ctx, keys.Settings, settingParts, parts).Err(); err != nil {
+		created, err := clients.Write.HSetNX(ctx, keys.Settings, settingParts, parts).Result()
+		if created {
+			err = q.NoteDeed(ctx, model.Deed{Verb: "queue create", What: config.Queue, After: fmt.Sprintf("parts %d", parts)})
+		}
+		if err != nil {
 			return fmt.Errorf("store the settings of the queue: %w", err)
 		}
 	}

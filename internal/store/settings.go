@@ -175,10 +175,23 @@ func (q *Queue) Raise(ctx context.Context) error {
 // set stores settings unless they have changed since it began, so that a late request undoes nothing.
 func (q *Queue) set(ctx context.Context, fields ...any) error {
 	key := newKeys(q.Name).Settings
-	err := q.Parts[0].Clients.Write.Watch(ctx, func(tx *goredis.Tx) error {
-		_, err := tx.TxPipelined(ctx, func(pipe goredis.Pipeliner) error { return pipe.HSet(ctx, key, fields...).Err() })
+	text := strings.TrimSuffix(fmt.Sprintln(fields...), "\n")
+	deed, err := q.Parts[0].Fleet().WriteDeed(ctx, model.Deed{Verb: "queue set", What: q.Name, After: text})
+	if err != nil {
+		return err
+	}
+	err = q.Parts[0].Clients.Write.Watch(ctx, func(tx *goredis.Tx) error {
+		_, err := tx.TxPipelined(ctx, func(pipe goredis.Pipeliner) error {
+			if len(q.Parts) == 1 { // else its parts live in other slots
+				deed(pipe)
+			}
+			return pipe.HSet(ctx, key, fields...).Err()
+		})
 		return err
 	}, key)
+	if err == nil && len(q.Parts) > 1 {
+		err = q.NoteDeed(ctx, model.Deed{Verb: "queue set", What: q.Name, After: text})
+	}
 	return redis.Wrap(err, "store the settings of the queue")
 }
 

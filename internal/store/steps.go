@@ -60,6 +60,7 @@ func (e *encoder) change(item *Item) {
 	e.writeMessage(s.Item, item, message)
 	s.writeInput()
 	s.writeJournal()
+	s.writeDeed()
 	if t.decision.NotifiesDispatcher(e.batch.Now) {
 		e.opensWake()
 		s.Last("call", "")

@@ -81,18 +81,18 @@ func (i *Item) collect(how string, number int, values []int) {
 // Last runs a command or a verb with a key, if it has one, and texts behind all items, once, if any of those with it is applied.
 func (i *Item) Last(name string, key Key, texts ...string) { i.last(false, name, key, texts...) }
 
-// Count is Last of what adds to a field of a hash how many items have it.
-func (i *Item) Count(hash Key, field string) { i.last(true, "HINCRBY", hash, field) }
+// Count is Last with how many items are applied that have it, behind the texts.
+func (i *Item) Count(name string, key Key, texts ...string) { i.last(true, name, key, texts...) }
 
 // final identifies a line that runs last.
 type final struct {
-	name string
-	key  Key
-	text string // the first one
+	name  string
+	key   Key
+	texts []string
 }
 
 func (i *Item) last(counts bool, name string, key Key, texts ...string) {
-	b, line := i.batch, final{name: name, key: key}
+	b := i.batch
 	if b.alone {
 		w := i.Help("last").Text(name)
 		if key != "" {
@@ -103,13 +103,10 @@ func (i *Item) last(counts bool, name string, key Key, texts ...string) {
 		}
 		return
 	}
-	if len(texts) > 0 {
-		line.text = texts[0]
-	}
-	number := slices.Index(b.finals, line)
+	number := slices.IndexFunc(b.finals, func(f final) bool { return f.name == name && f.key == key && slices.Equal(f.texts, texts) })
 	if number < 0 {
 		number = len(b.finals)
-		b.finals = append(b.finals, line)
+		b.finals = append(b.finals, final{name, key, texts})
 		w := b.line("l", name)
 		if key != "" {
 			w.Key(key)

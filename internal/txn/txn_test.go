@@ -17,7 +17,7 @@ func start(b *Batch, joins int, uid, rev, status string) {
 	i.Do("HSET").Key(hash).Text("rev").Value(2).Fields().Drawn()
 	i.Help("XADD").Key(b.Key("q:journal", Stream)).Text("*").Fields()
 	i.Add(joins, i.Put("7"), Subject)
-	i.Count(b.Key("q:stats", Hash), "starts")
+	i.Count("HINCRBY", b.Key("q:stats", Hash), "starts")
 	i.Last("XTRIM", b.Key("q:journal", Stream), "MAXLEN")
 	i.Last("call", "")
 	i.End()

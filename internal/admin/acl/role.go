@@ -123,6 +123,7 @@ func poller(k scope) part {
 			allow("zcard zrangebyscore", reading(k.Limit(all))),
 			allow("hmget", reading(k.Circuit(all))),
 			allow("zscore", reading(k.Running)),
+			allow("xtrim", writing(k.Deeds)),
 		),
 	}
 	if k.several {
@@ -203,7 +204,7 @@ func viewer(k scope) part {
 	lists := reading(k.Input, k.Output, k.Control, k.Rejected, k.Logs, k.Undelivered, k.Wake, k.Front)
 	sets := reading(append(k.ScoreSets(), k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Errors, k.PastErrors, k.Recipients(all))...)
 	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Orders, k.Zones, k.Heard)
-	streams := reading(k.Journal, k.Outbox)
+	streams := reading(k.Journal, k.Outbox, k.Deeds)
 	settings := []string{k.queue.Settings}
 	if k.several {
 		settings = append(settings, k.Settings) // to open one part alone
@@ -254,6 +255,7 @@ func operator(k scope) part {
 			allow("hdel", writing(k.PolicyUses)),
 			allow("zadd", writing(k.Errors)),
 			allow("zadd", writing(k.Dispatchers, k.Pollers, k.Workers)),
+			allow("xtrim xadd", writing(k.Deeds)),
 			// Before it creates a queue, it checks that nobody uses it with one part, with braces or without.
 			allow("hsetnx hset", writing(k.queue.Settings)),
 			allow("watch", reading(k.queue.Settings)),

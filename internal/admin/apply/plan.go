@@ -227,6 +227,21 @@ func (p *Plan) CarryOut(ctx context.Context) error {
 	if len(p.Refused) > 0 {
 		return errors.New("expected a plan that refuses nothing, found one that does")
 	}
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	return p.queue.AsOneDeed(ctx, model.Deed{Verb: "apply", What: OwnerLabel + "=" + p.options.Owner}, func(ctx context.Context) (applied int, err error) {
+		err = p.carryOut(ctx)
+		for _, step := range p.Steps {
+			if step.Applied {
+				applied++
+			}
+		}
+		return applied, err
+	})
+}
+
+func (p *Plan) carryOut(ctx context.Context) error {
 	var models []*Step
 	for _, step := range p.Steps {
 		if step.Kind == KindModel {

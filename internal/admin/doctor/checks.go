@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
+	"github.com/refreshd/refreshd/model"
 )
 
 // Options tune a check. The zero value is usable, but for the clock.
@@ -64,7 +65,12 @@ func newChecker(store *store.Store, options Options) *checker {
 
 // Check checks all parts of a queue and their Redis. An error means that it could not check some of them completely; the report has what it found.
 func Check(ctx context.Context, queue *store.Queue, options Options) (*Report, error) {
-	return eachPart(queue, options, func(c *checker) error { return c.check(ctx) })
+	mending := store.WithActor(ctx, nil) // all repairs are one deed
+	report, err := eachPart(queue, options, func(c *checker) error { return c.check(mending) })
+	if mended := report.Repaired(); mended > 0 {
+		err = errors.Join(err, queue.NoteDeed(ctx, model.Deed{Verb: "doctor --repair", Number: mended}))
+	}
+	return report, err
 }
 
 // Preflight checks only the Redis that a queue lives in, for daemons that begin. It takes no longer than patience for each part.
@@ -136,6 +142,13 @@ func (c *checker) readable(keys ...string) bool {
 
 func (c *checker) keyTypes(ctx context.Context) error {
 	wants := c.store.Keys.Types()
+	switch _, err := c.store.Report().Types(ctx, []string{c.store.Keys.Deeds}); {
+	case redis.Refused(err): // to users of older releases
+		c.note(deedsRefused, c.store.Keys.Deeds, err.Error())
+		delete(wants, c.store.Keys.Deeds)
+	case err != nil:
+		return err
+	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Report().Types(ctx, names)
 	if err != nil {

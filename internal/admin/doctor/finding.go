@@ -133,6 +133,7 @@ var (
 	appendOnlyOff   = kind{"persistence", Warning, "yes", "CONFIG SET appendonly yes, and in the configuration of Redis"}
 	fsyncUnseen     = kind{"persistence", Info, "everysec, or always if nothing may be lost", "look at appendfsync in the configuration of Redis"}
 	clockSkew       = kind{"clock-skew", Warning, "clocks within " + maxSkew.String() + " (Redis' own decides)", "let NTP set both clocks"}
+	deedsRefused    = kind{"deeds-refused", Warning, "a user of Redis that may keep what is done, for refreshd audit", "print users anew: refreshd acl"}
 	repairRefused   = kind{"repair-refused", Error, "a Redis that takes what is repaired", "see to that, and run --repair again"}
 	scriptsFail     = kind{"scripts", Error, "scripts that run", "allow EVALSHA and SCRIPT LOAD, or look at the error"}
 	scriptsUnknown  = kind{"scripts", Warning, "scripts that are loaded", "start a dispatcher or a poller: either loads them for all"}

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/ui/playground"
@@ -43,7 +44,7 @@ type page struct {
 
 // pages are in the order of the navigation.
 var pages = []*page{
-	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
+	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &failuresPage, &runningPage, &steeringPage, &auditPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
 	&policyEditPage, &playgroundPage,
 }
 
@@ -174,7 +175,12 @@ func (d *Dashboard) Handler() http.Handler {
 		mux.HandleFunc(method+" /q/{queue}/"+path, func(w http.ResponseWriter, r *http.Request) {
 			for _, site := range d.sites.all() {
 				if site.queue.Name == r.PathValue("queue") {
-					do(w, r, d.newRequest(site, d.session(r), r.URL.Query()))
+					req := d.newRequest(site, d.session(r), r.URL.Query())
+					if method == http.MethodPost {
+						req.operator.From = "dashboard " + d.auth.client(r)
+						r = r.WithContext(operate.Acting(r.Context(), req.operator))
+					}
+					do(w, r, req)
 					return
 				}
 			}

@@ -17,7 +17,7 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	d.start()
 	d.answer("failure", "a", `"reason":"503"`)
 	users.Forgive(t)
-	for _, path := range []string{"", "models", "models?sort=due", "models?sort=failing", "models?l=tenant%3Dt1", "models?l=t1", "models/all?do=run", "journal", "running", "model?uid=a", "model/past.svg?uid=a", "model/next.svg?uid=a", "?period=90d", "plan"} {
+	for _, path := range []string{"", "models", "models?sort=due", "models?sort=failing", "models?l=tenant%3Dt1", "models?l=t1", "models/all?do=run", "journal", "audit", "running", "model?uid=a", "model/past.svg?uid=a", "model/next.svg?uid=a", "?period=90d", "plan"} {
 		d.page(home + path)
 	}
 	d.planned()

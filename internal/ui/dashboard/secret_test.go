@@ -55,7 +55,7 @@ func TestNoSecretThatWorkSaysIsStoredLoggedOrShown(t *testing.T) {
 	for key, value := range d.Server.Dump(t) {
 		failIf(t, strings.Contains(key+fmt.Sprint(value.Data), "hunter2"), "expected no secret in %s, found %v", key, value.Data)
 	}
-	for _, path := range []string{"", "models", "running", "failures", "journal", "rejected", "model?uid=retried", "model?uid=final", "model?uid=well"} {
+	for _, path := range []string{"", "models", "running", "failures", "journal", "audit", "rejected", "model?uid=retried", "model?uid=final", "model?uid=well"} {
 		expectNone(t, d.page(home+path), "hunter2")
 	}
 	expect(t, d.page(home+"model?uid=final"), "mysql://***@db refused")
