@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ func Deeds(ctx context.Context, o Operator, r DeedsRequest) ([]model.Deed, strin
 		text := strings.ToLower(strings.Join([]string{d.Verb, d.What, d.Reason}, "\n"))
 		return !d.At.Before(since) && (r.By == "" || strings.EqualFold(d.By, r.By)) && strings.Contains(text, about)
 	})
+	if _, is := errors.AsType[*document.Error](err); is {
+		err = refused(err)
+	}
 	return deeds, more, err
 }
 

@@ -35,6 +35,21 @@ func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 	})
 }
 
+func TestWhatSomebodyWantsOnTheWireIsADeed(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.obey(put("a"), holdAll, `{"type":"release","id":"h1","by":"bob"}`, `{"type":"disable","uid":"a","by":"ann","reason":"not paid"}`, `{"type":"enable","uid":"a"}`, holdAll)
+		var got []string
+		for _, entry := range b.Redis.XRange(t.Context(), b.Store.Keys.Deeds, "-", "+").Val() {
+			d := store.ReadDeed(entry)
+			got = append(got, fmt.Sprint(d.Verb, "|", d.What, "|", d.By, "|", d.From, "|", d.Number, "|", d.Reason))
+		}
+		equal(t, []string{
+			"hold|h1|ann|control list|0|maintenance", "release|h1|bob|control list|0|ann: maintenance", "hold|h1|ann|control list|0|maintenance",
+			"model disable|a|ann|control list|1|not paid",
+		}, got)
+	})
+}
+
 func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Command(`{"type":"run","uid":"a"}`, `{"type":"run","uid":"b"}`)
