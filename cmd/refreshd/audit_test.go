@@ -31,6 +31,7 @@ func (c *console) newest() string {
 // changing are command lines, in order, and the deeds that they are. Each begins by the path of its command.
 var changing = []struct{ command, in, want string }{
 	{"model put -", `{"uid":"a","rrule":"FREQ=YEARLY","labels":{"t":"1"}}` + "\n" + `{"uid":"b","rrule":"FREQ=YEARLY"}`, "model put|a b|2|| > "},
+	{"model put -", `{"uid":"b","rrule":"FREQ=DAILY"}`, "model put|b|1||rrule FREQ=YEARLY > rrule FREQ=DAILY|ann"},
 	{"model run a b", "", "model run|a b|2|| > "},
 	{"model disable a --reason not·paid", "", "model disable|a|1|not paid| > "},
 	{"model enable a", "", "model enable|a|1|| > "},

@@ -163,7 +163,7 @@ type encoder struct {
 	maxQueued      string
 	journalsCreate bool  // the journal has an entry for each create
 	steps          steps // of the transition in hand
-	deeds          map[deedKey]string
+	deeds          map[deedKey]model.Deed
 
 	rejects       int                    // numbers of groups, 0 until an item needs them
 	joins, leaves [len(ScoreIndexes)]int // likewise

@@ -278,13 +278,31 @@ func (e *encoder) groupDeeds() {
 	if e.batch.actor == nil {
 		return
 	}
-	e.deeds = map[deedKey]string{}
+	e.deeds = map[deedKey]model.Deed{}
 	for i := range e.batch.Items {
 		t := e.batch.Items[i].Transition
-		if key := e.batch.actor.deedKey(t); key.verb != "" && len(e.deeds[key]) <= model.MaxDeedText {
-			e.deeds[key] = strings.TrimSpace(e.deeds[key] + " " + t.uid)
+		key := e.batch.actor.deedKey(t)
+		deed, known := e.deeds[key]
+		if key.verb == "" || len(deed.What) > model.MaxDeedText {
+			continue
+		}
+		one := model.Deed{Verb: key.verb, What: strings.TrimSpace(deed.What + " " + t.uid), By: key.by, Reason: key.reason}
+		if !known && t.decision.Event == model.EventUpdate {
+			one.Before, one.After = t.redefined()
+		}
+		e.deeds[key] = one
+	}
+}
+
+// redefined is in what the saved fields of the model differ, but for its payload and labels.
+func (t *Transition) redefined() (was, is string) {
+	var were, are []string
+	for _, name := range []string{"rrule", "timezone", "dtstart", "policy"} {
+		if before, after := t.before.of(name), t.after.of(name); before != after {
+			were, are = append(were, strings.TrimSpace(name+" "+before)), append(are, strings.TrimSpace(name+" "+after))
 		}
 	}
+	return strings.Join(were, ", "), strings.Join(are, ", ")
 }
 
 // writeDeed adds the item to its deed, which counts those that are applied.
@@ -293,6 +311,6 @@ func (s *steps) writeDeed() {
 	if key.verb == "" {
 		return
 	}
-	deed := s.batch.actor.fields(model.Deed{Verb: key.verb, What: s.deeds[key], By: key.by, Reason: key.reason})
+	deed := s.batch.actor.fields(s.deeds[key])
 	s.Count("XADD", s.txn.Key(s.keys.Deeds, txn.Stream), append([]string{"MAXLEN", "~", strconv.Itoa(DeedCap), "*"}, append(deed, "models")...)...)
 }
