@@ -206,8 +206,8 @@ func (a *app) operator(queue *store.Queue, by string) operate.Operator {
 }
 
 // warnOfUntold says that what is done is not kept.
-func (a *app) warnOfUntold(key string) {
-	a.report("this user of Redis may not write " + key + ", so audit does not show what is done; refreshd acl prints users that may")
+func (a *app) warnOfUntold(key string, err error) {
+	a.report(fmt.Sprintf("audit does not show what is done: %s: %v; refreshd acl prints users that may write it", key, err))
 }
 
 // wantedBy returns --by, or else the name of the user.

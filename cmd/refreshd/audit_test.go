@@ -206,7 +206,7 @@ func TestAUserWithoutTheRightToDeedsChangesAllTheSame(t *testing.T) {
 	for _, command := range []string{"hold --id h --reason x", "release h", "policy put -", "limit set host=a --running 1", "circuit open host=b", "model run z", "level --apply --within 1h", "queue set --new-error-above 9"} {
 		c.in = "name: p\ntimeout: 1m\nretries: [1m]\n"
 		code, _, stderr := c.run(line(command)...)
-		failIf(t, code != exitDone || !strings.Contains(stderr, "may not write bigtables:deeds"), "%s: expected that it is done, and not kept, found %d, %s", command, code, stderr)
+		failIf(t, code != exitDone || !strings.Contains(stderr, "audit does not show what is done: bigtables:deeds: NOPERM"), "%s: expected that it is done, and not kept, found %d, %s", command, code, stderr)
 	}
 	_, report, _ := c.run("doctor")
 	expectContains(t, report, "deeds-refused")

@@ -22,8 +22,8 @@ type Operator struct {
 	Queue *store.Queue
 	By    string // for the journal; empty: unknown
 	From  string // the program and its host, or the browser
-	// Untold is called for each part in which this user of Redis may not keep what is done; nil: nobody listens.
-	Untold func(key string)
+	// Untold is called for each part in which what is done cannot be kept, with why; nil: nobody listens.
+	Untold func(key string, err error)
 }
 
 // Acting returns a context whose changes are one deed of an operator.

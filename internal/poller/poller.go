@@ -88,7 +88,11 @@ func New(rooms Rooms, config Config) (*Poller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Poller{store: rooms.Store, flow: rooms.Flow, config: config, logbook: logbook.New("poller", config.Log), actor: store.NewActor(store.Actor{From: "control list"})}, nil
+	p := &Poller{store: rooms.Store, flow: rooms.Flow, config: config, logbook: logbook.New("poller", config.Log)}
+	p.actor = store.NewActor(store.Actor{From: "control list", Untold: func(key string, err error) {
+		config.Log.Warn().Str("key", key).Err(err).Msg("poller: audit does not show what commands do")
+	}})
+	return p, nil
 }
 
 // batches is how many make a round of Run at most.

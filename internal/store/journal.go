@@ -80,8 +80,9 @@ type Actor struct {
 	ID       string
 	By, From string // see model.Deed
 	Selector string // what it is done to, instead of the names of models; empty: these
-	// Untold is called for each part whose stream this user of Redis may not write: nobody sees the deeds there. nil: nobody listens.
-	Untold func(key string)
+	// Untold is called for each part whose stream cannot be written, as this user of Redis may not, with why: nobody sees the deeds there. nil: nobody
+	// listens.
+	Untold func(key string, err error)
 
 	rights *rights
 }
@@ -141,7 +142,7 @@ func (s *Store) actor(ctx context.Context) (*Actor, error) {
 		}
 		may = err == nil
 		if actor.rights.may[key] = may; !may && actor.Untold != nil {
-			actor.Untold(key)
+			actor.Untold(key, err)
 		}
 	}
 	if !may {
