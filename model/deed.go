@@ -28,9 +28,9 @@ type Deed struct {
 	// Before and After are what was there, and what is there now, as far as they differ.
 	Before string `json:"before"`
 	After  string `json:"after"`
-	// Begins and Ends say that the deed goes on behind the entry, and that it does no more.
-	Begins bool `json:"begins"`
-	Ends   bool `json:"ends"`
+	// Begins and Ends count the parts in which the deed goes on behind an entry, and in which it does no more.
+	Begins int `json:"begins"`
+	Ends   int `json:"ends"`
 }
 
 // Shortened returns the deed with texts of one line and at most MaxDeedText bytes.
@@ -44,16 +44,15 @@ func (d Deed) Shortened() Deed {
 // With returns the deed with an entry of it that was written before: the begin says who, from where and why.
 func (d Deed) With(earlier *Deed) Deed {
 	sum := *earlier
-	sum.Number, sum.Ends = d.Number+earlier.Number, d.Ends || earlier.Ends
-	sum.Begins = d.Begins || earlier.Begins
+	sum.Number, sum.Begins, sum.Ends = d.Number+earlier.Number, d.Begins+earlier.Begins, d.Ends+earlier.Ends
 	if sum.What == "" {
 		sum.What = d.What
 	}
 	return sum
 }
 
-// GoesOn reports whether the deed has begun and not ended.
-func (d *Deed) GoesOn() bool { return d.Begins && !d.Ends }
+// GoesOn reports whether the deed has begun in more parts than it has ended in.
+func (d *Deed) GoesOn() bool { return d.Begins > d.Ends }
 
 // Differing returns in what two texts differ: of JSON objects, or of one and nothing, the fields that do, else all of both. When a setting was made and by
 // whom is left out: its deed has that.

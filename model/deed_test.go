@@ -33,8 +33,8 @@ func TestTheTextsOfADeedAreShortAndOfOneLine(t *testing.T) {
 }
 
 func TestEntriesOfOneDeedAreTakenTogether(t *testing.T) {
-	begin := Deed{ID: "1", Verb: "model run", What: "t=1", By: "ann", From: "command line", Begins: true}
-	end := Deed{ID: "1", Verb: "model run", What: "t=1", By: "ann", From: "poller", Number: 7, Ends: true}
+	begin := Deed{ID: "1", Verb: "model run", What: "t=1", By: "ann", From: "command line", Begins: 1}
+	end := Deed{ID: "1", Verb: "model run", What: "t=1", By: "ann", From: "poller", Number: 7, Ends: 1}
 	one := end.With(&begin)
 	if one.From != "command line" || one.Number != 7 || one.GoesOn() {
 		t.Errorf("got %+v, want the begin with seven models, and over", one)

@@ -111,7 +111,7 @@ func (f Flow) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error
 	step := strconv.FormatInt(redis.ParseInt(b.step)+1, 10)
 	deed := model.Deed{}
 	if ends != "" && b.By != "" {
-		deed = model.Deed{ID: b.ID, Verb: verbOf(b.Action), What: b.Selector.String(), Number: int(b.Done), By: b.By, From: "poller", Ends: true}
+		deed = model.Deed{ID: b.ID, Verb: verbOf(b.Action), What: b.Selector.String(), Number: int(b.Done), By: b.By, From: "poller", Ends: 1}
 	}
 	if b.Cancelled {
 		deed = model.Deed{Verb: "bulk cancel", What: b.ID, Number: int(b.Done)}
@@ -161,7 +161,7 @@ func (f Flow) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, 
 			b.Since = b.Since.Add(time.Millisecond)
 		}
 		asked = true
-		deed := model.Deed{ID: id, Verb: verbOf(wish.Action), What: wish.Selector.String(), By: wish.By, Reason: wish.Reason, Begins: true}
+		deed := model.Deed{ID: id, Verb: verbOf(wish.Action), What: wish.Selector.String(), By: wish.By, Reason: wish.Reason, Begins: 1}
 		return store.Change{Bulk: &b.BulkWish, Deed: deed}, err
 	})
 	return b, redis.Wrap(err, "begin a bulk")

@@ -49,7 +49,7 @@ func (o Operator) noteRest(ctx context.Context, verb string, changed int) error 
 	if changed == 0 {
 		return nil
 	}
-	return o.Queue.NoteDeed(context.WithoutCancel(ctx), model.Deed{Verb: verb, Number: changed, Ends: true})
+	return o.Queue.NoteDeed(context.WithoutCancel(ctx), model.Deed{Verb: verb, Number: changed, Ends: 1})
 }
 
 // Refused reports whether any command was refused.

@@ -186,8 +186,8 @@ func (c *codec) deed(d *model.Deed) {
 	c.text("before", &d.Before)
 	c.text("after", &d.After)
 	c.number("models", &d.Number)
-	c.flag("begins", &d.Begins)
-	c.flag("ends", &d.Ends)
+	c.number("begins", &d.Begins)
+	c.number("ends", &d.Ends)
 }
 
 // ReadDeed reads an entry of the stream of deeds. An unreadable field gets the zero value.
@@ -234,7 +234,7 @@ func (q *Queue) NoteDeed(ctx context.Context, d model.Deed) error {
 // AsOneDeed keeps the begin and the end of many changes as one deed. do returns how many there were.
 func (q *Queue) AsOneDeed(ctx context.Context, d model.Deed, do func(ctx context.Context) (changed int, err error)) error {
 	begin, end := d, d
-	begin.Begins, end.Ends = true, true
+	begin.Begins, end.Ends = 1, 1
 	if err := q.NoteDeed(ctx, begin); err != nil {
 		return err
 	}
