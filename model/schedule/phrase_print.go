@@ -186,7 +186,7 @@ const shownNext = 3
 
 // Sentence is the rule in English, with its start and its spread; empty where English has no words for the rule.
 func (r ParsedRule) Sentence() string {
-	text := Sentence(r.Rule)
+	text := cmp.Or(spokenSteps(r.Rule), Sentence(r.Rule))
 	if text == "" {
 		return ""
 	}
@@ -194,6 +194,50 @@ func (r ParsedRule) Sentence() string {
 		text += ", spread over " + document.FormatDurationInWords(r.Spread)
 	}
 	return text
+}
+
+const leastSteps = 3 // two times are read as fast as a step
+
+// spokenSteps says "every 5 minutes" of a rule that lists as many minutes of each hour, and "every weekday, every 15 minutes from 09:00 to 17:45".
+// It is empty for all other rules, and for those that are short without it.
+func spokenSteps(rule string) string {
+	lines := linesOf(rule)
+	if len(lines) != 1 || len(lines[0].Byminute) < leastSteps {
+		return ""
+	}
+	o := lines[0].ROption
+	var clocks []int
+	for _, hour := range orDefault(o.Byhour, 0) {
+		for _, minute := range o.Byminute {
+			clocks = append(clocks, hour*60+minute)
+		}
+	}
+	step, first, last := clocks[1]-clocks[0], clocks[0], clocks[len(clocks)-1]
+	for i, clock := range clocks {
+		if step < 1 || 60%step != 0 || clock != first+i*step {
+			return ""
+		}
+	}
+	hourly := o.Freq == rrule.HOURLY
+	if hourly && (first >= step || last < 60-step) {
+		return ""
+	}
+	o.Byhour, o.Byminute = o.Byhour[:min(len(o.Byhour), 1)], o.Byminute[:1]
+	once, said := RuleEnglish(ruleOf(o)) // of one time, it has words for all the rest
+	every, at := spokenEvery(step, "minute"), spokenClock(first)
+	if hourly {
+		once, at = strings.TrimPrefix(once, "every hour"), at[2:]
+	}
+	days, until, _ := strings.Cut(once, " at "+at)
+	switch {
+	case !said:
+		return ""
+	case !hourly:
+		return days + ", " + every + " from " + at + " to " + spokenClock(last) + until
+	case first > 0:
+		every += ", from " + at + " on"
+	}
+	return every + days + until
 }
 
 func spokenStart(dtstart string) string {
