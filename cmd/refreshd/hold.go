@@ -29,7 +29,7 @@ func bindEnding(flags *pflag.FlagSet, e *operate.Ending) {
 func holdCommand(a *app) *cobra.Command {
 	var r operate.HoldRequest
 	var models expectation
-	command := a.operates("hold", "Keep models from starting, for a while or until they are released", cobra.NoArgs,
+	command := a.operates("hold", "Keep models from starting, for a while or until they are released", oneOfCommands("ls"),
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			if err := models.of(ctx, o, r.Selector); err != nil {
 				return err

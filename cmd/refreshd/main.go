@@ -77,6 +77,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	command, err := root.ExecuteContextC(ctx)
+	if _, rest, unknown := root.Find(args); err != nil && unknown != nil {
+		_ = root.ParseFlags(rest) // a wrong flag matters less
+		if found := root.Flags().Args(); len(found) > 0 {
+			err = unknownCommand(root, found)
+		}
+	}
 	return a.exitCode(command, err)
 }
 
