@@ -124,7 +124,7 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
 		reported = usageError{nameFlag(command, refusal)}
 	}
-	a.report(hint.Add(reported.Error(), err, hint.CommandLine))
+	a.report(hint.Add(hint.Nearest(reported.Error(), err), err, hint.CommandLine))
 	if _, wrong := errors.AsType[usageError](reported); wrong || !a.entered {
 		a.report("--help has more")
 		return exitUsage

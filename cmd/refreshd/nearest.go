@@ -95,4 +95,6 @@ func childNear(of *cobra.Command, args []string) (found *cobra.Command) {
 	return found
 }
 
-func namesOf(command *cobra.Command) []string { return append([]string{command.Name()}, command.Aliases...) }
+func namesOf(command *cobra.Command) []string {
+	return append([]string{command.Name()}, command.Aliases...)
+}

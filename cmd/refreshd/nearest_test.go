@@ -1,7 +1,9 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -38,5 +40,24 @@ func TestListShowAndDeleteAreKnownEverywhere(t *testing.T) {
 			failIf(t, short != long, "%s: expected what %s prints, found\n%s", same[1], same[0], long)
 		}
 		c.do("model", "delete", "a")
+	})
+}
+
+// TestAWrongFieldNamesTheOneThatWasMeant: to people, and not in what programs read.
+func TestAWrongFieldNamesTheOneThatWasMeant(t *testing.T) {
+	const model = "uid: a\npolicy: {retrys: [0]}\n"
+	const want = "policy.retrys: expected one of "
+	const near = "found an unknown field; nearest: retries\n"
+	onEach(t, func(_ *testing.T, c *console, _ *testkit.Server) {
+		c.in = model
+		expectContains(t, c.fail(exitFailed, "model", "put", "-"), want, near)
+		expectContains(t, c.fail(exitFailed, "simulate", "--policy", "-"), want, near)
+		path := file(t, "x.yaml", model)
+		told := c.fail(exitFailed, "apply", "-f", filepath.Dir(path), "--owner", "o")
+		expectContains(t, told, want, near)
+		_, printed, _ := c.run("apply", "-f", filepath.Dir(path), "--owner", "o", "-o", "json")
+		failIf(t, !strings.Contains(printed, `found an unknown field"`), "expected the refusal as it was, found %s", printed)
+		c.in = "uid: a\nurl: x\n"
+		expectContains(t, c.fail(exitFailed, "model", "put", "-"), "found an unknown field\n")
 	})
 }

@@ -78,7 +78,7 @@ func (a *app) printOutcomes(verbose bool) func([]operate.Outcome) error {
 		for _, o := range outcomes {
 			if o.Error != "" {
 				o.Error = hint.Add(o.Error, o.Refused, hint.CommandLine)
-				a.printProblem(o.UID, o.Error)
+				a.printProblem(o.UID, hint.Nearest(o.Error, o.Refused))
 			}
 			if o.ReadAs != nil {
 				a.printReadAs(o.Position, o.ReadAs)

@@ -58,10 +58,13 @@ type Error struct {
 	Field string // path inside the document, e.g. "policy.retries[2]"; empty for the document as a whole
 	Want  string // the expected value, e.g. `a duration such as "5m"`
 	Found string // the value found, already quoted and shortened by Found
+
+	Name  string   // of an unknown field
+	Known []string // the fields that its object may have
 }
 
 // Refuse returns the refusal of the value at a field: the expected value, and the one found (see Found).
-func Refuse(field, want, found string) *Error { return &Error{field, want, found} }
+func Refuse(field, want, found string) *Error { return &Error{Field: field, Want: want, Found: found} }
 
 func (e *Error) Error() string {
 	text := "expected " + e.Want + ", found " + e.Found
