@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,79 +22,62 @@ func addAliases(of *cobra.Command) {
 	}
 }
 
+func namesOf(command *cobra.Command) []string {
+	return append([]string{command.Name()}, command.Aliases...)
+}
+
 // oneOfCommands refuses words behind a command that has commands of these names.
 func oneOfCommands(names ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		text := fmt.Sprintf("%s: expected one of %s, found %q", command.Name(), strings.Join(names, ", "), args[0])
+		nearest := ""
 		if near := childNear(command, args); near != nil {
-			text += "; nearest: " + near.CommandPath()
+			nearest = "; nearest: " + near.CommandPath()
 		}
-		return usagef("%s", text)
+		return usagef("%s: expected one of %s, found %q%s", command.Name(), strings.Join(names, ", "), args[0], nearest)
 	}
 }
-
-const maxNearest = 3
 
 // unknownCommand names the commands that the words behind refreshd were most likely meant to be.
 func unknownCommand(root *cobra.Command, args []string) error {
-	var same, like []string
+	parts := make(map[string][]string)                   // the paths of commands of commands, by their names
 	parent := childNear(root, args[1:min(2, len(args))]) // list models
-	eachPart(root, func(part *cobra.Command) {
-		switch names := namesOf(part); {
-		case parent != nil && parent != part.Parent():
-		case slices.Contains(names, args[0]):
-			same = append(same, part.CommandPath())
-		case words.NearestWord(args[0], names) != "":
-			like = append(like, part.CommandPath())
-		}
-	})
-	nearest := same
-	if near := childNear(root, args); nearest == nil && near != nil {
-		nearest = []string{near.CommandPath()}
-	} else if nearest == nil {
-		nearest = like
-	}
-	text := fmt.Sprintf("unknown command %q", args[0])
-	if len(nearest) > 0 {
-		text += "; nearest: " + strings.Join(nearest[:min(len(nearest), maxNearest)], ", ")
-	}
-	return usagef("%s", text)
-}
-
-// eachPart visits the commands of commands, those of models first.
-func eachPart(root *cobra.Command, visit func(*cobra.Command)) {
-	for i := range groups {
-		for _, command := range root.Commands() {
-			if command.GroupID == groups[(i+1)%len(groups)].title {
-				for _, part := range command.Commands() {
-					visit(part)
+	for _, of := range root.Commands() {
+		for _, part := range of.Commands() {
+			for _, name := range namesOf(part) {
+				if parent == nil || parent == of {
+					parts[name] = append(parts[name], part.CommandPath())
 				}
 			}
 		}
 	}
+	nearest, near := parts[args[0]], childNear(root, args)
+	switch {
+	case nearest == nil && near != nil:
+		nearest = []string{near.CommandPath()}
+	case nearest == nil:
+		nearest = parts[words.NearestWord(args[0], slices.Sorted(maps.Keys(parts)))]
+	}
+	slices.SortStableFunc(nearest, func(a, b string) int { return strings.Count(b, " model ") - strings.Count(a, " model ") })
+	text := "; nearest: " + strings.Join(nearest[:min(len(nearest), 3)], ", ")
+	return usagef("unknown command %q%s", args[0], strings.TrimSuffix(text, "; nearest: "))
 }
 
 // childNear is the command that words behind another one were most likely meant to be; nil: it has none like them.
 func childNear(of *cobra.Command, args []string) (found *cobra.Command) {
 	for _, word := range args {
-		var names []string
+		named := make(map[string]*cobra.Command)
 		for _, command := range of.Commands() {
-			names = append(names, namesOf(command)...)
+			for _, name := range namesOf(command) {
+				named[name] = command
+			}
 		}
-		nearest := words.NearestWord(word, names)
-		at := slices.IndexFunc(of.Commands(), func(command *cobra.Command) bool { return nearest != "" && slices.Contains(namesOf(command), nearest) })
-		if at < 0 {
-			return found
+		if of = named[words.NearestWord(word, slices.Sorted(maps.Keys(named)))]; of == nil {
+			break
 		}
-		of = of.Commands()[at]
 		found = of
 	}
 	return found
-}
-
-func namesOf(command *cobra.Command) []string {
-	return append([]string{command.Name()}, command.Aliases...)
 }

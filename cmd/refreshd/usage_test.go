@@ -11,8 +11,8 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 	nowhere(t).refuses(exitUsage, map[string]string{
 		"refresh":     `unknown command "refresh"` + "\n",
 		"models -l a": `unknown command "models"; nearest: refreshd model` + "\n", "modle": "nearest: refreshd model\n", "circut ls": "nearest: refreshd circuit ls\n",
-		"crontabs -": "nearest: refreshd import crontab\n", "list models": "nearest: refreshd model ls\n", "put": "nearest: refreshd model put, refreshd policy put, refreshd calendar put\n",
-		"inspect a": "nearest: refreshd model get, refreshd policy get, refreshd bulk show\n", "--redis redis://x modles": "nearest: refreshd model\n",
+		"crontabs -": "nearest: refreshd import crontab\n", "list models": "nearest: refreshd model ls\n", "put": "nearest: refreshd model put, refreshd calendar put, refreshd policy put\n",
+		"inspect a": "nearest: refreshd model get, refreshd bulk show, refreshd circuit show\n", "--redis redis://x modles": "nearest: refreshd model\n",
 		"model gett a --fast": `found "gett"; nearest: refreshd model get` + "\n", "hold lsit": `hold: expected one of ls, found "lsit"; nearest: refreshd hold ls` + "\n",
 		"failures list": `failures: expected one of show, run, found "list"` + "\n",
 		"model copy":    `model: expected one of put, get, ls, rm, run, enable, disable, history, export, import, found "copy"`,

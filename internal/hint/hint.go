@@ -97,9 +97,9 @@ func Add(text string, err error, ui UI) string {
 
 // Nearest adds to a text about an error the known field that an unknown one was most likely meant to be.
 func Nearest(text string, err error) string {
-	if refused, is := errors.AsType[*document.Error](err); is && refused.Known != nil {
-		if near := words.NearestWord(refused.Name, refused.Known); near != "" {
-			return text + "; nearest: " + near
+	if refused, is := errors.AsType[*document.Error](err); is {
+		if near := words.NearestWord(refused.Field[strings.LastIndex(refused.Field, ".")+1:], refused.Known); near != "" {
+			text += "; nearest: " + near
 		}
 	}
 	return text

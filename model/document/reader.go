@@ -31,7 +31,7 @@ func Read(value any, known ...string) *Reader {
 	}
 	if unknown != nil {
 		refused := Refuse(Shorten(slices.Min(unknown), MaxFound), "one of "+strings.Join(known, ", "), "an unknown field")
-		refused.Name, refused.Known = slices.Min(unknown), known
+		refused.Known = known
 		r.Fail(refused)
 		r.Fields = nil
 	}

@@ -196,48 +196,22 @@ func (r ParsedRule) Sentence() string {
 	return text
 }
 
-const leastSteps = 3 // two times are read as fast as a step
-
-// spokenSteps says "every 5 minutes" of a rule that lists as many minutes of each hour, and "every weekday, every 15 minutes from 09:00 to 17:45".
-// It is empty for all other rules, and for those that are short without it.
+// spokenSteps says "every 5 minutes" of a rule that lists as many minutes of each hour. It is empty for other rules.
 func spokenSteps(rule string) string {
 	lines := linesOf(rule)
-	if len(lines) != 1 || len(lines[0].Byminute) < leastSteps {
+	if len(lines) != 1 || lines[0].Freq != rrule.HOURLY || len(lines[0].Byminute) < 3 {
 		return ""
 	}
 	o := lines[0].ROption
-	var clocks []int
-	for _, hour := range orDefault(o.Byhour, 0) {
-		for _, minute := range o.Byminute {
-			clocks = append(clocks, hour*60+minute)
-		}
-	}
-	step, first, last := clocks[1]-clocks[0], clocks[0], clocks[len(clocks)-1]
-	for i, clock := range clocks {
-		if step < 1 || 60%step != 0 || clock != first+i*step {
+	step := 60 / len(o.Byminute)
+	for i, minute := range o.Byminute {
+		if minute != i*step || 60%len(o.Byminute) > 0 {
 			return ""
 		}
 	}
-	hourly := o.Freq == rrule.HOURLY
-	if hourly && (first >= step || last < 60-step) {
-		return ""
-	}
-	o.Byhour, o.Byminute = o.Byhour[:min(len(o.Byhour), 1)], o.Byminute[:1]
-	once, said := RuleEnglish(ruleOf(o)) // of one time, it has words for all the rest
-	every, at := spokenEvery(step, "minute"), spokenClock(first)
-	if hourly {
-		once, at = strings.TrimPrefix(once, "every hour"), at[2:]
-	}
-	days, until, _ := strings.Cut(once, " at "+at)
-	switch {
-	case !said:
-		return ""
-	case !hourly:
-		return days + ", " + every + " from " + at + " to " + spokenClock(last) + until
-	case first > 0:
-		every += ", from " + at + " on"
-	}
-	return every + days + until
+	o.Byminute = o.Byminute[:1]
+	once, _ := RuleEnglish(ruleOf(o)) // of one time, it has words for all the rest
+	return strings.Replace(strings.Replace(once, " at :00", "", 1), "every hour", spokenEvery(step, "minute"), 1)
 }
 
 func spokenStart(dtstart string) string {

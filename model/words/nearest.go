@@ -122,7 +122,8 @@ func NearestWord(mistyped string, known []string) string {
 	best, least := "", maxChange
 	for _, word := range known {
 		change := wordChange(mistyped, word)
-		if len(mistyped) > 2 && (strings.HasPrefix(word, mistyped) || swaps(mistyped, word)) { // the rest was left out, or two letters were swapped
+		// The rest was left out, or letters were swapped.
+		if len(mistyped) > 2 && (strings.HasPrefix(word, mistyped) || letters(word) == letters(mistyped) && word[0] == mistyped[0]) {
 			change = min(change, maxChange-0.01)
 		}
 		if change < least {
@@ -132,12 +133,4 @@ func NearestWord(mistyped string, known []string) string {
 	return best
 }
 
-// swaps reports whether two letters beside each other are all that differs.
-func swaps(a, b string) bool {
-	for i := 1; len(a) == len(b) && i < len(a); i++ {
-		if a[:i-1]+a[i:i+1]+a[i-1:i]+a[i+1:] == b {
-			return true
-		}
-	}
-	return false
-}
+func letters(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }
