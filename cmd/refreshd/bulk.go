@@ -66,7 +66,7 @@ func (a *app) follow(ctx context.Context, o operate.Operator, id string) error {
 	if bar != nil {
 		_ = bar.Finish()
 	}
-	if text := o.After(ctx, &b); text != "" && !a.json() {
+	if text := operate.WhereNow(ctx, o, &b); text != "" && !a.json() {
 		fmt.Fprintln(a.stderr, text)
 	}
 	if err := result(a, a.printBulk)(b, nil); err != nil || !b.Cancelled() {

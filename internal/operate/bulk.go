@@ -59,8 +59,8 @@ func (b *Bulk) String() string {
 	return text
 }
 
-// After says where the models of a run are now, of those that are picked still. It is empty if they are many.
-func (o Operator) After(ctx context.Context, b *Bulk) string {
+// WhereNow says where the models of a run are now, of those that are picked still. It is empty if they are many.
+func WhereNow(ctx context.Context, o Operator, b *Bulk) string {
 	if b.Action != model.BulkRun || b.Picked == 0 {
 		return ""
 	}
