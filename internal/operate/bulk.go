@@ -59,7 +59,7 @@ func (b *Bulk) String() string {
 	return text
 }
 
-// WhereNow says where the models of a run are now, of those that are picked still. It is empty if they are many.
+// WhereNow says in a line where the models of a run are now, of those that are picked still. It is empty if they are many.
 func WhereNow(ctx context.Context, o Operator, b *Bulk) string {
 	if b.Action != model.BulkRun || b.Picked == 0 {
 		return ""
@@ -72,7 +72,7 @@ func WhereNow(ctx context.Context, o Operator, b *Bulk) string {
 		}
 		counts = append(counts, fmt.Sprintf("%d %s", found.Models, status))
 	}
-	return "of them now: " + strings.Join(counts, ", ")
+	return "of them now: " + strings.Join(counts, ", ") + "\n"
 }
 
 func newBulk(b flow.Bulk) Bulk {
