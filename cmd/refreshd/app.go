@@ -84,6 +84,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 		}
 	}
 	documentRetry(root)
+	addAliases(root)
 	a.offerValues(root)
 	return root
 }
@@ -252,6 +253,9 @@ func asking(
 
 // plainFlagError names the wrong value of a flag without the words of its parser, or the known flag nearest to a mistyped one.
 func plainFlagError(command *cobra.Command, err error) error {
+	if args := command.Flags().Args(); command.HasSubCommands() && len(args) > 0 {
+		err = cmp.Or(command.ValidateArgs(args), err) // the flag may be one of the command that was meant
+	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var known []string
 		command.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
@@ -267,13 +271,9 @@ func plainFlagError(command *cobra.Command, err error) error {
 
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	names := redis.Map(commands, (*cobra.Command).Name)
-	parent := &cobra.Command{Use: use, Short: short}
-	parent.RunE = func(_ *cobra.Command, args []string) error {
-		found := "nothing"
-		if len(args) > 0 {
-			found = fmt.Sprintf("%q", args[0])
-		}
-		return usagef("%s: expected one of %s, found %s", use, strings.Join(names, ", "), found)
+	parent := &cobra.Command{Use: use, Short: short, Args: oneOfCommands(names...)}
+	parent.RunE = func(*cobra.Command, []string) error {
+		return usagef("%s: expected one of %s, found nothing", use, strings.Join(names, ", "))
 	}
 	parent.AddCommand(commands...)
 	return parent

@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/admin/apply"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -72,7 +73,7 @@ var errDiffers = errors.New("something differs, as reported above")
 // apply carries out a plan, unless planOnly, and prints it.
 func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error {
 	for _, refused := range plan.Refused {
-		a.printProblem("", refused)
+		a.printProblem("", hint.Nearest(refused.Error(), refused))
 	}
 	carryOut := !planOnly && len(plan.Refused) == 0
 	var failed error // print the results before it

@@ -66,6 +66,9 @@ func (a *app) follow(ctx context.Context, o operate.Operator, id string) error {
 	if bar != nil {
 		_ = bar.Finish()
 	}
+	if !a.json() {
+		fmt.Fprint(a.stderr, operate.WhereNow(ctx, o, &b))
+	}
 	if err := result(a, a.printBulk)(b, nil); err != nil || !b.Cancelled() {
 		return a.warnOfNoMatch(ctx, o, b.Selector, b.Picked == 0, err)
 	}

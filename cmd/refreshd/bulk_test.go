@@ -42,6 +42,8 @@ func TestOneCommandSteersAllModelsThatASelectorPicks(t *testing.T) {
 
 		told := c.do("model", "run", "-l", "tenant=t1", "--by", "ann")
 		expectContains(t, told, "run-", " done: 10 models seen, 10 picked, 10 done\n")
+		_, _, stderr := c.run("model", "run", "-l", "tenant=t1,uid=m0*")
+		expectContains(t, stderr, "of them now: 0 processing, 0 queued, 0 parked, 3 due\n")
 		id, _, _ := strings.Cut(told, " ")
 		expectContains(t, c.do("bulk", "ls"), "ID ", id, "done", "ann", "tenant=t1")
 		expectContains(t, c.do("bulk", "show", id), "10 of about 10", "run", "done", "ann")
@@ -150,7 +152,7 @@ func TestAListTellsWhyModelsFailOrAreDisabled(t *testing.T) {
 			t.Fatal(err)
 		}
 		queue.Redis.HSet(t.Context(), queue.Store.Keys.Model("a"), "failing_since", "2026-11-21T07:00:00Z")
-		expectContains(t, c.do("model", "ls"), "LAST REASON", "since 2026-11-21T07:00:00.000Z: HTTP 503\n", "Not paid")
+		expectContains(t, c.do("model", "ls"), "LAST REASON", "since 2026-11-21T07:00:00Z: HTTP 503\n", "Not paid")
 	})
 }
 

@@ -23,6 +23,7 @@ const cliHead = `# Command line
 Every command and every flag, made from the program by ` + "`go test ./cmd/refreshd -run TestThePageOfTheCommandLine -update`" + `.
 A flag can also be set by the environment variable beside it, and by a line of the ` + "`--config`" + ` file with its name: ` + "`max-queued: 500`" + `. A flag goes
 before the environment, and that before the file. Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of ` + "`apply --plan`, `import` and `shadow`" + `.
+` + "`list`, `show` and `delete`" + ` are other names of ` + "`ls`, `get` and `rm`" + ` everywhere; of messages, ` + "`delete` is `drop`" + `.
 
 `
 

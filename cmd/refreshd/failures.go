@@ -15,7 +15,7 @@ import (
 
 func failuresCommand(a *app) *cobra.Command {
 	var r operate.FailuresRequest
-	command := a.operates("failures", "Show why models are failing: by fingerprint, host, label or policy", cobra.NoArgs,
+	command := a.operates("failures", "Show why models are failing: by fingerprint, host, label or policy", oneOfCommands("show", "run"),
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return table(a, []any{"MODELS", "BY", "SINCE", "LAST", "UIDS", "REASON"}, func(f *operate.Failures) []any {
 				return []any{f.Models, cmp.Or(f.By, "-"), f.FirstAt, f.LastAt, cmp.Or(strings.Join(f.UIDs, " "), "-"), document.Shorten(f.Summary(), 120)}

@@ -32,33 +32,33 @@ func TestFailuresAreGroupedByFingerprint(t *testing.T) {
 	s := badDay(t)
 	for line, want := range map[string]string{
 		"failures": `
-MODELS  BY                  SINCE                     LAST                      UIDS      REASON
-3       error=b9f5260d86bb  2026-01-05T06:01:00.000Z  2026-01-05T06:03:00.000Z  m2 m1 m0  GET http://b/x: 503 Service Unavailable
-1       error=1f73e4e25e63  2026-01-05T06:04:00.000Z  2026-01-05T06:04:00.000Z  m3        row 17 of m3 is no number
+MODELS  BY                  SINCE                 LAST                  UIDS      REASON
+3       error=b9f5260d86bb  2026-01-05T06:01:00Z  2026-01-05T06:03:00Z  m2 m1 m0  GET http://b/x: 503 Service Unavailable
+1       error=1f73e4e25e63  2026-01-05T06:04:00Z  2026-01-05T06:04:00Z  m3        row 17 of m3 is no number
 `,
 		"failures --past": `
-MODELS  BY                  SINCE                     LAST                      UIDS  REASON
-0       error=e34cb9e34d3d  2026-01-05T06:05:00.000Z  2026-01-05T06:05:00.000Z  m4    no such file
+MODELS  BY                  SINCE                 LAST                  UIDS  REASON
+0       error=e34cb9e34d3d  2026-01-05T06:05:00Z  2026-01-05T06:05:00Z  m4    no such file
 `,
 		"failures -l tenant=t0": `
-MODELS  BY                  SINCE                     LAST                      UIDS   REASON
-2       error=b9f5260d86bb  2026-01-05T06:01:00.000Z  2026-01-05T06:03:00.000Z  m0 m2  2 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
+MODELS  BY                  SINCE                 LAST                  UIDS   REASON
+2       error=b9f5260d86bb  2026-01-05T06:01:00Z  2026-01-05T06:03:00Z  m0 m2  2 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
 `,
 		"failures --by error": `
-MODELS  BY                  SINCE                     LAST                      UIDS      REASON
-3       error=b9f5260d86bb  2026-01-05T06:01:00.000Z  2026-01-05T06:03:00.000Z  m2 m1 m0  GET http://b/x: 503 Service Unavailable
-1       error=1f73e4e25e63  2026-01-05T06:04:00.000Z  2026-01-05T06:04:00.000Z  m3        row 17 of m3 is no number
+MODELS  BY                  SINCE                 LAST                  UIDS      REASON
+3       error=b9f5260d86bb  2026-01-05T06:01:00Z  2026-01-05T06:03:00Z  m2 m1 m0  GET http://b/x: 503 Service Unavailable
+1       error=1f73e4e25e63  2026-01-05T06:04:00Z  2026-01-05T06:04:00Z  m3        row 17 of m3 is no number
 `,
 		"failures --by host": `
-MODELS  BY      SINCE                     LAST                      UIDS   REASON
-2       host=a  2026-01-05T06:01:00.000Z  2026-01-05T06:03:00.000Z  m0 m1  2 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
-1       host=b  2026-01-05T06:03:00.000Z  2026-01-05T06:03:00.000Z  m2     1 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
-1       host=c  2026-01-05T06:04:00.000Z  2026-01-05T06:04:00.000Z  m3     1 by 1f73e4e25e63: row # of <uid> is no number
+MODELS  BY      SINCE                 LAST                  UIDS   REASON
+2       host=a  2026-01-05T06:01:00Z  2026-01-05T06:03:00Z  m0 m1  2 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
+1       host=b  2026-01-05T06:03:00Z  2026-01-05T06:03:00Z  m2     1 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
+1       host=c  2026-01-05T06:04:00Z  2026-01-05T06:04:00Z  m3     1 by 1f73e4e25e63: row # of <uid> is no number
 `,
 		"failures --by label:tenant -l uid!=m0": `
-MODELS  BY         SINCE                     LAST                      UIDS   REASON
-2       tenant=t1  2026-01-05T06:02:00.000Z  2026-01-05T06:03:00.000Z  m1 m3  1 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
-1       tenant=t0  2026-01-05T06:03:00.000Z  2026-01-05T06:03:00.000Z  m2     1 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
+MODELS  BY         SINCE                 LAST                  UIDS   REASON
+2       tenant=t1  2026-01-05T06:02:00Z  2026-01-05T06:03:00Z  m1 m3  1 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
+1       tenant=t0  2026-01-05T06:03:00Z  2026-01-05T06:03:00Z  m2     1 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
 `,
 	} {
 		got := s.do(strings.Fields(line)...)

@@ -150,10 +150,26 @@ others. A phase stays when the model is saved, and takes the place of the spread
 	return command
 }
 
+// peakText says what becomes of the peak, which never grows.
+func peakText(before, after int) string {
+	if before == after {
+		return "stays at " + thousands(before) + " a minute"
+	}
+	return "falls from " + thousands(before) + " to " + thousands(after) + " a minute"
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return thousands(n/1000) + fmt.Sprintf(",%03d", n%1000)
+}
+
 func levelPairs(l *operate.Level, stored bool) [][2]any {
 	pairs := [][2]any{}
 	if l.Before != nil {
 		pairs = append(pairs, [][2]any{
+			{"peak", peakText(l.Before.Peak, l.After.Peak)},
 			{"models", fmt.Sprintf("%d may be moved, %d get another phase", l.Models, l.Moves)}, {"drain", drainText(l.Drain)},
 			{"before", loadText(*l.Before, l.Minutes)}, {"after", loadText(*l.After, l.Minutes)},
 		}...)

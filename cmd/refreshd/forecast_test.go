@@ -82,7 +82,7 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 		if plan["models"] != 120.0 || before["peak"] != 120.0 || after["peak"] != 12.0 || before["minutes_over"] != 24.0 || after["minutes_over"] != 0.0 || plan["changed"] != 0.0 {
 			t.Errorf("the plan: %v", plan)
 		}
-		expectContains(t, c.do("level"), "120 may be moved", "before  peak 120", "after   peak 12", "--apply stores it")
+		expectContains(t, c.do("level"), "120 may be moved", "peak    falls from 120 to 12 a minute\n", "before  peak 120", "after   peak 12", "--apply stores it")
 		failIf(t, c.object("model", "get", "m001")["phase"] != "", "a plan has changed a model")
 
 		done := c.object("level", "--apply", "--by", "ops")
@@ -192,4 +192,14 @@ func TestTheDrainIsWhatWorkersTookWhileOthersWaited(t *testing.T) {
 		}
 		expectContains(t, c.do("forecast"), "40 a minute, the most that workers took in a minute while attempts waited for them")
 	})
+}
+
+func TestALevelledPeakIsToldInASentence(t *testing.T) {
+	for peaks, want := range map[[2]int]string{
+		{1061, 109}: "falls from 1,061 to 109 a minute", {1_000_000, 1000}: "falls from 1,000,000 to 1,000 a minute", {7, 7}: "stays at 7 a minute",
+	} {
+		if got := peakText(peaks[0], peaks[1]); got != want {
+			t.Errorf("%v: expected %q, found %q", peaks, want, got)
+		}
+	}
 }

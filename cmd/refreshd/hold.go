@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/operate"
@@ -29,7 +30,7 @@ func bindEnding(flags *pflag.FlagSet, e *operate.Ending) {
 func holdCommand(a *app) *cobra.Command {
 	var r operate.HoldRequest
 	var models expectation
-	command := a.operates("hold", "Keep models from starting, for a while or until they are released", cobra.NoArgs,
+	command := a.operates("hold", "Keep models from starting, for a while or until they are released", oneOfCommands("ls"),
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			if err := models.of(ctx, o, r.Selector); err != nil {
 				return err
@@ -118,7 +119,7 @@ a policy that names it (closed: [nightly]) do not start then. What is due waits,
 }
 
 func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
-	if err != nil || a.json() {
+	if err != nil || a.json() || len(calendars) == 0 {
 		return table[operate.Calendar](a, nil, nil)(calendars, err)
 	}
 	for _, c := range calendars {
@@ -127,9 +128,9 @@ func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
 		case c.Problem != "":
 			text = c.Problem
 		case c.Closed:
-			text = "closed until " + model.FormatTime(c.Until)
+			text = "closed until " + print.Time(c.Until)
 		case !c.From.IsZero():
-			text = "closed from " + model.FormatTime(c.From) + " until " + model.FormatTime(c.Until)
+			text = "closed from " + print.Time(c.From) + " until " + print.Time(c.Until)
 		}
 		if _, err := fmt.Fprintln(a.stdout, plain(fmt.Sprintf("%s: %s (%s for %s)", c.Name, text, c.Rule, document.FormatDuration(c.For)))); err != nil {
 			return err
@@ -200,7 +201,7 @@ func drawAttempts(c *operate.Circuit) string {
 func circuitPairs(c *operate.Circuit) [][2]any {
 	state, parts := c.State(), ""
 	if c.Open {
-		state += " since " + model.FormatTime(c.OpenedAt)
+		state += " since " + print.Time(c.OpenedAt)
 	}
 	if c.OpenParts != nil {
 		parts = fmt.Sprintf("%d, %d of them open", c.Parts, c.OpenParts.OpenParts)

@@ -77,6 +77,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	command, err := root.ExecuteContextC(ctx)
+	if _, rest, unknown := root.Find(args); err != nil && unknown != nil {
+		_ = root.ParseFlags(rest) // a wrong flag matters less
+		if found := root.Flags().Args(); len(found) > 0 {
+			err = unknownCommand(root, found)
+		}
+	}
 	return a.exitCode(command, err)
 }
 
@@ -118,7 +124,7 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
 		reported = usageError{nameFlag(command, refusal)}
 	}
-	a.report(hint.Add(reported.Error(), err, hint.CommandLine))
+	a.report(hint.Add(hint.Nearest(reported.Error(), err), err, hint.CommandLine))
 	if _, wrong := errors.AsType[usageError](reported); wrong || !a.entered {
 		a.report("--help has more")
 		return exitUsage

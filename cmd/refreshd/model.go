@@ -17,7 +17,6 @@ import (
 	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -195,15 +194,12 @@ func (a *app) printSelected(found *operate.Selected) error {
 func modelPairs(m *operate.Model) [][2]any {
 	s, r := m.View, m.View.Record
 	policy, _ := json.Marshal(m.InForce) // a policy always marshals
+	zone := explain.ZoneOf(&r.Model)
 	when := func(at time.Time) string {
 		if at.IsZero() {
 			return ""
 		}
-		text := model.FormatTime(at) + "  " + words.Distance(at, s.Now)
-		if zone, err := schedule.Zone(r.Zone()); err == nil && r.Zone() != "" {
-			text += ", " + at.In(zone).Format("Mon 15:04 MST")
-		}
-		return text
+		return at.In(zone).Format("2006-01-02T15:04:05Z07:00  Mon, ") + words.Distance(at, s.Now)
 	}
 	return [][2]any{
 		{"uid", m.UID}, {"status", string(s.Status)}, {"state", s.StatusText()}, {"fault", m.Fault},

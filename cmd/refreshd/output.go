@@ -113,6 +113,10 @@ func table[T any](a *app, header []any, row func(*T) []any) func(list []T, faile
 		if failed != nil {
 			return failed
 		}
+		if len(list) == 0 && !a.json() {
+			_, err := fmt.Fprintln(a.stdout, "none")
+			return err
+		}
 		table := a.newTable(header...)
 		for i := range list {
 			if !a.json() {

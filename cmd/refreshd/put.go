@@ -78,7 +78,7 @@ func (a *app) printOutcomes(verbose bool) func([]operate.Outcome) error {
 		for _, o := range outcomes {
 			if o.Error != "" {
 				o.Error = hint.Add(o.Error, o.Refused, hint.CommandLine)
-				a.printProblem(o.UID, o.Error)
+				a.printProblem(o.UID, hint.Nearest(o.Error, o.Refused))
 			}
 			if o.ReadAs != nil {
 				a.printReadAs(o.Position, o.ReadAs)
@@ -104,12 +104,18 @@ func lsCommand(a *app) *cobra.Command {
 	var r operate.ListRequest
 	command := a.onStored("ls", "List models, in no order or sorted, all or page by page", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
-			if !a.json() {
-				fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
-			}
 			r.Brief = !a.json()
 			printed := 0
-			next, err := o.List(ctx, r, func(found []operate.ListedModel) error { printed += len(found); return a.printModels(found) })
+			next, err := o.List(ctx, r, func(found []operate.ListedModel) error {
+				if printed == 0 && len(found) > 0 && !a.json() {
+					fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
+				}
+				printed += len(found)
+				return a.printModels(found)
+			})
+			if printed == 0 && err == nil && !a.json() {
+				fmt.Fprintln(a.stdout, "none")
+			}
 			if next != "" {
 				fmt.Fprintf(a.stderr, "there may be more: --after %s\n", next)
 			}
@@ -125,7 +131,7 @@ func lsCommand(a *app) *cobra.Command {
 }
 
 // lsRow has fixed widths, because rows are printed as they are found.
-const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
+const lsRow = "%-32s  %-10s  %-20s  %3v  %-40s  %s\n"
 
 func (a *app) printModels(found []operate.ListedModel) error {
 	var lines strings.Builder
@@ -138,9 +144,9 @@ func (a *app) printModels(found []operate.ListedModel) error {
 		}
 		reason := m.LastReason
 		if !m.FailingSince.IsZero() {
-			reason = "since " + model.FormatTime(m.FailingSince) + ": " + reason
+			reason = "since " + print.Time(m.FailingSince) + ": " + reason
 		}
-		row := fmt.Sprintf(lsRow, plain(m.UID), m.Status, model.FormatTime(m.RefreshAt), m.AttemptNo, plain(m.Because), plain(reason))
+		row := fmt.Sprintf(lsRow, plain(m.UID), m.Status, print.Time(m.RefreshAt), m.AttemptNo, plain(m.Because), plain(reason))
 		lines.WriteString(strings.TrimRight(row, " \n") + "\n")
 	}
 	_, err := io.WriteString(a.stdout, lines.String())

@@ -173,6 +173,20 @@ func TestThePictureOfTheREADMEIsWhatItsCommandPrints(t *testing.T) {
 	failIf(t, got != string(want), "docs/twice-daily.svg is not what the command prints: print it anew, and look at it")
 }
 
+func TestASimulationSaysWhatItAssumes(t *testing.T) {
+	c := &console{t: t}
+	const run = "simulate --policy ../../examples/policies/twice-daily.txt --start 2026-01-05T14:05:00+01:00 --limit 1"
+	for flags, want := range map[string]string{
+		"":                            "(Europe/Berlin)\nAssumed: every attempt fails after a minute.\nDAY ",
+		" --fail 20 --duration 2m-3m": "(Europe/Berlin)\nAssumed: by chance (seed 1), 20% of the attempts fail and 1% are lost; an answer takes 2m to 3m.\nDAY ",
+		" --outcomes ../../examples/policies/bad-afternoon.txt": "(Europe/Berlin)\nDAY ",
+	} {
+		expectContains(t, c.do(line(run+flags)...), want, "🚀 start", "answer due by 15:05\n")
+		printed := c.do(line(run + flags + " -o json")...)
+		failIf(t, strings.Contains(printed, "ssumed"), "expected what programs read as it was, found %s", printed)
+	}
+}
+
 func TestASimulationOfAFreeHourDoesNotPauseWhereTheClocksShowItTwice(t *testing.T) {
 	c := nowhere(t)
 	for rule, want := range map[string]string{"30 * * * *": "[00:30 01:30 02:30]", "30 0-23 * * *": "[00:30 02:30]"} {

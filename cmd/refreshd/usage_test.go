@@ -9,9 +9,14 @@ import (
 func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 	const of = " --policy ../../examples/policies/twice-daily.txt"
 	nowhere(t).refuses(exitUsage, map[string]string{
-		"refresh":    `unknown command "refresh"`,
-		"model copy": `model: expected one of put, get, ls, rm, run, enable, disable, history, export, import, found "copy"`,
-		"model":      "found nothing", "stats --fast": "unknown flag: --fast\n",
+		"refresh":     `unknown command "refresh"` + "\n",
+		"models -l a": `unknown command "models"; nearest: refreshd model` + "\n", "modle": "nearest: refreshd model\n", "circut ls": "nearest: refreshd circuit ls\n",
+		"crontabs -": "nearest: refreshd import crontab\n", "list models": "nearest: refreshd model ls\n", "put": "nearest: refreshd model put, refreshd calendar put, refreshd policy put\n",
+		"inspect a": "nearest: refreshd model get, refreshd bulk show, refreshd circuit show\n", "--redis redis://x modles": "nearest: refreshd model\n",
+		"model gett a --fast": `found "gett"; nearest: refreshd model get` + "\n", "hold lsit": `hold: expected one of ls, found "lsit"; nearest: refreshd hold ls` + "\n",
+		"failures list": `failures: expected one of show, run, found "list"` + "\n",
+		"model copy":    `model: expected one of put, get, ls, rm, run, enable, disable, history, export, import, found "copy"`,
+		"model":         "found nothing", "stats --fast": "unknown flag: --fast\n",
 		"dispatcher --max-queue 5": "unknown flag: --max-queue; nearest: --max-queued", "model ls --quue x": "unknown flag: --quue; nearest: --queue",
 		"dispatcher --max-queued 0": `--max-queued: expected at least 1, found "0"`, "dispatcher --max-queued many": `--max-queued: expected a whole number, found "many"`,
 		"dispatcher --for soon": `--for: expected a duration such as 500ms, 30s or 1h, found "soon"`,

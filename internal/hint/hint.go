@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // UI is a user interface that shows refusals.
@@ -90,6 +91,16 @@ func Add(text string, err error, ui UI) string {
 	refused, is := errors.AsType[*Error](err)
 	if is && texts[refused.Hint][ui] != "" {
 		text += ". " + Text(refused.Hint, ui, refused.Name)
+	}
+	return text
+}
+
+// Nearest adds to a text about an error the known field that an unknown one was most likely meant to be.
+func Nearest(text string, err error) string {
+	if refused, is := errors.AsType[*document.Error](err); is {
+		if near := words.NearestWord(refused.Field[strings.LastIndex(refused.Field, ".")+1:], refused.Known); near != "" {
+			text += "; nearest: " + near
+		}
 	}
 	return text
 }

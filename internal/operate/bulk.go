@@ -59,6 +59,22 @@ func (b *Bulk) String() string {
 	return text
 }
 
+// WhereNow says in a line where the models of a run are now, of those that are picked still. It is empty if they are many.
+func WhereNow(ctx context.Context, o Operator, b *Bulk) string {
+	if b.Action != model.BulkRun || b.Picked == 0 {
+		return ""
+	}
+	var counts []string
+	for _, status := range []model.Status{model.StatusProcessing, model.StatusQueued, model.StatusParked, model.StatusDue} {
+		found, err := o.Select(ctx, strings.TrimPrefix(b.Selector+",status=", ",")+string(status), true)
+		if err != nil || found.Most { // it may pick another status
+			return ""
+		}
+		counts = append(counts, fmt.Sprintf("%d %s", found.Models, status))
+	}
+	return "of them now: " + strings.Join(counts, ", ") + "\n"
+}
+
 func newBulk(b flow.Bulk) Bulk {
 	found := Bulk{
 		ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, State: b.State(), Since: b.Since,

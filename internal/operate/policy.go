@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/hint"
+	"github.com/refreshd/refreshd/internal/preview/explain"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -230,7 +231,7 @@ func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
 }
 
 // String describes it in a line.
-func (i *Impact) String() string { return strings.Join(i.Sentences(model.FormatTime), " ") }
+func (i *Impact) String() string { return strings.Join(i.Sentences(explain.UTC), " ") }
 
 // mostAsked bounds the models that a page reads, as each costs a call of Redis.
 const mostAsked = 400

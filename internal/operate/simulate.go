@@ -89,7 +89,7 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	outcomes, err := in.outcomes(&r)
+	outcomes, assumed, err := in.outcomes(&r)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +125,7 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 			in.Note(fmt.Sprintf("%s: stopped after %d attempts; a higher limit allows more", of.Name, plan.Limit))
 		}
 		charts[i] = run.Chart(plan, of.Name, zone)
+		charts[i].Assumed = assumed
 	}
 	return charts, nil
 }
@@ -198,22 +199,25 @@ func (r *SimulateRequest) plan(zone *time.Location, now time.Time) (plan simulat
 	return plan, nil
 }
 
-func (in Inputs) outcomes(r *SimulateRequest) (simulate.Outcomes, error) {
+// outcomes are those that are given, or else assumed.
+func (in Inputs) outcomes(r *SimulateRequest) (outcomes simulate.Outcomes, assumed string, err error) {
 	switch {
 	case r.Outcomes != "":
 		name, file, err := in.Open(r.Outcomes)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		defer func() { _ = file.Close() }() // only read
 		list, err := simulate.ReadOutcomes(file)
 		if err != nil {
-			return nil, fmt.Errorf("%s %w", name, err)
+			return nil, "", fmt.Errorf("%s %w", name, err)
 		}
-		return slices.Values(list), nil
+		return slices.Values(list), "", nil
 	case r.byChance():
-		return r.chance.Outcomes, nil
+		c := &r.chance
+		return c.Outcomes, fmt.Sprintf("Assumed: by chance (seed %d), %.4g%% of the attempts fail and %.4g%% are lost; an answer takes %s to %s.",
+			c.Seed, 100*c.Fail, 100*c.Lost, document.FormatDuration(c.Shortest), document.FormatDuration(c.Longest)), nil
 	default:
-		return simulate.Always(simulate.Outcome{Result: simulate.Failure, After: time.Minute}), nil
+		return simulate.Always(simulate.Outcome{Result: simulate.Failure, After: time.Minute}), "Assumed: every attempt fails after a minute.", nil
 	}
 }

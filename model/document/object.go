@@ -55,13 +55,14 @@ func ScalarText(value any) (string, bool) {
 // Error is the refusal of one input value. It says where the value was, which value was expected and which was
 // found, so that the author of a document can mend it without reading code.
 type Error struct {
-	Field string // path inside the document, e.g. "policy.retries[2]"; empty for the document as a whole
-	Want  string // the expected value, e.g. `a duration such as "5m"`
-	Found string // the value found, already quoted and shortened by Found
+	Field string   // path inside the document, e.g. "policy.retries[2]"; empty for the document as a whole
+	Want  string   // the expected value, e.g. `a duration such as "5m"`
+	Found string   // the value found, already quoted and shortened by Found
+	Known []string // the fields that an object may have, of an unknown one
 }
 
 // Refuse returns the refusal of the value at a field: the expected value, and the one found (see Found).
-func Refuse(field, want, found string) *Error { return &Error{field, want, found} }
+func Refuse(field, want, found string) *Error { return &Error{Field: field, Want: want, Found: found} }
 
 func (e *Error) Error() string {
 	text := "expected " + e.Want + ", found " + e.Found

@@ -30,9 +30,9 @@ func TestNumbersAndTextsOfAllDecodersAreScalars(t *testing.T) {
 }
 
 func TestARefusalSaysWhereWhatAndWhatInstead(t *testing.T) {
-	refused := &Error{"retries[2]", "a delay", `"x"`}
-	whole := &Error{"", "an object", "a list"}
-	item := &Error{"[1]", "a delay", `"x"`}
+	refused := Refuse("retries[2]", "a delay", `"x"`)
+	whole := Refuse("", "an object", "a list")
+	item := Refuse("[1]", "a delay", `"x"`)
 	for got, want := range map[string]string{
 		refused.Error(): `retries[2]: expected a delay, found "x"`, whole.Error(): "expected an object, found a list",
 		refused.At("policy").Error(): `policy.retries[2]: expected a delay, found "x"`, whole.At("policy").Error(): "policy: expected an object, found a list",

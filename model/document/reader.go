@@ -30,7 +30,9 @@ func Read(value any, known ...string) *Reader {
 		}
 	}
 	if unknown != nil {
-		r.Refuse(Shorten(slices.Min(unknown), MaxFound), "one of "+strings.Join(known, ", "), "an unknown field")
+		refused := Refuse(Shorten(slices.Min(unknown), MaxFound), "one of "+strings.Join(known, ", "), "an unknown field")
+		refused.Known = known
+		r.Fail(refused)
 		r.Fields = nil
 	}
 	return r

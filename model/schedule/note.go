@@ -115,7 +115,7 @@ func (s *Schedule) changeText(change time.Time, text string) (told string, cronD
 		return "", false
 	}
 	before, behind := s.zone.shownAt(change)
-	others := cronFate(text, before, behind)
+	others := s.cronFate(text, change, before, behind)
 	if cronDiffers = moved != "" && others != ""; cronDiffers {
 		fates = append(fates, others)
 	}

@@ -186,7 +186,7 @@ const shownNext = 3
 
 // Sentence is the rule in English, with its start and its spread; empty where English has no words for the rule.
 func (r ParsedRule) Sentence() string {
-	text := Sentence(r.Rule)
+	text := cmp.Or(spokenSteps(r.Rule), Sentence(r.Rule))
 	if text == "" {
 		return ""
 	}
@@ -194,6 +194,24 @@ func (r ParsedRule) Sentence() string {
 		text += ", spread over " + document.FormatDurationInWords(r.Spread)
 	}
 	return text
+}
+
+// spokenSteps says "every 5 minutes" of a rule that lists as many minutes of each hour. It is empty for other rules.
+func spokenSteps(rule string) string {
+	lines := linesOf(rule)
+	if len(lines) != 1 || lines[0].Freq != rrule.HOURLY || len(lines[0].Byminute) < 3 {
+		return ""
+	}
+	o := lines[0].ROption
+	step := 60 / len(o.Byminute)
+	for i, minute := range o.Byminute {
+		if minute != i*step || 60%len(o.Byminute) > 0 {
+			return ""
+		}
+	}
+	o.Byminute = o.Byminute[:1]
+	once, _ := RuleEnglish(ruleOf(o)) // of one time, it has words for all the rest
+	return strings.Replace(strings.Replace(once, " at :00", "", 1), "every hour", spokenEvery(step, "minute"), 1)
 }
 
 func spokenStart(dtstart string) string {

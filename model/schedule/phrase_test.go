@@ -10,6 +10,7 @@ import (
 
 	"github.com/teambition/rrule-go"
 
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -160,6 +161,25 @@ func TestARuleIsSaidAsAPersonWouldSayIt(t *testing.T) {
 	} {
 		got, ok := RuleEnglish(rule)
 		failIf(t, got != want || ok != (want != ""), "%s: got %q, %t, want %q", rule, got, ok, want)
+	}
+}
+
+func TestTimesInStepsAreSaidInSteps(t *testing.T) {
+	for text, want := range map[string]string{
+		"*/5 * * * *":                 "every 5 minutes",
+		"*/20 * * * *":                "every 20 minutes",
+		"*/5 * * * 1-5":               "every 5 minutes on weekdays",
+		"every 5 minutes on weekdays": "every 5 minutes on weekdays",
+
+		// No steps, or no shorter for them
+		"0,30 * * * *": "every hour at :00 and :30", "5,10,20 * * * *": "every hour at :05, :10 and :20", "0,5,10 * * * *": "every hour at :00, :05 and :10",
+		"10,15,55 4 * * *": "every day at 04:10, 04:15 and 04:55", "*/7 * * * *": "every hour at :00, :07, :14, :21, :28, :35, :42, :49 and :56",
+		"2,22,42 * * * *": "every hour at :02, :22 and :42", "0,20,40 9 * * *": "every day at 09:00, 09:20 and 09:40",
+		"FREQ=HOURLY;INTERVAL=2;BYMINUTE=0,20,40;BYSECOND=0": "", "FREQ=HOURLY;BYMINUTE=0,20,40;BYSECOND=0,30": "",
+		"FREQ=HOURLY;BYMINUTE=0,20,40;BYSECOND=0;COUNT=5": "", "FREQ=HOURLY;BYMINUTE=40,20,0;BYSECOND=0": "", "*/5 * 1 * *": "", "*/15 9-17 * * 1-5": "",
+	} {
+		read := check.Got(Read(text))(t)
+		failIf(t, read.Sentence() != want, "%s: got %q, want %q", text, read.Sentence(), want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -55,8 +56,8 @@ func exactCron(text string) (string, error) {
 }
 
 // cronFate says what cron(8) makes of the named hours of an expression when clocks are set; empty: what we do, or the text is no cron expression.
-// The crons of Debian and cronie leave a minute or an hour that begins with * to the clock, and run what was skipped as soon as that is over.
-func cronFate(text string, before, behind int64) string {
+// The crons of Debian and cronie leave a minute or an hour that begins with * to the clock, and run all that was skipped as soon as that is over.
+func (s *Schedule) cronFate(text string, change time.Time, before, behind int64) string {
 	if expression, ok := cronNicknames[strings.ToLower(text)]; ok {
 		text = expression
 	}
@@ -64,13 +65,25 @@ func cronFate(text string, before, behind int64) string {
 	if len(fields) != len(cronFields) || !onlyCron(fields[0]+fields[1]) {
 		return ""
 	}
-	switch free := fields[0][0] == '*' || fields[1][0] == '*'; {
-	case free && behind < before:
+	free := fields[0][0] == '*' || fields[1][0] == '*'
+	if free && behind < before {
 		return "cron(8) runs it in both"
-	case free:
-		return "cron(8) does not run it"
-	case behind > before:
-		return "cron(8) runs it at " + timeOfDay(behind)
+	}
+	it := "it" // the first skipped time, which a text before this one tells
+	for wall := before; wall < behind; wall += 60 {
+		if !s.names(wall, change.Unix()) {
+			continue
+		}
+		name := cmp.Or(it, "that of "+timeOfDay(wall))
+		it = ""
+		switch again := s.names(wall+behind-before, change.Unix()); {
+		case free && !again:
+			return "cron(8) does not run " + name
+		case !free && wall > before:
+			return "cron(8) runs " + name + " at " + timeOfDay(behind)
+		case !free && again:
+			return "cron(8) runs it at " + timeOfDay(behind) + ", twice"
+		}
 	}
 	return ""
 }

@@ -122,7 +122,8 @@ func NearestWord(mistyped string, known []string) string {
 	best, least := "", maxChange
 	for _, word := range known {
 		change := wordChange(mistyped, word)
-		if len(mistyped) > 2 && strings.HasPrefix(word, mistyped) { // the rest was left out
+		// The rest was left out, or letters were swapped.
+		if len(mistyped) > 2 && (strings.HasPrefix(word, mistyped) || letters(word) == letters(mistyped) && word[0] == mistyped[0]) {
 			change = min(change, maxChange-0.01)
 		}
 		if change < least {
@@ -131,3 +132,5 @@ func NearestWord(mistyped string, known []string) string {
 	}
 	return best
 }
+
+func letters(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }

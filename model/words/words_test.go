@@ -14,7 +14,7 @@ var failIf = check.FailIf
 func TestAMistypedWordIsNearToTheOneThatWasMeantOrToNone(t *testing.T) {
 	known := []string{"max-queued", "queue", "quiet", "redis", "concurrency", "fetch"}
 	for mistyped, want := range map[string]string{
-		"max-queue": "max-queued", "quue": "queue", "redsi": "", "rediss": "redis", "conc": "concurrency", "fast": "", "x": "", "": "", "qu": "", "que": "queue",
+		"max-queue": "max-queued", "quue": "queue", "redsi": "redis", "sider": "", "rediss": "redis", "conc": "concurrency", "fast": "", "x": "", "": "", "qu": "", "que": "queue",
 	} {
 		got := NearestWord(mistyped, known)
 		failIf(t, got != want, "%q: want %q, got %q", mistyped, want, got)

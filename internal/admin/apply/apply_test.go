@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,7 +122,7 @@ func TestAModelWhoseAttemptAWorkerTakesMeanwhileIsChangedAndStartsAgain(t *testi
 func TestAPlanThatRefusesSomethingIsNotCarriedOut(t *testing.T) {
 	b := setup(t, testkit.Miniredis(t))
 	plan := b.plan(documents("1"))
-	plan.Refused = []string{"x"}
+	plan.Refused = []error{errors.New("x")}
 	err := plan.CarryOut(t.Context())
 	failIf(t, err == nil || b.record("a").Exists, "expected an error and nothing done, found %v", err)
 }

@@ -20,8 +20,8 @@ import (
 type Plan struct {
 	// Steps: the policies first, and then the models, each by their names.
 	Steps []*Step
-	// Refused are documents that cannot be applied, a line each. Then nothing is.
-	Refused []string
+	// Refused are documents that cannot be applied. Then nothing is.
+	Refused []error
 
 	options  Options
 	queue    *store.Queue
@@ -66,14 +66,14 @@ func New(ctx context.Context, queue *store.Queue, d definitions.Directory, optio
 	deleted := p.Summary(false).Models.Delete
 	if most, _ := options.maxDeleted(p.sum.Owned); deleted > most { // it was validated
 		want := fmt.Sprintf("at most %d models to delete, which is %s of the %d of %s", most, options.MaxDelete, p.sum.Owned, options.Owner)
-		p.Refused = append(p.Refused, document.Refuse("max-delete", want, fmt.Sprint(deleted)).Error())
+		p.Refused = append(p.Refused, document.Refuse("max-delete", want, fmt.Sprint(deleted)))
 	}
 	slices.SortStableFunc(p.Steps, func(a, b *Step) int { return cmp.Or(-strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)) })
 	return p, nil
 }
 
 func (p *Plan) refuse(position func(string) string, err error) {
-	p.Refused = append(p.Refused, definitions.Document{Position: position}.At(err).Error())
+	p.Refused = append(p.Refused, definitions.Document{Position: position}.At(err))
 }
 
 // planPolicies completes the policies with the policy default, of the directory if it has one, and plans those that some part has not as they are.

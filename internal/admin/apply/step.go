@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -101,7 +102,7 @@ type Count struct {
 // Summary sums up a plan, or the result of one that was carried out.
 func (p *Plan) Summary(carriedOut bool) Summary {
 	sum := p.sum
-	sum.Refused = p.Refused
+	sum.Refused = redis.Map(p.Refused, error.Error)
 	for _, step := range p.Steps {
 		count := &sum.Models
 		if step.Kind == KindPolicy {

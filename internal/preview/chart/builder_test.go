@@ -73,7 +73,7 @@ func (s *builder) fail(kind Kind, wait time.Duration, why, reason string) *build
 // gaveWay says that the latest failure would have been retried after a delay.
 func (s *builder) gaveWay(delay time.Duration) *builder {
 	last := &s.events[len(s.events)-1]
-	last.RetryAt = last.At.Add(delay)
+	last.RetryAt, last.Planned = last.At.Add(delay), true
 	return s
 }
 

@@ -25,11 +25,18 @@ type Chart struct {
 	Start, End time.Time
 	Events     []Event     // in any order; those at the same time in the order in which they happened
 	Planned    []time.Time // the planned refreshes between Start and End
+	Assumed    string      // how attempts end if nobody has said it; empty: somebody has
 	CutOff     bool        // the run was stopped after so many attempts: it did not end by itself
 }
 
-// Summary sums up the run between Start and End.
-func (c *Chart) Summary() Summary { return read(*c).summary() }
+// Summary sums up the run between Start and End for programs, which count planned refreshes after a failure as retries.
+func (c *Chart) Summary() Summary {
+	r := read(*c)
+	for i := range r.Events {
+		r.Events[i].Planned = false
+	}
+	return r.summary()
+}
 
 // run is a chart without defaults, and with its events in the order of time.
 type run struct {

@@ -70,13 +70,21 @@ type Event struct {
 	Why        string    `json:"why"`              // why RefreshAt was chosen
 	Reason     string    `json:"reason,omitempty"` // of a failure, in the words of the worker
 	RetryAt    time.Time // when the next attempt would start if it had not to wait for the planned refresh; zero: at RefreshAt
+	Planned    bool      // it begins a planned refresh, or ends an attempt behind which one comes next
 }
 
-// isRetry: the event begins an attempt after a failure.
-func (e Event) isRetry() bool { return e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1 }
+// isRetry: the event begins an attempt after a failure, and no planned refresh.
+func (e Event) isRetry() bool {
+	return !e.Planned && (e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1)
+}
 
 func ordered(events []Event) []Event {
-	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.At.Compare(b.At) })
+	events = slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.At.Compare(b.At) })
+	for i := range events[min(1, len(events)):] {
+		before, next := events[i], &events[i+1]
+		next.Planned = next.Planned && !next.Kind.begins() || next.Kind.begins() && before.Planned && !next.At.Before(before.RefreshAt)
+	}
+	return events
 }
 
 // FromHistory makes the events of attempts that have ended, in any order.
@@ -107,7 +115,7 @@ func Begin(at time.Time, no int) Event {
 func EndOf(attempt model.Attempt) []Event {
 	end := Event{
 		At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why,
-		RefreshAt: attempt.RefreshAt,
+		RefreshAt: attempt.RefreshAt, Planned: !attempt.PlannedAt.IsZero() && attempt.RefreshAt.Equal(attempt.PlannedAt),
 	}
 	events := []Event{end}
 	events[0].Reason, events[0].RetryAt = attempt.Reason, attempt.DisplacedRetry()

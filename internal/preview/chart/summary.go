@@ -38,17 +38,18 @@ func (r *run) summary() Summary {
 	sum.CutOff = r.CutOff
 	lastSuccess := r.Start // or the start of the run
 	var tryingSince time.Time
+	retry := false
 	for _, event := range r.Events {
 		switch event.Kind {
 		case Start, Retry:
 			sum.Attempts++
 			sum.Ended = nil
-			if event.isRetry() {
+			if retry = event.isRetry(); retry {
 				sum.Retries++
 			}
 		case Success:
 			sum.Successes++
-			if event.AttemptNo > 1 {
+			if retry {
 				sum.RetriesThatHelped++
 			}
 			sum.WorstStaleness = max(sum.WorstStaleness, event.At.Sub(lastSuccess))

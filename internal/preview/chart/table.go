@@ -29,6 +29,9 @@ func (r *run) writeTable(text *strings.Builder) {
 	if r.Title != "" {
 		fmt.Fprintf(text, "%s (%s)\n", document.OneLine(r.Title), document.OneLine(r.Location.String()))
 	}
+	if r.Assumed != "" {
+		fmt.Fprintln(text, r.Assumed)
+	}
 	rows := [][]string{{"DAY", "TIME", "SINCE", "EVENT", "NO", "NEXT", "BECAUSE", "REASON"}}
 	var before time.Time
 	for _, event := range r.Events {
@@ -43,11 +46,19 @@ func (r *run) writeTable(text *strings.Builder) {
 		if event.AttemptNo > 0 {
 			no = strconv.Itoa(event.AttemptNo)
 		}
-		if !event.RefreshAt.IsZero() {
+		kind, why := event.Kind, event.Why
+		switch {
+		case kind.begins(): // what follows a deadline is told where it passes
+			if why = ""; !event.DeadlineAt.IsZero() {
+				next = "answer due by " + words.Clock(event.DeadlineAt, at, r.Location)
+			}
+			if event.Planned {
+				kind = Start
+			}
+		case !event.RefreshAt.IsZero():
 			next = words.At(event.RefreshAt, at, r.Location)
 		}
-		kind := event.Kind.style().icon + " " + string(event.Kind)
-		rows = append(rows, []string{day, at.Format(time.TimeOnly), since, kind, no, next, event.Why, event.Reason})
+		rows = append(rows, []string{day, at.Format(time.TimeOnly), since, kind.style().icon + " " + string(kind), no, next, why, event.Reason})
 		before = at
 	}
 	writeRows(text, rows)

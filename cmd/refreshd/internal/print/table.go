@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -45,9 +44,17 @@ func Pairs(to io.Writer, pairs [][2]any) error {
 	return t.Flush()
 }
 
+// Time writes an instant for people: in UTC, to the second; empty: it is not set.
+func Time(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
 func text(value any) string {
 	if at, is := value.(time.Time); is {
-		return model.FormatTime(at)
+		return Time(at)
 	}
 	return document.OneLine(fmt.Sprint(value)) // which may come from outside
 }
