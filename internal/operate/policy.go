@@ -54,9 +54,8 @@ func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, 
 		return err
 	}
 	return in.Connect(ctx, func(o Operator) error {
-		ctx := Acting(ctx, o)
 		for _, source := range sources {
-			result, err := o.putPolicy(ctx, source, plan, 0, o.Queue.Fleet().PutPolicy)
+			result, err := o.putPolicy(Acting(ctx, o), source, plan, 0, o.Queue.Fleet().PutPolicy)
 			if err == nil {
 				err = each(result)
 			}
