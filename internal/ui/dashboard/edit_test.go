@@ -80,7 +80,7 @@ func TestAPolicyIsCheckedAndThenSavedAsItWasChecked(t *testing.T) {
 		page := d.page(home + "policy/edit?name=hourly")
 		expect(t, page, "<h1>Edit hourly</h1>", "rrule: FREQ=HOURLY", `href="/q/bigtables/policy?name=hourly">Cancel`)
 		checked := d.check("policy/edit?name=hourly", "text", "name: hourly\nrrule: FREQ=HOURLY;BYMINUTE=30\ntimeout: 20m\nretries: [1m]\non_exhausted: next_planned")
-		expect(t, checked, `<tr><th scope="row">timeout</th><td class="wide">10m</td><td class="wide">20m</td></tr>`, "1 model uses it, 1 would decide otherwise.", "Planned anew: 1, first at ",
+		expect(t, checked, `<tr><th scope="row">timeout</th><td data-label="Stored" class="wide">10m</td><td data-label="Yours" class="wide">20m</td></tr>`, "1 model uses it, 1 would decide otherwise.", "Planned anew: 1, first at ",
 			"What would happen in the next week if ", "data:image/svg")
 		failIf(t, d.policy("hourly").Timeout.Minutes() != 10, "expected nothing stored by a check")
 		expect(t, d.save(checked, "policy/save"), "The policy hourly is saved: updated.", "<h1>Policy</h1>")
@@ -99,7 +99,7 @@ func TestAPolicyThatSomebodyElseHasChangedIsNotOverwritten(t *testing.T) {
 	checked := d.check("policy/edit?name=p", "text", "name: p\ntimeout: 20m\n")
 	d.save(d.check("policy/edit?name=p", "text", "name: p\ntimeout: 30m\n"), "policy/save")
 	refused := d.save(checked, "policy/save")
-	expect(t, refused, "Somebody has changed it since you began", `<td class="wide">30m</td><td class="wide">20m</td>`, "timeout: 20m\n</textarea>")
+	expect(t, refused, "Somebody has changed it since you began", `<td data-label="Stored" class="wide">30m</td><td data-label="Yours" class="wide">20m</td>`, "timeout: 20m\n</textarea>")
 	failIf(t, d.policy("p").Timeout.Minutes() != 30, "expected what the other has saved")
 	d.save(refused, "policy/save") // which they have seen now
 	failIf(t, d.policy("p").Timeout.Minutes() != 20, "expected what was saved after a look")
@@ -144,7 +144,7 @@ func TestAModelIsEditedAndLosesNothingThatNobodyHasTyped(t *testing.T) {
 		expect(t, d.save(same, "model/save"), "a is saved: unchanged.")
 		equal(t, before, d.Model("a"))
 		checked := d.retype("model/edit?uid=a", "tenant: t1", "tenant: t2", "rrule: FREQ=DAILY;BYHOUR=6", "rrule: FREQ=DAILY;BYHOUR=7")
-		expect(t, checked, `<th scope="row">labels.tenant</th><td class="wide">t1</td><td class="wide">t2</td>`, `<th scope="row">rrule</th>`, "The next refresh is at ", "data:image/svg")
+		expect(t, checked, `<th scope="row">labels.tenant</th><td data-label="Stored" class="wide">t1</td><td data-label="Yours" class="wide">t2</td>`, `<th scope="row">rrule</th>`, "The next refresh is at ", "data:image/svg")
 		equal(t, before, d.Model("a"))
 		expect(t, d.save(checked, "model/save"), "a is saved: updated.", "<h1>a</h1>", "BYHOUR=7")
 		after := d.Model("a")

@@ -86,7 +86,7 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		d.answer("failure", "a", `"reason":"503"`)
 		page := d.page(home + "model?uid=a")
 		expect(t, page, "<h1>a</h1>", "Failed once at", "(503)", "If it succeeds: ", "If it fails: it is disabled",
-			"retry 1 of 1 after 10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td class="warn">failure</td>`)
+			"retry 1 of 1 after 10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td data-label="Outcome" class="warn">failure</td>`)
 		for path, want := range map[string][]string{
 			"model/past.svg?uid=a": {"<title>a</title>", "failure"}, "model/next.svg?uid=a": {">it succeeds<", ">it fails<", ">nobody answers<", ">it is disabled<"},
 		} {
@@ -117,7 +117,7 @@ func TestAModelIsRedOnlyIfSomebodyMustAct(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	d.put(failingModel)
 	red := func() bool {
-		return strings.Contains(d.page(home+"model?uid=a"), `<p class="glance bad">`) && strings.Contains(d.page(home+"models"), `<td class="wide bad">`)
+		return strings.Contains(d.page(home+"model?uid=a"), `<p class="glance bad">`) && strings.Contains(d.page(home+"models"), `<td data-label="State" class="wide bad">`)
 	}
 	d.start()
 	d.answer("failure", "a", `"reason":"503"`)

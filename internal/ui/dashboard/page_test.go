@@ -57,6 +57,8 @@ func TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 		}
 		cut := browser.Eval[string](tab, "[...document.querySelectorAll('header a, header button')].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join()")
 		failIf(t, cut != "", "%q: expected the whole menu on a phone, found %s cut off", path, cut)
+		unseen := browser.Eval[string](tab, "[...document.querySelectorAll('.scroll:not(.long) td')].filter(e => e.textContent && (e.getBoundingClientRect().right > innerWidth || e.dataset.label !== e.closest('table').tHead.rows[0].cells[e.cellIndex].textContent.trim())).map(e => e.textContent).join()")
+		failIf(t, unseen != "", "%q: expected each cell on a phone, beside the name of its column, found %s without", path, unseen)
 		hidden := browser.Eval[int](tab, "[...document.querySelectorAll('.long')].filter(e => e.firstElementChild.getBoundingClientRect().top < e.getBoundingClientRect().top).length")
 		failIf(t, hidden != 0, "%q: expected each long box at its top", path)
 	}
