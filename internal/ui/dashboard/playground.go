@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/ui/playground"
@@ -19,7 +20,14 @@ func readPlayground(ctx context.Context, req *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		form.Text = definitions.English(p)
+		known, err := readStored(ctx, req.queue.Parts[0], policy.DefaultName)
+		if errors.Is(err, playground.ErrNotStored) {
+			known, err = policy.Default(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		form.Text = definitions.EnglishBeside(p, known)
 	}
 	return form, play(ctx, req, form.Play)
 }

@@ -12,6 +12,7 @@ import (
 	html "html/template"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
@@ -149,12 +150,12 @@ func (in Setting) play(doc definitions.Document, from string, answer *answer) (*
 		}
 		return p, err
 	}
-	usual := func() policy.Policy {
+	usual := sync.OnceValue(func() policy.Policy {
 		if p, err := find(policy.DefaultName); err == nil {
 			return p
 		}
 		return policy.Default()
-	}
+	})
 	subject, err := definitions.ReadSubject(doc, from, usual, find)
 	switch {
 	case failed != nil:
@@ -162,7 +163,10 @@ func (in Setting) play(doc definitions.Document, from string, answer *answer) (*
 	case err != nil:
 		return &Result{Problem: err.Error()}, nil
 	}
-	r := &Result{English: definitions.English(subject.Policy)}
+	r := &Result{English: definitions.EnglishBeside(subject.Policy, usual())}
+	if failed != nil {
+		return nil, failed
+	}
 	m, err := simulate.NewModel(subject.Definition, subject.Policy, in.Now.Truncate(time.Second))
 	if err != nil {
 		return &Result{Problem: subject.At(err).Error()}, nil
