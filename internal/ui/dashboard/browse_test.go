@@ -87,6 +87,7 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	browser.Eval[bool](tab, "window.same = true")
 	f.Command(`{"type":"run","uid":"tbl_1"}`)
 	check.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	tab.AwaitText("Supersede…")
 	f.Take()
 	f.Say(fixture.Result("user_friendly_status", "tbl_1", f.Attempt("tbl_1"), `"status":"4 of 7 files"`))
 	tab.AwaitText("4 of 7 files")
@@ -109,6 +110,13 @@ func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
 	browser.Eval[bool](tab, `document.activeElement.blur(); true`)
 	f.fail("tbl_3", oneFeed, `"reason":"HTTP 503"`)
 	tab.AwaitText("3 models")
+
+	tab.Go(f.url("model?uid=tbl_1"))
+	tab.Await("source && source.readyState == EventSource.OPEN")
+	browser.Eval[bool](tab, `document.getElementById("disable-reason").value = "half a rea"; true`)
+	f.Command(`{"type":"disable","uid":"tbl_1","reason":"not paid"}`)
+	tab.AwaitText("not paid")
+	equal(t, "half a rea", browser.Eval[string](tab, `document.getElementById("disable-reason")?.value ?? "replaced"`))
 }
 
 func TestALinkKeepsTheFocusThoughOthersInFrontLeadThereToo(t *testing.T) {

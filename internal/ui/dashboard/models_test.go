@@ -85,7 +85,7 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		expect(t, d.page(home+"model?uid=a"), "No attempt has ended yet.", "Running since", `src="/q/bigtables/model/next.svg?uid=a&amp;v=`)
 		d.answer("failure", "a", `"reason":"503"`)
 		page := d.page(home + "model?uid=a")
-		expect(t, page, "<h1>a</h1>", "Failed once at", "(503)", "If it succeeds: ", "If it fails: it is disabled",
+		expect(t, page, "<h1>a</h1>", `<p class="glance">503</p>`, "Failed once at", "If it succeeds: ", "If it fails: it is disabled",
 			"retry 1 of 1 after 10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td data-label="Outcome" class="warn">failure</td>`)
 		for path, want := range map[string][]string{
 			"model/past.svg?uid=a": {"<title>a</title>", "failure"}, "model/next.svg?uid=a": {">it succeeds<", ">it fails<", ">nobody answers<", ">it is disabled<"},
@@ -208,4 +208,38 @@ func TestAPageTellsItsTimesInOneZoneAndNamesIt(t *testing.T) {
 			expect(t, page, map[string]string{"UTC": "21:00:00", "Asia/Tokyo": "06:00 tomorrow"}[zone])
 		}
 	}
+}
+
+func TestAModelOffersOnlyWhatCanBeDoneNow(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	buttons := map[string]string{"run": ">Run now<", "supersede": ">Supersede…<", "enable": ">Enable<", "disable": ">Disable until it is enabled<", "hold": ">Hold<"}
+	offers := func(state string, want ...string) {
+		t.Helper()
+		page := d.page(home + "model?uid=a")
+		for name, text := range buttons {
+			if got := strings.Contains(page, text); got != slices.Contains(want, name) {
+				t.Errorf("%s: expected %v, found %s offered: %t", state, want, name, got)
+			}
+		}
+	}
+	d.put(failingModel)
+	offers("due", "run", "disable", "hold")
+	d.start()
+	offers("running", "supersede", "disable", "hold")
+	d.answer("failure", "a")
+	d.Clock.Turn(10 * time.Minute)
+	d.start()
+	d.answer("failure", "a", `"reason":"gone for good"`)
+	offers("given up", "run", "enable", "disable", "hold")
+	expect(t, d.page(home+"model?uid=a"), `<p class="glance bad">gone for good</p>`)
+	d.press(home+"model/disable", "uid", "a", "reason", "not paid")
+	offers("disabled by hand", "enable", "hold")
+}
+
+func TestThePolicyOfAModelIsToldInSentencesWithItsJSONFolded(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(failingModel)
+	page := d.page(home + "model?uid=a")
+	expect(t, page, "<li>Allow 1 hour to complete</li><li>On the first failure, retry after 10 minutes</li>", "<li>Give up after the final unsuccessful retry</li></ul>", "<details><summary>As JSON</summary>")
+	expectNone(t, page, "Open no circuit", "Send no e-mail")
 }

@@ -9,7 +9,8 @@ function replace(fragment) {
   const place = document.getElementById(fragment.id);
   if (!place) return;
   const active = document.activeElement;
-  if (place.contains(active) && active.matches("input, select, textarea")) return; // somebody types
+  const filled = [...place.querySelectorAll("input:not([type=checkbox]), textarea")].some((e) => e.value !== e.defaultValue);
+  if (filled || place.contains(active) && active.matches("input:not([type=checkbox]), select, textarea")) return; // somebody types
   const focused = place.contains(active) && all(place, focusable).find(([, e]) => e === active);
   const open = new Map(all(place, "details").map(([name, details]) => [name, details.open]));
   place.innerHTML = fragment.html;
