@@ -135,6 +135,30 @@ func TestALinkKeepsTheFocusThoughOthersInFrontLeadThereToo(t *testing.T) {
 	equal(t, 2, browser.Eval[int](tab, `document.activeElement.closest("tr")?.rowIndex ?? 0`))
 }
 
+func TestSelectedRowsStaySelectedThoughTheListChangesAndAreDisabled(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := liveFleet(t, Config{})
+	f.Command(`{"type":"put","uid":"b"}`)
+	tab := browser.Open(t)
+	check.Eventually(t, "it is stored", func() bool { return f.Redis.Exists(t.Context(), f.Store.Keys.Model("b")).Val() > 0 })
+	tab.Go(f.url("models"))
+	browser.Eval[bool](tab, `document.querySelector("input[value=b]").click(); true`)
+	f.Command(`{"type":"put","uid":"a"}`)
+	tab.AwaitText("Shown: 3 models")
+	equal(t, "b", browser.Eval[string](tab, `[...document.querySelectorAll("input:checked")].map(e => e.value).join()`))
+	tab.Press("Select all of this page")
+	equal(t, 3, browser.Eval[int](tab, `document.querySelectorAll("input:checked").length`))
+	tab.Press("Select all of this page")
+	browser.Eval[bool](tab, `document.querySelector("input[value=b]").click(); true`)
+	tab.Follow("disable")
+	tab.AwaitText("1 model: b")
+	tab.Fill("reason", "not paid")
+	tab.Follow("disable 1 model")
+	tab.AwaitText("disable: 1 of 1 model done")
+	tab.AwaitText("not paid")
+}
+
 func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {
 	long.Only(t)
 	t.Parallel()

@@ -25,7 +25,7 @@ import (
 
 // everyPage are addresses of all pages, of the demo.
 var everyPage = []string{
-	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "models/all?do=hold", "models/all?l=status%3Dfailing&do=run",
+	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "models/all?do=hold", "models/all?l=status%3Dfailing&do=run", "models/selected?do=disable&uid=acme%2Fstock",
 	"journal?kind=all", "model?uid=umbrella%2Fproducts-de", "failures", "running", "running?name=host7", "steering", "rejected", "policies", "policy?name=hourly-feeds",
 	"playground?example=yaml", "model?uid=nobody", "policy/edit?name=hourly-feeds&was=&text=timeout:+7m", "model/edit?uid=umbrella%2Fproducts-de&was=&text=payload:+%5B1%5D",
 }
