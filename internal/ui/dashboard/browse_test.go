@@ -78,6 +78,31 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	failIf(t, err != nil || len(holds) != 1 || holds[0].Reason != "by keys", "expected a hold, found %+v, %v", holds, err)
 }
 
+func TestKeysSearchAndListKeysUnlessSomebodyTypes(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := liveFleet(t, Config{})
+	tab := browser.Open(t)
+	open := func() bool { return browser.Eval[bool](tab, `document.getElementById("keys").open`) }
+	tab.Go(f.url(""))
+	tab.Keys("?")
+	failIf(t, !open(), "expected the list of keys")
+	look(t, tab)
+	tab.Press("Close")
+	failIf(t, open(), "expected it closed")
+	tab.Press("Keys")
+	failIf(t, !open(), "expected the list of keys after a click")
+	tab.Keys("\x1b")
+	tab.Await(`!document.getElementById("keys").open`)
+	tab.KeysFollow("/") // to the list of models
+	tab.Await(`document.activeElement.id === "l"`)
+	tab.Keys("?/n")
+	failIf(t, open() || browser.Eval[string](tab, `document.getElementById("l").value`) != "?/n", "expected what was typed, and no list")
+	tab.Go(f.url("running"))
+	tab.Keys("/")
+	equal(t, "name", browser.Eval[string](tab, `document.activeElement.id`))
+}
+
 func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
