@@ -168,6 +168,7 @@ func TestSelectedRowsStaySelectedThoughTheListChangesAndAreDisabled(t *testing.T
 	tab := browser.Open(t)
 	check.Eventually(t, "it is stored", func() bool { return f.Redis.Exists(t.Context(), f.Store.Keys.Model("b")).Val() > 0 })
 	tab.Go(f.url("models"))
+	tab.Await("source && source.readyState == EventSource.OPEN")
 	browser.Eval[bool](tab, `document.querySelector("input[value=b]").click(); true`)
 	f.Command(`{"type":"put","uid":"a"}`)
 	tab.AwaitText("Shown: 3 models")

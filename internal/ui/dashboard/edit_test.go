@@ -3,6 +3,7 @@ package dashboard
 import (
 	"html"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -90,6 +91,37 @@ func TestAPolicyIsCheckedAndThenSavedAsItWasChecked(t *testing.T) {
 		d.apply()
 		expect(t, d.submit("policy?name=hourly", "policy/rm"), "The policy hourly is removed.")
 		failIf(t, d.policy("hourly").Timeout != 0, "expected no policy")
+	})
+}
+
+func TestWhatIsTriedInThePlaygroundIsCheckedAndSaved(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		hidden := func(page, field string) string {
+			found := regexp.MustCompile(`form="playground" name="` + field + `" value="([^"]*)"`).FindStringSubmatch(page)
+			stopIf(t, found == nil, "expected the field %s", field)
+			return found[1]
+		}
+		try := func(path, text string) string {
+			page := d.page(home + path)
+			expect(t, page, `form="playground" formaction="/q/bigtables/policy/edit"`)
+			form := url.Values{"text": {text}, "answers": {"fails"}, "name": {hidden(page, "name")}, "policy": {hidden(page, "policy")}, "was": {hidden(page, "was")}}
+			_, tried := d.ask(d.request("POST", home+"playground", form)) // which keeps what it will replace
+			equal(t, form.Get("was"), hidden(tried, "was"))
+			_, checked := d.ask(d.request("POST", home+"policy/edit", form))
+			expectNone(t, checked, "Somebody has changed it since you began")
+			return checked
+		}
+		checked := try("playground", "name: tried\nrrule: FREQ=HOURLY\ntimeout: 90m\nretries: [5m]\n")
+		expect(t, checked, "Seldom meant", `<th scope="row">timeout</th>`)
+		expect(t, d.save(checked, "policy/save"), "The policy tried is saved: created.")
+		page := d.page(home + "playground?policy=tried")
+		expect(t, page, "Save as tried…", "Refresh the model every hour")
+		expectNone(t, page, "Open no circuit")
+		checked = try("playground?policy=tried", "name: tried\nrrule: FREQ=HOURLY\ntimeout: 20m\nretries: [5m]\n")
+		expect(t, checked, "<h1>Edit tried</h1>", `<td data-label="Yours" class="wide">20m</td>`)
+		expect(t, d.save(checked, "policy/save"), "The policy tried is saved: updated.")
+		failIf(t, d.policy("tried").Timeout.Minutes() != 20, "expected what was tried, found %v", d.policy("tried"))
 	})
 }
 

@@ -1,5 +1,5 @@
 "use strict";
-// Tells how far away instants are, as time goes by, offers all zones, and listens to keys. Without it the page says what was so when it was sent.
+// Tells how far away instants are, as time goes by, and offers all zones. Without it the page says what was so when it was sent.
 const units = [["w", 604800e3], ["d", 86400e3], ["h", 3600e3], ["m", 60e3]];
 const born = new WeakMap();
 
@@ -41,25 +41,3 @@ selectAll?.addEventListener("click", () => {
   const all = boxes.every((e) => e.checked);
   for (const box of boxes) box.checked = !all;
 });
-
-// A page without a search leads to the list of models, which begins there.
-const models = document.querySelector("nav a[href$='/models']");
-function search() {
-  const field = document.querySelector("[role=search] input:not([type=hidden])");
-  field?.focus();
-  field?.select();
-  if (!field && models) location.href = models.href + "#search";
-}
-
-const dialog = document.getElementById("keys");
-const keys = { "/": search, "?": () => dialog.showModal(), "n": () => document.querySelector("a[rel=next]")?.click() };
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("textarea, select, input:not([type=checkbox]), dialog");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !Object.hasOwn(keys, event.key)) return;
-  event.preventDefault();
-  keys[event.key]();
-});
-const opener = document.getElementById("keys-button");
-opener.hidden = false;
-opener.addEventListener("click", keys["?"]);
-if (location.hash === "#search") search();
