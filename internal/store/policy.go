@@ -269,13 +269,20 @@ func storedText(name, text string) string {
 	return string(canonical)
 }
 
-// CountPolicies counts the models that use each policy, of about so many at most in each part: unless all, there are more, and the counts are too low.
+// CountPolicies counts the models that use each policy. If a part has more than so many models, a sample of it is counted, and all is false.
 func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
 	uses, all = map[string]int{}, true
 	err = q.queue.Each(func(part *Store) error {
-		seen := 0
-		err := part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
-			if seen >= most {
+		bound, seen := most, 0
+		sum, err := part.Report().models(ctx)
+		if err != nil {
+			return err
+		}
+		if sum > int64(most) {
+			bound = most / 4
+		}
+		err = part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
+			if seen >= bound { // many wait for nothing, and are in none of the sets
 				return errEnough
 			}
 			seen += len(uids)

@@ -177,7 +177,7 @@ func TestSelectedRowsStaySelectedThoughTheListChangesAndAreDisabled(t *testing.T
 	equal(t, 3, browser.Eval[int](tab, `document.querySelectorAll("input:checked").length`))
 	tab.Press("Select all of this page")
 	browser.Eval[bool](tab, `document.querySelector("input[value=b]").click(); true`)
-	tab.Follow("disable")
+	tab.Follow("disable selected")
 	tab.AwaitText("1 model: b")
 	tab.Fill("reason", "not paid")
 	tab.Follow("disable 1 model")
