@@ -1,10 +1,12 @@
 package dashboard
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -215,4 +217,19 @@ func TestAReadOnlyDashboardOffersNothingToEdit(t *testing.T) {
 	for _, path := range []string{"policies", "policy?name=default", "model?uid=a", "models"} {
 		expectNone(t, d.page(home+path), "/edit")
 	}
+}
+
+func TestWhatIsCountedOfASampleSaysSo(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.putPolicy("name: hourly\nrrule: FREQ=HOURLY\ntimeout: 10m\n")
+	var models []string
+	for n := range maxCounted + 1 {
+		models = append(models, fmt.Sprintf(`"uid":"m%04d","policy":"hourly"`, n))
+	}
+	for part := range slices.Chunk(models, 400) {
+		d.put(part...)
+	}
+	expect(t, d.page(home+"policies"), ` models with hourly">at least `, "Of a sample of ")
+	checked := d.check("policy/edit?name=hourly", "text", "name: hourly\nrrule: FREQ=HOURLY\ntimeout: 20m\n")
+	expect(t, checked, "The numbers are of a sample, the first 400 models of the queue.", "At least 400 models use it, at least 400 would decide otherwise.")
 }
