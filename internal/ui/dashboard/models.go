@@ -178,8 +178,17 @@ func (l *modelList) show(ctx context.Context, req *request, found []reading, i i
 	return err
 }
 
-// countMost says how many models are shown at most where their number is not known; empty: nobody knows.
+// Uncounted: to know how many models the filter picks takes a walk, which somebody may ask for.
+func (l *modelList) Uncounted() bool {
+	return l.Shown != nil && (l.Shown.Count == unknown || l.Shown.Selector == "" && l.Sort != listing.SortDue && l.Sort != listing.SortFailing && l.Next != "")
+}
+
+// countMost says how many models are shown, or at most, where their number is not known; empty: nobody knows.
 func (l *modelList) countMost(ctx context.Context, req *request) (text string, err error) {
+	if l.Uncounted() && req.get("count") != "" {
+		found, err := req.operator.Select(ctx, l.Shown.Selector, false)
+		return "Counted one by one: " + found.String() + ".", err
+	}
 	if l.Shown == nil || l.Shown.Count != unknown {
 		return "", nil
 	}

@@ -296,6 +296,10 @@ func TestAListTellsHowManyThereAreAndIsSortedByAColumn(t *testing.T) {
 		many = append(many, fmt.Sprintf(`"uid":"m%03d","rrule":"every day at 6 AM"`, n))
 	}
 	d.put(many...)
+	expect(t, d.page(home+"models"), `<a href="/q/bigtables/models?count=yes">Count them</a>`)
+	expect(t, d.page(home+"models?count=yes"), "Counted one by one: 54 models.")
+	expect(t, d.page(home+"models?l=uid%3Dm*&count=yes"), "Counted one by one: 51 models.")
+	expectNone(t, d.page(home+"models?sort=due"), "Count them")
 	expect(t, d.page(home+"models?sort=uid"), "Each page is sorted by itself.", "Shown: 53 models of the queue, and those that are finished.")
 	pages := d.walk(home + "models?sort=uid")
 	equal(t, 54, len(slices.Concat(pages...)))

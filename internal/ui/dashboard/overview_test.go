@@ -105,7 +105,7 @@ func TestTheOverviewTellsWhatIsWrongThenNumbersThatAddUpThenCharts(t *testing.T)
 		sum += tiles[tile[1]]
 	}
 	equal(t, map[string]int{"running": 1, "due now": 0, "waiting": 1, "parked": 0, "disabled": 1}, tiles)
-	expect(t, page, fmt.Sprintf(`<h2 id="h-models">Models: %d</h2>`, sum), `models?l=status%3Dfinished">finished models</a>, which no index holds.`)
+	expect(t, page, fmt.Sprintf(`<h2 id="h-models">Models: %d</h2>`, sum), `models?l=status%3Dfinished&amp;count=yes">finished models</a>, which no index holds.`)
 	places := []int{}
 	for _, part := range []string{"What is stopped", "Failing by cause", `id="h-models"`, "Period of the charts"} {
 		places = append(places, strings.Index(page, part))

@@ -23,6 +23,7 @@ import (
 	"github.com/refreshd/refreshd/internal/ui/playground"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 type page struct {
@@ -83,7 +84,7 @@ var functions = html.FuncMap{
 		sum := sha256.Sum256(text)
 		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 	},
-	"labels": model.LabelTerms, "length": document.FormatDuration,
+	"inline": policy.IsInline, "labels": model.LabelTerms, "length": document.FormatDuration,
 	"indented": indented, "value": definitions.Text, "failed": func(recent string) int { return strings.Count(recent, "1") }, "bad": func(r *store.Record) bool {
 		return r.Broken || r.Fault != "" || r.DisabledBy == model.StoppedByPolicy // it does not come right by itself
 	},
