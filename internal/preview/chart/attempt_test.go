@@ -114,7 +114,9 @@ func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
 }
 
 func TestTheWaitInLineIsDrawnApartFromTheWork(t *testing.T) {
-	at := func(second int) time.Time { return instant("2026-03-02T06:00:00Z").Add(time.Duration(second) * time.Second) }
+	at := func(second int) time.Time {
+		return instant("2026-03-02T06:00:00Z").Add(time.Duration(second) * time.Second)
+	}
 	for begun, want := range map[int]bool{0: false, 37: true} {
 		attempt := model.Attempt{AttemptNo: 1, StartedAt: at(0), EndedAt: at(40), Outcome: model.EventFailure}
 		if begun > 0 {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,21 +107,25 @@ func changeSelected(ctx context.Context, req *request) (outcome, error) {
 	if err := operate.Execute(ctx, req.queue, requests); err != nil {
 		return outcome{}, err
 	}
-	done, same, text := 0, 0, ""
+	return page.told(requests)
+}
+
+// told says what became of each of the selected models.
+func (page *bulkSelection) told(requests []*operate.Request) (outcome, error) {
+	done, same, refused := 0, 0, ""
 	for _, r := range requests {
 		switch {
-		case r.Refused != nil && text == "":
-			text = fmt.Sprintf(" Refused, for example: %s: %s", r.Command.UID, inWords(r.Refused))
 		case r.Refused != nil:
+			refused = cmp.Or(refused, fmt.Sprintf(" Refused, for example: %s: %s", r.Command.UID, inWords(r.Refused)))
 		case r.Result == operate.ResultUnchanged:
 			same++
 		default:
 			done++
 		}
 	}
-	counts := fmt.Sprintf("%s: %d of %s done, %d need it not.", page.Action, done, &page.Selected, same)
-	if done+same < len(requests) {
-		return outcome{}, errors.New(counts + text)
+	text := fmt.Sprintf("%s: %d of %s done, %d need it not.", page.Action, done, &page.Selected, same)
+	if refused != "" {
+		return outcome{}, errors.New(text + refused)
 	}
-	return outcome{text: counts}, nil
+	return outcome{text: text}, nil
 }

@@ -16,7 +16,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   keys[event.key]();
 });
-const opener = document.getElementById("keys-button");
-opener.hidden = false;
-opener.addEventListener("click", keys["?"]);
+const keysButton = document.getElementById("keys-button");
+keysButton.hidden = false;
+keysButton.addEventListener("click", keys["?"]);
 if (location.hash === "#search") search();
