@@ -44,8 +44,9 @@ type page struct {
 
 // pages are in the order of the navigation.
 var pages = []*page{
-	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &selectedPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
+	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &failuresPage, &runningPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
 	&policyEditPage, &playgroundPage,
+	&selectedPage,
 }
 
 //go:embed *.html

@@ -25,9 +25,10 @@ import (
 
 // everyPage are addresses of all pages, of the demo.
 var everyPage = []string{
-	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "models/all?do=hold", "models/all?l=status%3Dfailing&do=run", "models/selected?do=disable&uid=acme%2Fstock",
+	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "models/all?do=hold", "models/all?l=status%3Dfailing&do=run",
 	"journal?kind=all", "model?uid=umbrella%2Fproducts-de", "failures", "running", "running?name=host7", "steering", "rejected", "policies", "policy?name=hourly-feeds",
 	"playground?example=yaml", "model?uid=nobody", "policy/edit?name=hourly-feeds&was=&text=timeout:+7m", "model/edit?uid=umbrella%2Fproducts-de&was=&text=payload:+%5B1%5D",
+	"models/selected?do=disable&uid=acme%2Fstock",
 }
 
 // TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone looks at each page in four ways; -screenshots writes what it saw, for people to look at.
