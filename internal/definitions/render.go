@@ -102,6 +102,9 @@ func blockStyle(node *yaml.Node, depth int) {
 // English renders a policy in English. ReadPolicies reads it back.
 func English(p policy.Policy) string { return english.Print(p) }
 
+// EnglishBeside is English for a queue whose default policy is known: it leaves out what both have not.
+func EnglishBeside(p, known policy.Policy) string { return english.PrintBeside(p, known) }
+
 func canonicalJSON(p policy.Policy) []byte {
 	text, _ := json.Marshal(p.Explicit()) // a policy always marshals
 	return text

@@ -35,12 +35,11 @@ func (in Inspection) Admission(ctx context.Context, m *model.Model, now time.Tim
 		key = ""
 	}
 	if key = cmp.Or(key, m.CircuitKey()); key != "" {
-		fields, err := in.flow.store.Clients.Read.HGetAll(ctx, in.flow.store.Keys.Circuit(key)).Result()
+		circuits, err := in.flow.Circuits(ctx, key)
 		if err != nil {
-			return w, fmt.Errorf("read a circuit: %w", err)
+			return w, err
 		}
-		circuit := newKeyCircuit(key, fields)
-		w.Circuit, w.Rooms.Circuits[key] = &circuit, &circuit.CircuitState
+		w.Circuit, w.Rooms.Circuits[key] = &circuits[0], &circuits[0].CircuitState
 	}
 	if !m.Parked() {
 		return w, nil

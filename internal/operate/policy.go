@@ -214,8 +214,9 @@ const maxFirstStarts = 3
 
 // Sentences describes it, with times as clock writes them.
 func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
+	least := ""
 	if i.looked > 0 {
-		sentences = []string{fmt.Sprintf("Only the first %d models of the queue were looked at.", i.looked)}
+		sentences, least = []string{fmt.Sprintf("The numbers are of a sample, the first %d models of the queue.", i.looked)}, "at least "
 	}
 	anew := "None is planned anew."
 	if i.Replanned > 0 {
@@ -225,7 +226,7 @@ func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
 		})
 		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %d, first at %s", i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
 	}
-	return append(sentences, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),
+	return append(sentences, words.Sentence(fmt.Sprintf("%[1]s%[2]s it, %[1]s%[3]d would decide otherwise", least, words.Count(i.Models, "model uses", "models use"), i.Changed)),
 		fmt.Sprintf("Due at once: %d. Running: %d. Disabled: %d.", i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
 }
 

@@ -272,19 +272,23 @@ func storedText(name, text string) string {
 	return string(canonical)
 }
 
-// CountPolicies counts the models that use each policy, unless a part has more than so many models: then all is false, and the counts say nothing.
+// CountPolicies counts the models that use each policy. If a part has more than so many models, a sample of it is counted, and all is false.
 func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
 	uses, all = map[string]int{}, true
 	err = q.queue.Each(func(part *Store) error {
+		bound, seen := most, 0
 		sum, err := part.Report().models(ctx)
-		if all = all && sum <= int64(most); !all || err != nil {
+		if err != nil {
 			return err
 		}
-		seen := 0
+		if sum > int64(most) {
+			bound = most / 4
+		}
 		err = part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
-			if seen += len(uids); seen > most { // many wait for nothing, and are in none of the sets
-				return errTooMany
+			if seen >= bound { // many wait for nothing, and are in none of the sets
+				return errEnough
 			}
+			seen += len(uids)
 			names, err := part.Report().PoliciesOf(ctx, uids)
 			for _, name := range names {
 				uses[cmp.Or(name, DefaultPolicyName)]++
@@ -292,7 +296,7 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 			return err
 		})
 		models += seen
-		if errors.Is(err, errTooMany) {
+		if errors.Is(err, errEnough) {
 			all, err = false, nil
 		}
 		return err
@@ -300,8 +304,8 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 	return uses, models, all, err
 }
 
-// errTooMany ends a walk over more models than are counted.
-var errTooMany = errors.New("too many to count")
+// errEnough ends a walk over more models than are counted.
+var errEnough = errors.New("enough are counted")
 
 // PolicyUse is when a model was saved with an inline policy last.
 type PolicyUse struct {

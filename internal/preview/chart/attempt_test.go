@@ -112,3 +112,21 @@ func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
 	picture := render(t, SVG, []Chart{{Events: s.events}})
 	failIf(t, !strings.Contains(picture, ">would run 14:31 – 15:31<"), "expected the hour from 14:31 on in\n%s", picture)
 }
+
+func TestTheWaitInLineIsDrawnApartFromTheWork(t *testing.T) {
+	at := func(second int) time.Time {
+		return instant("2026-03-02T06:00:00Z").Add(time.Duration(second) * time.Second)
+	}
+	for begun, want := range map[int]bool{0: false, 37: true} {
+		attempt := model.Attempt{AttemptNo: 1, StartedAt: at(0), EndedAt: at(40), Outcome: model.EventFailure}
+		if begun > 0 {
+			attempt.ProcessingAt = at(begun)
+		}
+		var picture strings.Builder
+		must(t, SVG(&picture, Chart{Title: "a", Location: time.UTC, Start: at(0), End: at(40), Events: FromHistory([]model.Attempt{attempt})}))
+		drawn := strings.Contains(picture.String(), `class="queued"`)
+		if told := strings.Contains(picture.String(), "in line for 37s of that"); drawn != want || told != want || !strings.Contains(picture.String(), `class="failure"`) {
+			t.Errorf("begun after %d s: expected the wait drawn and told: %t, found %t and %t", begun, want, drawn, told)
+		}
+	}
+}

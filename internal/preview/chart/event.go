@@ -69,6 +69,7 @@ type Event struct {
 	DeadlineAt time.Time `json:"deadline_at"`      // of the attempt that runs now; zero: none
 	Why        string    `json:"why"`              // why RefreshAt was chosen
 	Reason     string    `json:"reason,omitempty"` // of a failure, in the words of the worker
+	BegunAt    time.Time `json:"-"`                // when a worker began the attempt; zero: with it, or nobody knows
 	RetryAt    time.Time // when the next attempt would start if it had not to wait for the planned refresh; zero: at RefreshAt
 	Planned    bool      // it begins a planned refresh, or ends an attempt behind which one comes next
 }
@@ -96,7 +97,7 @@ func FromHistory(attempts []model.Attempt) []Event {
 	var events []Event
 	for _, attempt := range oldestFirst {
 		begin := Begin(attempt.StartedAt, attempt.AttemptNo)
-		begin.DeadlineAt = attempt.DeadlineAt
+		begin.DeadlineAt, begin.BegunAt = attempt.DeadlineAt, attempt.ProcessingAt
 		events = append(append(events, begin), EndOf(attempt)...)
 	}
 	return ordered(events)

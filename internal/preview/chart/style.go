@@ -19,6 +19,7 @@ text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 .timeout{fill:url(#hatch);stroke:#d9730d}
 .running{fill:#3b82f6}
 .other{fill:#9aa5b1}
+.queued{fill:#9aa5b1;fill-opacity:.45;stroke:#9aa5b1}
 .deadline{fill:#7b8794;fill-opacity:.18}
 .wait{stroke:#7b8794;stroke-width:1.2;fill:none}
 .arrow{fill:#7b8794}

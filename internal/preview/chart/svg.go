@@ -69,7 +69,7 @@ func (p *picture) heading(title, digest string) {
 	p.y += 10
 }
 
-// bar draws an attempt, and shades the time left to its deadline, up to edge.
+// bar draws an attempt, its wait for a worker apart, and shades the time left to its deadline, up to edge.
 func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 	if edge = min(edge, ax.x(a.begin.DeadlineAt)); !a.begin.DeadlineAt.IsZero() && edge > right {
 		p.rect("deadline", right, y, edge-right, barHeight, "")
@@ -81,6 +81,13 @@ func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 		hint += " for " + words.Roughly(a.end.At.Sub(a.begin.At)) + ", " + sentence(string(a.end.Kind), a.end.Reason)
 		if a.end.Why != "" {
 			hint += ", then " + a.end.Why
+		}
+	}
+	if begun := a.begin.BegunAt; begun.After(a.begin.At) {
+		hint += ", in line for " + words.Roughly(begun.Sub(a.begin.At)) + " of that"
+		if works := min(ax.x(begun), right-1); works > left {
+			p.rect("queued", left, y, works-left, barHeight, hint)
+			left = works
 		}
 	}
 	p.rect(a.end.Kind.style().bar, left, y, right-left, barHeight, hint)
@@ -98,7 +105,7 @@ func (p *picture) symbol(kind Kind, x, y px) (class string) {
 
 var legendEntries = []struct{ class, text string }{
 	{"success", "success"}, {"failure", "failure"}, {"timeout", "timeout"}, {"running", "running"}, {"other", "not counted"},
-	{"deadline", "time left to its deadline"}, {"wait", "waits for the next attempt"}, {"planned", "planned refresh"},
+	{"queued", "in line for a worker"}, {"deadline", "time left to its deadline"}, {"wait", "waits for the next attempt"}, {"planned", "planned refresh"},
 	{"wish", "where its delay alone would put the retry"}, {"final", "disabled"}, {"mark", "other event"},
 }
 

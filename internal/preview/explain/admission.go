@@ -118,6 +118,12 @@ func (s *Explanation) Stops() (lines []string) {
 	case c == nil || !c.Open() || !s.m.Waiting() && !s.m.Running():
 	case c.Probe == s.m.UID:
 		lines = append(lines, "It tests the circuit of "+c.Key+".", "If it succeeds, the others start too.")
+	case s.ui == hint.Dashboard:
+		every := time.Duration(0)
+		if c.Key == s.m.CircuitKey() {
+			every = s.m.Policy.Circuit.Probe
+		}
+		lines = append(lines, CircuitText(c, every, s.clock))
 	case blocker == "":
 		lines = append(lines, "The circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
 	default:
@@ -227,6 +233,20 @@ func (s *Explanation) limit(limit *model.Limit) string {
 		text += ". It is closed until " + s.clock(until) + " by the answer to " + by
 	}
 	return text + "."
+}
+
+// CircuitText says what an open circuit means: what fails, how many wait, and how often one is tried; zero: that is not known.
+func CircuitText(c *flow.KeyCircuit, every time.Duration, when func(time.Time) string) string {
+	text, opened := "", OpenedText(c, when)
+	if _, name, _ := strings.Cut(c.Key, "="); c.By == "" && c.Recent != "" {
+		text = fmt.Sprintf("%s fails: %d of %d.", cmp.Or(name, c.Key), strings.Count(c.Recent, "1"), len(c.Recent))
+		opened = "Its circuit opened at " + when(c.OpenedAt) + "."
+	}
+	text = join(text, words.Count(int(c.Parked), "model waits", "models wait")+".")
+	if every > 0 {
+		text = join(text, "One is tried every "+strings.TrimPrefix(document.FormatDurationInWords(every), "1 ")+".")
+	}
+	return join(text, opened)
 }
 
 // OpenedText says when and why a circuit opened.

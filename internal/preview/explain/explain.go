@@ -69,7 +69,9 @@ func Read(ctx context.Context, part *store.Store, uid string) (*Explanation, err
 }
 
 // In chooses another zone, and the hints of another user interface.
-func (s *Explanation) In(zone *time.Location, ui hint.UI) { s.zone, s.ui = zone, ui }
+func (s *Explanation) In(zone *time.Location, ui hint.UI) {
+	s.zone, s.ui, s.apart = zone, ui, ui == hint.Dashboard
+}
 
 func (s *Explanation) clock(at time.Time) string { return words.Clock(at, s.Now, s.zone) }
 

@@ -18,7 +18,7 @@ func Picture(s View, attempts []model.Attempt) chart.Chart {
 	switch r := s.Record; {
 	case r.Running():
 		event := chart.Begin(r.StartedAt, r.AttemptNo)
-		event.RefreshAt, event.DeadlineAt, event.Why = r.RefreshAt, r.DeadlineAt, r.Why
+		event.RefreshAt, event.DeadlineAt, event.BegunAt, event.Why = r.RefreshAt, r.DeadlineAt, r.ProcessingAt, r.Why
 		drawing.Events = append(drawing.Events, event)
 		drawing.End = s.Now
 	case r.Disabled && r.FinalFailureAt.After(drawing.End):

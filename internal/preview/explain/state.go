@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,10 +155,19 @@ func (s View) failed(when func(time.Time) string, attempts []model.Attempt) stri
 	if when != nil {
 		text += since + when(m.FailingSince)
 	}
-	if reason != "" {
+	if reason != "" && !s.apart {
 		text += " (" + strings.TrimSuffix(document.Shorten(reason, maxReason), ".") + ")"
 	}
 	return text + "."
+}
+
+// LastFailure is the whole reason of the last failure of a model that fails; empty: it does not, or nobody knows.
+func (s *Explanation) LastFailure() string {
+	i := slices.IndexFunc(s.Attempts, func(a model.Attempt) bool { return a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout })
+	if s.m.FailingSince.IsZero() || i < 0 {
+		return ""
+	}
+	return reasonOf(&s.Attempts[i])
 }
 
 // rejected reports whether somebody rejected the success of an attempt.

@@ -23,6 +23,8 @@ type View struct {
 	Rejection *Rejection      // nil: none, or not read
 	Reason    string          // why it is disabled, or failed last; only in lists
 	Because   string          // why it waits as it does; likewise
+
+	apart bool // the last failure is shown beside the state, see LastFailure
 }
 
 // ReadLiveness reads who serves the queue.

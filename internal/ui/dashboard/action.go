@@ -33,7 +33,7 @@ var actions = []action{
 	{path: "model/disable", do: change(model.CommandDisable)},
 	{path: "model/accept", do: change(model.CommandAccept)}, {path: "model/reject", do: change(model.CommandReject)},
 	{path: "model/hold", do: holdModel}, {path: "model/release", do: named("id", holdReleased, releaseHold)},
-	{path: "models/all", do: beginBulk},
+	{path: "models/all", do: beginBulk}, {path: "models/change", do: changeSelected},
 	{path: "model/save", do: saveModel, page: &modelEditPage},
 	{path: "policy/save", do: savePolicy, page: &policyEditPage}, {path: "policy/rm", do: removePolicy},
 	{path: "failures/run", do: runFailures},

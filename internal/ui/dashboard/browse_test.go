@@ -78,6 +78,31 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	failIf(t, err != nil || len(holds) != 1 || holds[0].Reason != "by keys", "expected a hold, found %+v, %v", holds, err)
 }
 
+func TestKeysSearchAndListKeysUnlessSomebodyTypes(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := liveFleet(t, Config{})
+	tab := browser.Open(t)
+	open := func() bool { return browser.Eval[bool](tab, `document.getElementById("keys").open`) }
+	tab.Go(f.url(""))
+	tab.Keys("?")
+	failIf(t, !open(), "expected the list of keys")
+	look(t, tab)
+	tab.Press("Close")
+	failIf(t, open(), "expected it closed")
+	tab.Press("Keys")
+	failIf(t, !open(), "expected the list of keys after a click")
+	tab.Keys("\x1b")
+	tab.Await(`!document.getElementById("keys").open`)
+	tab.KeysFollow("/") // to the list of models
+	tab.Await(`document.activeElement.id === "l"`)
+	tab.Keys("?/n")
+	failIf(t, open() || browser.Eval[string](tab, `document.getElementById("l").value`) != "?/n", "expected what was typed, and no list")
+	tab.Go(f.url("running"))
+	tab.Keys("/")
+	equal(t, "name", browser.Eval[string](tab, `document.activeElement.id`))
+}
+
 func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
@@ -87,6 +112,7 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	browser.Eval[bool](tab, "window.same = true")
 	f.Command(`{"type":"run","uid":"tbl_1"}`)
 	check.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	tab.AwaitText("Supersede…")
 	f.Take()
 	f.Say(fixture.Result("user_friendly_status", "tbl_1", f.Attempt("tbl_1"), `"status":"4 of 7 files"`))
 	tab.AwaitText("4 of 7 files")
@@ -109,6 +135,13 @@ func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
 	browser.Eval[bool](tab, `document.activeElement.blur(); true`)
 	f.fail("tbl_3", oneFeed, `"reason":"HTTP 503"`)
 	tab.AwaitText("3 models")
+
+	tab.Go(f.url("model?uid=tbl_1"))
+	tab.Await("source && source.readyState == EventSource.OPEN")
+	browser.Eval[bool](tab, `document.getElementById("disable-reason").value = "half a rea"; true`)
+	f.Command(`{"type":"disable","uid":"tbl_1","reason":"not paid"}`)
+	tab.AwaitText("not paid")
+	equal(t, "half a rea", browser.Eval[string](tab, `document.getElementById("disable-reason")?.value ?? "replaced"`))
 }
 
 func TestALinkKeepsTheFocusThoughOthersInFrontLeadThereToo(t *testing.T) {
@@ -125,6 +158,31 @@ func TestALinkKeepsTheFocusThoughOthersInFrontLeadThereToo(t *testing.T) {
 	f.Command(`{"type":"disable","uid":"a","reason":"not paid"}`)
 	tab.AwaitText("not paid")
 	equal(t, 2, browser.Eval[int](tab, `document.activeElement.closest("tr")?.rowIndex ?? 0`))
+}
+
+func TestSelectedRowsStaySelectedThoughTheListChangesAndAreDisabled(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := liveFleet(t, Config{})
+	f.Command(`{"type":"put","uid":"b"}`)
+	tab := browser.Open(t)
+	check.Eventually(t, "it is stored", func() bool { return f.Redis.Exists(t.Context(), f.Store.Keys.Model("b")).Val() > 0 })
+	tab.Go(f.url("models"))
+	tab.Await("source && source.readyState == EventSource.OPEN")
+	browser.Eval[bool](tab, `document.querySelector("input[value=b]").click(); true`)
+	f.Command(`{"type":"put","uid":"a"}`)
+	tab.AwaitText("Shown: 3 models")
+	equal(t, "b", browser.Eval[string](tab, `[...document.querySelectorAll("input:checked")].map(e => e.value).join()`))
+	tab.Press("Select all of this page")
+	equal(t, 3, browser.Eval[int](tab, `document.querySelectorAll("input:checked").length`))
+	tab.Press("Select all of this page")
+	browser.Eval[bool](tab, `document.querySelector("input[value=b]").click(); true`)
+	tab.Follow("disable selected")
+	tab.AwaitText("1 model: b")
+	tab.Fill("reason", "not paid")
+	tab.Follow("disable 1 model")
+	tab.AwaitText("disable: 1 of 1 model done")
+	tab.AwaitText("not paid")
 }
 
 func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {

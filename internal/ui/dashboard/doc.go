@@ -15,7 +15,7 @@
 //	<div id="noun-list" data-live>{{template "noun-list" .}}</div>
 //
 // While a page is open, it is read again after each change of the queue, once for all browsers that look at the same address, and the
-// fragments that differ are sent. Put a form outside of fragments, or it would be replaced while somebody types.
+// fragments that differ are sent. A fragment stays as it is while somebody types in it, or has filled a field of it: put other forms outside.
 // Only html/template writes texts of users: nothing here makes template.HTML of them.
 //
 // # How to add an action

@@ -1,9 +1,12 @@
 package dashboard
 
 import (
+	"fmt"
 	"html"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,7 +83,7 @@ func TestAPolicyIsCheckedAndThenSavedAsItWasChecked(t *testing.T) {
 		page := d.page(home + "policy/edit?name=hourly")
 		expect(t, page, "<h1>Edit hourly</h1>", "rrule: FREQ=HOURLY", `href="/q/bigtables/policy?name=hourly">Cancel`)
 		checked := d.check("policy/edit?name=hourly", "text", "name: hourly\nrrule: FREQ=HOURLY;BYMINUTE=30\ntimeout: 20m\nretries: [1m]\non_exhausted: next_planned")
-		expect(t, checked, `<tr><th scope="row">timeout</th><td class="wide">10m</td><td class="wide">20m</td></tr>`, "1 model uses it, 1 would decide otherwise.", "Planned anew: 1, first at ",
+		expect(t, checked, `<tr><th scope="row">timeout</th><td data-label="Stored" class="wide">10m</td><td data-label="Yours" class="wide">20m</td></tr>`, "1 model uses it, 1 would decide otherwise.", "Planned anew: 1, first at ",
 			"What would happen in the next week if ", "data:image/svg")
 		failIf(t, d.policy("hourly").Timeout.Minutes() != 10, "expected nothing stored by a check")
 		expect(t, d.save(checked, "policy/save"), "The policy hourly is saved: updated.", "<h1>Policy</h1>")
@@ -93,13 +96,44 @@ func TestAPolicyIsCheckedAndThenSavedAsItWasChecked(t *testing.T) {
 	})
 }
 
+func TestWhatIsTriedInThePlaygroundIsCheckedAndSaved(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		hidden := func(page, field string) string {
+			found := regexp.MustCompile(`form="playground" name="` + field + `" value="([^"]*)"`).FindStringSubmatch(page)
+			stopIf(t, found == nil, "expected the field %s", field)
+			return found[1]
+		}
+		try := func(path, text string) string {
+			page := d.page(home + path)
+			expect(t, page, `form="playground" formaction="/q/bigtables/policy/edit"`)
+			form := url.Values{"text": {text}, "answers": {"fails"}, "name": {hidden(page, "name")}, "policy": {hidden(page, "policy")}, "was": {hidden(page, "was")}}
+			_, tried := d.ask(d.request("POST", home+"playground", form)) // which keeps what it will replace
+			equal(t, form.Get("was"), hidden(tried, "was"))
+			_, checked := d.ask(d.request("POST", home+"policy/edit", form))
+			expectNone(t, checked, "Somebody has changed it since you began")
+			return checked
+		}
+		checked := try("playground", "name: tried\nrrule: FREQ=HOURLY\ntimeout: 90m\nretries: [5m]\n")
+		expect(t, checked, "Seldom meant", `<th scope="row">timeout</th>`)
+		expect(t, d.save(checked, "policy/save"), "The policy tried is saved: created.")
+		page := d.page(home + "playground?policy=tried")
+		expect(t, page, "Save as tried…", "Refresh the model every hour")
+		expectNone(t, page, "Open no circuit")
+		checked = try("playground?policy=tried", "name: tried\nrrule: FREQ=HOURLY\ntimeout: 20m\nretries: [5m]\n")
+		expect(t, checked, "<h1>Edit tried</h1>", `<td data-label="Yours" class="wide">20m</td>`)
+		expect(t, d.save(checked, "policy/save"), "The policy tried is saved: updated.")
+		failIf(t, d.policy("tried").Timeout.Minutes() != 20, "expected what was tried, found %v", d.policy("tried"))
+	})
+}
+
 func TestAPolicyThatSomebodyElseHasChangedIsNotOverwritten(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	d.putPolicy("name: p\ntimeout: 10m\n")
 	checked := d.check("policy/edit?name=p", "text", "name: p\ntimeout: 20m\n")
 	d.save(d.check("policy/edit?name=p", "text", "name: p\ntimeout: 30m\n"), "policy/save")
 	refused := d.save(checked, "policy/save")
-	expect(t, refused, "Somebody has changed it since you began", `<td class="wide">30m</td><td class="wide">20m</td>`, "timeout: 20m\n</textarea>")
+	expect(t, refused, "Somebody has changed it since you began", `<td data-label="Stored" class="wide">30m</td><td data-label="Yours" class="wide">20m</td>`, "timeout: 20m\n</textarea>")
 	failIf(t, d.policy("p").Timeout.Minutes() != 30, "expected what the other has saved")
 	d.save(refused, "policy/save") // which they have seen now
 	failIf(t, d.policy("p").Timeout.Minutes() != 20, "expected what was saved after a look")
@@ -144,7 +178,7 @@ func TestAModelIsEditedAndLosesNothingThatNobodyHasTyped(t *testing.T) {
 		expect(t, d.save(same, "model/save"), "a is saved: unchanged.")
 		equal(t, before, d.Model("a"))
 		checked := d.retype("model/edit?uid=a", "tenant: t1", "tenant: t2", "rrule: FREQ=DAILY;BYHOUR=6", "rrule: FREQ=DAILY;BYHOUR=7")
-		expect(t, checked, `<th scope="row">labels.tenant</th><td class="wide">t1</td><td class="wide">t2</td>`, `<th scope="row">rrule</th>`, "The next refresh is at ", "data:image/svg")
+		expect(t, checked, `<th scope="row">labels.tenant</th><td data-label="Stored" class="wide">t1</td><td data-label="Yours" class="wide">t2</td>`, `<th scope="row">rrule</th>`, "The next refresh is at ", "data:image/svg")
 		equal(t, before, d.Model("a"))
 		expect(t, d.save(checked, "model/save"), "a is saved: updated.", "<h1>a</h1>", "BYHOUR=7")
 		after := d.Model("a")
@@ -183,4 +217,19 @@ func TestAReadOnlyDashboardOffersNothingToEdit(t *testing.T) {
 	for _, path := range []string{"policies", "policy?name=default", "model?uid=a", "models"} {
 		expectNone(t, d.page(home+path), "/edit")
 	}
+}
+
+func TestWhatIsCountedOfASampleSaysSo(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.putPolicy("name: hourly\nrrule: FREQ=HOURLY\ntimeout: 10m\n")
+	var models []string
+	for n := range maxCounted + 1 {
+		models = append(models, fmt.Sprintf(`"uid":"m%04d","policy":"hourly"`, n))
+	}
+	for part := range slices.Chunk(models, 400) {
+		d.put(part...)
+	}
+	expect(t, d.page(home+"policies"), ` models with hourly">at least `, "Of a sample of ")
+	checked := d.check("policy/edit?name=hourly", "text", "name: hourly\nrrule: FREQ=HOURLY\ntimeout: 20m\n")
+	expect(t, checked, "The numbers are of a sample, the first 400 models of the queue.", "At least 400 models use it, at least 400 would decide otherwise.")
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/flow"
 	"github.com/refreshd/refreshd/internal/hint"
 	"github.com/refreshd/refreshd/internal/operate"
@@ -22,9 +23,10 @@ import (
 	"github.com/refreshd/refreshd/internal/report"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
-var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-next", "model-past"}}
+var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-do", "model-next", "model-past"}}
 
 type modelView struct {
 	*explain.Explanation
@@ -38,6 +40,15 @@ type modelView struct {
 func (m *modelView) heading() (title string, zone *time.Location) { return m.UID, m.zone }
 
 func (m *modelView) Zone() string { return explain.ZoneOf(&m.Model).String() }
+
+// ByHand: somebody has disabled it, and a run is refused.
+func (m *modelView) ByHand() bool { return m.DisabledBy == model.StoppedByHand }
+
+// Sentences are the policy in English.
+func (m *modelView) Sentences() []string {
+	text := strings.TrimPrefix(definitions.EnglishBeside(m.Policy, policy.Default()), "- ")
+	return strings.Split(strings.TrimSpace(text), "\n- ")
+}
 
 // InForce is the policy, as JSON.
 func (m *modelView) InForce() string {

@@ -68,7 +68,7 @@ func TestModelsAreListedPageByPageEachOnce(t *testing.T) {
 
 func TestAListTellsWhatIsWrongWithItsOrderOrCursor(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	for query, want := range map[string]string{"sort=age": "sort: expected due or failing", "after=x": "after: expected a cursor"} {
+	for query, want := range map[string]string{"sort=age": "sort: expected due, failing, uid or success", "after=x": "after: expected a cursor"} {
 		status, page := d.status(home + "models?" + query)
 		failIf(t, status != 400, "%s: expected 400, found %d", query, status)
 		expect(t, page, want, "<h1>Models</h1>", `role="alert"`)
@@ -85,8 +85,8 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		expect(t, d.page(home+"model?uid=a"), "No attempt has ended yet.", "Running since", `src="/q/bigtables/model/next.svg?uid=a&amp;v=`)
 		d.answer("failure", "a", `"reason":"503"`)
 		page := d.page(home + "model?uid=a")
-		expect(t, page, "<h1>a</h1>", "Failed once at", "(503)", "If it succeeds: ", "If it fails: it is disabled",
-			"retry 1 of 1 after 10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td class="warn">failure</td>`)
+		expect(t, page, "<h1>a</h1>", `<p class="glance">503</p>`, "Failed once at", "If it succeeds: ", "If it fails: it is disabled",
+			"retry 1 of 1 after 10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td data-label="Outcome" class="warn">failure</td>`)
 		for path, want := range map[string][]string{
 			"model/past.svg?uid=a": {"<title>a</title>", "failure"}, "model/next.svg?uid=a": {">it succeeds<", ">it fails<", ">nobody answers<", ">it is disabled<"},
 		} {
@@ -117,7 +117,7 @@ func TestAModelIsRedOnlyIfSomebodyMustAct(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	d.put(failingModel)
 	red := func() bool {
-		return strings.Contains(d.page(home+"model?uid=a"), `<p class="glance bad">`) && strings.Contains(d.page(home+"models"), `<td class="wide bad">`)
+		return strings.Contains(d.page(home+"model?uid=a"), `<p class="glance bad">`) && strings.Contains(d.page(home+"models"), `<td data-label="State" class="wide bad">`)
 	}
 	d.start()
 	d.answer("failure", "a", `"reason":"503"`)
@@ -208,4 +208,99 @@ func TestAPageTellsItsTimesInOneZoneAndNamesIt(t *testing.T) {
 			expect(t, page, map[string]string{"UTC": "21:00:00", "Asia/Tokyo": "06:00 tomorrow"}[zone])
 		}
 	}
+}
+
+func TestAModelOffersOnlyWhatCanBeDoneNow(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	buttons := map[string]string{"run": ">Run now<", "supersede": ">Supersede…<", "enable": ">Enable<", "disable": ">Disable until it is enabled<", "hold": ">Hold<"}
+	offers := func(state string, want ...string) {
+		t.Helper()
+		page := d.page(home + "model?uid=a")
+		for name, text := range buttons {
+			if got := strings.Contains(page, text); got != slices.Contains(want, name) {
+				t.Errorf("%s: expected %v, found %s offered: %t", state, want, name, got)
+			}
+		}
+	}
+	d.put(failingModel)
+	offers("due", "run", "disable", "hold")
+	d.start()
+	offers("running", "supersede", "disable", "hold")
+	d.answer("failure", "a")
+	d.Clock.Turn(10 * time.Minute)
+	d.start()
+	d.answer("failure", "a", `"reason":"gone for good"`)
+	offers("given up", "run", "enable", "disable", "hold")
+	expect(t, d.page(home+"model?uid=a"), `<p class="glance bad">gone for good</p>`)
+	d.press(home+"model/disable", "uid", "a", "reason", "not paid")
+	offers("disabled by hand", "enable", "hold")
+}
+
+func TestThePolicyOfAModelIsToldInSentencesWithItsJSONFolded(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(failingModel)
+	page := d.page(home + "model?uid=a")
+	expect(t, page, "<li>Allow 1 hour to complete</li><li>On the first failure, retry after 10 minutes</li>", "<li>Give up after the final unsuccessful retry</li></ul>", "<details><summary>As JSON</summary>")
+	expectNone(t, page, "Open no circuit", "Send no e-mail")
+}
+
+func TestRowsOfAListAreSelectedAndChangedTogether(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, func(c *Config) { c.By = "ann" })
+		d.put(`"uid":"a","rrule":"every day at 6 AM"`, `"uid":"b","rrule":"every day at 6 AM"`, `"uid":"c","rrule":"every day at 6 AM"`)
+		expect(t, d.page(home+"models?l=uid%3Da"), `form="selected" name="uid" value="a"`, `<button type="submit" name="do" value="disable">`)
+		_, asked := d.ask(d.request("POST", home+"models/selected", url.Values{"do": {"disable"}, "uid": {"a", "b"}, "back": {home + "models?l=x%3Dy"}}))
+		expect(t, asked, "<p>2 models: ", `name="uid" value="a"`, `name="uid" value="b"`, `name="back" value="/q/bigtables/models?l=x%3Dy"`, `name="reason"`)
+		expectNone(t, asked, "Type 2")
+		change := func(do string, uids ...string) (next, text string) {
+			response, _ := d.ask(d.request("POST", home+"models/change", url.Values{"do": {do}, "uid": uids, "reason": {"not paid"}, "back": {home + "models"}}))
+			return response.Header.Get("Location"), d.page(response.Header.Get("Location"))
+		}
+		next, text := change("disable", "a", "b")
+		equal(t, home+"models", next)
+		expect(t, text, "disable: 2 of 2 models done, 0 need it not.", "Disabled by ann.")
+		_, text = change("run", "a", "c", "gone")
+		expect(t, text, `role="alert">run: 1 of 3 models done, 0 need it not. Refused, for example: a: the model was disabled by hand`)
+		_, text = change("enable", "a", "b", "c")
+		expect(t, text, "enable: 2 of 3 models done, 1 need it not.")
+		_, text = change("hold", "a", "b")
+		expect(t, text, "keeps uid=a|b from starting.")
+		for query, want := range map[string]string{"do=run": "uid: expected 1 to 500 selected models, found 0", "do=dance&uid=a": "do: expected", "do=run&uid=a+b": "uid: expected"} {
+			status, page := d.status(home + "models/selected?" + query)
+			failIf(t, status != 400 || !strings.Contains(page, want), "%s: expected %s, found %d", query, want, status)
+		}
+	})
+}
+
+func TestAListTellsHowManyThereAreAndIsSortedByAColumn(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(`"uid":"b","refresh":"now","labels":{"tenant":"t1"}`, `"uid":"a","rrule":"every day at 6 AM","labels":{"tenant":"t1"}`)
+	d.start()
+	d.answer("success", "b")
+	d.put(`"uid":"c","rrule":"every day at 7 AM"`)
+	for path, want := range map[string]string{
+		"models": "Shown: 3 models of the queue.", "models?sort=due": "Shown: 2 models that are due or scheduled.", "models?sort=failing": "Shown: 0 models that are failing.",
+		"models?l=tenant%3Dt1": "Shown: 2 models with tenant=t1.", "models?l=tenant%3Dt1&sort=due": "There are at most 2 models of them.",
+	} {
+		expect(t, d.page(home+path), want)
+	}
+	order := func(sort string) string {
+		uids, _ := d.readList(home + "models?sort=" + sort)
+		return strings.Join(uids, "")
+	}
+	equal(t, "abc", order("uid"))
+	equal(t, "b", order("success")[2:])
+	expect(t, d.page(home+"models?sort=uid"), `<th scope="col" aria-sort="ascending"><a href="/q/bigtables/models">Model</a></th>`, `<a href="/q/bigtables/models?sort=success">Last success</a>`, "never", "just now")
+	var many []string
+	for n := range maxRows + 1 {
+		many = append(many, fmt.Sprintf(`"uid":"m%03d","rrule":"every day at 6 AM"`, n))
+	}
+	d.put(many...)
+	expect(t, d.page(home+"models"), `<a href="/q/bigtables/models?count=yes">Count them</a>`)
+	expect(t, d.page(home+"models?count=yes"), "Counted one by one: 54 models.")
+	expect(t, d.page(home+"models?l=uid%3Dm*&count=yes"), "Counted one by one: 51 models.")
+	expectNone(t, d.page(home+"models?sort=due"), "Count them")
+	expect(t, d.page(home+"models?sort=uid"), "Each page is sorted by itself.", "Shown: 53 models of the queue, and those that are finished.")
+	pages := d.walk(home + "models?sort=uid")
+	equal(t, 54, len(slices.Concat(pages...)))
 }

@@ -13,12 +13,13 @@ import (
 
 var overviewPage = page{
 	path: "", title: "Overview", nav: true, file: "overview", read: readOverview,
-	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-fingerprints", "overview-processes"},
+	live: []string{"overview-findings", "overview-fingerprints", "overview-processes", "overview-numbers", "overview-rates"},
 }
 
 type overview struct {
 	Findings []link // some have no page
 	Stats    report.Stats
+	Models   int64 // the sum of those that run, are due, wait, are parked and are disabled
 
 	Never, Fresh, Late, Stale int64
 	Periods                   []link
@@ -43,7 +44,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	}
 	stats := queue.Stats
 	o := &overview{
-		Stats: stats, Never: stats.Freshness[model.FreshnessNever],
+		Stats: stats, Models: stats.Sample().Values[report.MetricModels], Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {

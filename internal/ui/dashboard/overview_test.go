@@ -1,6 +1,10 @@
 package dashboard
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,4 +89,27 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 func TestTheOverviewOfAnEmptyQueueIsWhole(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	expect(t, d.page(home), "No model is failing.", `<a href="/q/bigtables/running">Processes</a>`, "No dispatcher is running.", "No poller is running.", "0 started in the last hour.", "59 columns are not known.")
+}
+
+func TestTheOverviewTellsWhatIsWrongThenNumbersThatAddUpThenCharts(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(`"uid":"a","refresh":"now"`, `"uid":"b","rrule":"every day at 6 AM"`, `"uid":"c","rrule":"every day at 6 AM"`, `"uid":"done","refresh":"now"`)
+	d.start()
+	d.answer("success", "done")
+	d.press(home+"model/disable", "uid", "b")
+	page := d.page(home)
+	tiles := map[string]int{}
+	sum := 0
+	for _, tile := range regexp.MustCompile(`<dt>([a-z ]+)</dt><dd[^>]*>(?:<a [^>]*>)?(\d+)<`).FindAllStringSubmatch(page, 5) {
+		tiles[tile[1]] = check.Got(strconv.Atoi(tile[2]))(t)
+		sum += tiles[tile[1]]
+	}
+	equal(t, map[string]int{"running": 1, "due now": 0, "waiting": 1, "parked": 0, "disabled": 1}, tiles)
+	expect(t, page, fmt.Sprintf(`<h2 id="h-models">Models: %d</h2>`, sum), `models?l=status%3Dfinished&amp;count=yes">finished models</a>, which no index holds.`)
+	places := []int{}
+	for _, part := range []string{"What is stopped", "Failing by cause", `id="h-models"`, "Period of the charts"} {
+		places = append(places, strings.Index(page, part))
+	}
+	failIf(t, places[0] < 0 || !slices.IsSorted(places), "expected what is wrong, causes, numbers and charts in this order, found them at %v", places)
+	expect(t, d.page(home+"models?l=status%3Dfinished"), ">done</a>")
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/refreshd/refreshd/internal/ui/playground"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 type page struct {
@@ -46,6 +47,7 @@ type page struct {
 var pages = []*page{
 	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &bulkPage, &failuresPage, &runningPage, &steeringPage, &auditPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
 	&policyEditPage, &playgroundPage,
+	&selectedPage,
 }
 
 //go:embed *.html
@@ -84,7 +86,7 @@ var functions = html.FuncMap{
 		sum := sha256.Sum256(text)
 		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 	},
-	"labels": model.LabelTerms, "length": document.FormatDuration,
+	"inline": policy.IsInline, "labels": model.LabelTerms, "length": document.FormatDuration,
 	"indented": indented, "value": definitions.Text, "failed": func(recent string) int { return strings.Count(recent, "1") }, "bad": func(r *store.Record) bool {
 		return r.Broken || r.Fault != "" || r.DisabledBy == model.StoppedByPolicy // it does not come right by itself
 	},

@@ -28,6 +28,7 @@ var everyPage = []string{
 	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "models/all?do=hold", "models/all?l=status%3Dfailing&do=run",
 	"journal?kind=all", "audit", "model?uid=umbrella%2Fproducts-de", "failures", "running", "running?name=host7", "steering", "rejected", "policies", "policy?name=hourly-feeds",
 	"playground?example=yaml", "model?uid=nobody", "policy/edit?name=hourly-feeds&was=&text=timeout:+7m", "model/edit?uid=umbrella%2Fproducts-de&was=&text=payload:+%5B1%5D",
+	"models/selected?do=disable&uid=acme%2Fstock",
 }
 
 // TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone looks at each page in four ways; -screenshots writes what it saw, for people to look at.
@@ -57,6 +58,8 @@ func TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 		}
 		cut := browser.Eval[string](tab, "[...document.querySelectorAll('header a, header button')].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join()")
 		failIf(t, cut != "", "%q: expected the whole menu on a phone, found %s cut off", path, cut)
+		unseen := browser.Eval[string](tab, "[...document.querySelectorAll('.scroll:not(.long) td')].filter(e => e.textContent && (e.getBoundingClientRect().right > innerWidth || e.dataset.label !== e.closest('table').tHead.rows[0].cells[e.cellIndex].textContent.trim())).map(e => e.textContent).join()")
+		failIf(t, unseen != "", "%q: expected each cell on a phone, beside the name of its column, found %s without", path, unseen)
 		hidden := browser.Eval[int](tab, "[...document.querySelectorAll('.long')].filter(e => e.firstElementChild.getBoundingClientRect().top < e.getBoundingClientRect().top).length")
 		failIf(t, hidden != 0, "%q: expected each long box at its top", path)
 	}

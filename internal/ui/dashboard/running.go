@@ -61,7 +61,7 @@ func readRunning(ctx context.Context, req *request) (any, error) {
 		}
 		r.MoreInHand += row.More()
 		for _, attempt := range row.Attempts {
-			attempt.Worker = row.Label()
+			attempt.Worker = row.calls(attempt.Worker)
 			r.InHand = append(r.InHand, attempt)
 		}
 	}
@@ -80,6 +80,14 @@ func (r *runningRow) Label() string {
 		return r.Name
 	}
 	return r.Host + ":" + r.PID
+}
+
+// calls names the worker of an attempt, as it has announced itself, and its process.
+func (r *runningRow) calls(worker string) string {
+	if worker == "" || worker == r.Name || worker == r.Label() {
+		return r.Label()
+	}
+	return worker + " of " + r.Label()
 }
 
 // latest keeps the latest heartbeat of each process, which sends one to each part.

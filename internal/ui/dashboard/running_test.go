@@ -72,6 +72,19 @@ func TestThePageRunningTellsWhoWorksAndOnWhat(t *testing.T) {
 	})
 }
 
+func TestWorkersAreCalledAsTheyHaveAnnouncedThemselves(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.start5()
+	d.take(pool1, 2)
+	d.Say(fixture.Result("started", "m0", d.Attempt("m0"), `"worker":"fetch-<9>"`))
+	d.apply()
+	page := strings.Join(d.table(home+"running", "h-in-hand"), "\n")
+	expect(t, page, "m0 | fetch-&lt;9&gt; of host7:4711 |", "m1 | host7:4711 |")
+	expect(t, d.page(home+"model?uid=m0"), "Running on fetch-&lt;9&gt;")
+	d.answer("failure", "m0")
+	expect(t, strings.Join(d.table(home+"model?uid=m0", "h-past"), "\n"), "| fetch-&lt;9&gt; |")
+}
+
 func TestAPressOnRunningReachesThePoolAndNobodyElse(t *testing.T) {
 	users := fixture.WithUsers(t, "bigtables")
 	d := sitAt(t, fixture.New(t, users.Server), "", users.Client(t, acl.Operator), func(c *Config) { c.By = "ann" })

@@ -149,20 +149,21 @@ func (in Setting) play(doc definitions.Document, from string, answer *answer) (*
 		}
 		return p, err
 	}
-	usual := func() policy.Policy {
-		if p, err := find(policy.DefaultName); err == nil {
-			return p
-		}
-		return policy.Default()
+	known, err := find(policy.DefaultName)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		known = policy.Default()
 	}
-	subject, err := definitions.ReadSubject(doc, from, usual, find)
+	subject, err := definitions.ReadSubject(doc, from, func() policy.Policy { return known }, find)
 	switch {
 	case failed != nil:
 		return nil, failed
 	case err != nil:
 		return &Result{Problem: err.Error()}, nil
 	}
-	r := &Result{English: definitions.English(subject.Policy)}
+	r := &Result{English: definitions.EnglishBeside(subject.Policy, known)}
 	m, err := simulate.NewModel(subject.Definition, subject.Policy, in.Now.Truncate(time.Second))
 	if err != nil {
 		return &Result{Problem: subject.At(err).Error()}, nil

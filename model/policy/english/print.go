@@ -19,13 +19,25 @@ import (
 // Print renders a policy in English, one sentence per line. What policy.Read makes of it when Parse has read it is the same policy,
 // to the letter, whatever its texts hold and whatever it is completed with. Retries beyond the twentieth share lines; so does, at the
 // end, what a policy has not.
-func Print(p policy.Policy) string {
+func Print(p policy.Policy) string { return printAll(&p).ended(nil) }
+
+// PrintBeside is Print for somebody who knows another policy, which completes what is read back: of what the policy has not, it says only what the
+// other one has.
+func PrintBeside(p, known policy.Policy) string { return printAll(&p).ended(printAll(&known).usual) }
+
+func printAll(p *policy.Policy) *printer {
 	out := &printer{}
 	for _, print := range []func(*policy.Policy){out.schedule, out.retries, out.errors, out.end, out.limits, out.guards} {
-		print(&p)
+		print(p)
 	}
-	if len(out.usual) > 0 {
-		out.line("%s", strings.Join(out.usual, ". "))
+	return out
+}
+
+// ended is the text, with the usual sentences at its end that are not known.
+func (out *printer) ended(known []string) string {
+	said := func(sentence string) bool { return slices.Contains(known, sentence) }
+	if rest := slices.DeleteFunc(out.usual, said); len(rest) > 0 {
+		out.line("%s", strings.Join(rest, ". "))
 	}
 	return out.String()
 }

@@ -42,6 +42,11 @@ func completed(t reporter, doc map[string]any, usual policy.Policy) string {
 
 func printed(t reporter, text string) string {
 	t.Helper()
+	return Print(stored(t, text))
+}
+
+func stored(t reporter, text string) policy.Policy {
+	t.Helper()
 	doc := make(map[string]any)
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -50,7 +55,7 @@ func printed(t reporter, text string) string {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	return Print(p)
+	return p
 }
 
 // checkPrint demands that a policy is printed so that it reads back to the letter.
@@ -80,6 +85,29 @@ var ofTheHouse = policy.Policy{
 
 func TestEveryPolicyIsPrintedSoThatItReadsBackToTheLetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkPrint(t, canonical(t, somePolicy(t))) })
+}
+
+func TestAPolicyIsPrintedBesideTheOneThatCompletesItWithoutWhatBothHaveNot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for _, known := range []policy.Policy{policy.Default(), ofTheHouse} {
+			want := canonical(t, somePolicy(t))
+			sentences := PrintBeside(stored(t, want), known)
+			again, _, err := Parse(sentences)
+			if err != nil {
+				t.Fatalf("%s\nis printed as\n%s%v", want, sentences, err)
+			}
+			if diff := cmp.Diff(want, completed(t, again, known)); diff != "" {
+				t.Fatalf("is printed as\n%s-want +got\n%s", sentences, diff)
+			}
+		}
+	})
+	text := PrintBeside(policy.Default(), policy.Default())
+	if lines := strings.Count(text, "\n"); lines != 6 || strings.Contains(text, "Open no circuit") {
+		t.Errorf("expected the default policy in six lines, found\n%s", text)
+	}
+	if text := PrintBeside(policy.Default(), ofTheHouse); !strings.Contains(text, "Open no circuit") || strings.Contains(text, "Send no e-mail") {
+		t.Errorf("expected what the other one has and this one has not, found\n%s", text)
+	}
 }
 
 // somePolicy draws a document that the model accepts, of every field.

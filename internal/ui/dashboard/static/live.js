@@ -9,10 +9,13 @@ function replace(fragment) {
   const place = document.getElementById(fragment.id);
   if (!place) return;
   const active = document.activeElement;
-  if (place.contains(active) && active.matches("input, select, textarea")) return; // somebody types
+  const filled = [...place.querySelectorAll("input:not([type=checkbox]), textarea")].some((e) => e.value !== e.defaultValue);
+  if (filled || place.contains(active) && active.matches("input:not([type=checkbox]), select, textarea")) return; // somebody types
   const focused = place.contains(active) && all(place, focusable).find(([, e]) => e === active);
   const open = new Map(all(place, "details").map(([name, details]) => [name, details.open]));
+  const picked = new Set([...place.querySelectorAll("input:checked")].map((e) => e.value));
   place.innerHTML = fragment.html;
+  for (const box of place.querySelectorAll("input[type=checkbox]")) box.checked = picked.has(box.value);
   tell(fragment.age);
   for (const [name, details] of all(place, "details")) details.open = open.get(name) ?? details.open;
   if (focused) all(place, focusable).find(([name]) => name === focused[0])?.[1].focus({ preventScroll: true });

@@ -33,3 +33,11 @@ setInterval(() => { if (!document.hidden) tell(); }, 5000);
 document.addEventListener("visibilitychange", () => tell());
 const zones = document.getElementById("zone");
 if (zones) offerZones(zones);
+
+const selectAll = document.getElementById("select-all");
+if (selectAll) selectAll.hidden = false;
+selectAll?.addEventListener("click", () => {
+  const boxes = [...document.querySelectorAll("input[form=selected]")];
+  const all = boxes.every((e) => e.checked);
+  for (const box of boxes) box.checked = !all;
+});
