@@ -214,11 +214,10 @@ const maxFirstStarts = 3
 
 // Sentences describes it, with times as clock writes them.
 func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
-	least := ""
+	least, anew := "", "None is planned anew."
 	if i.looked > 0 {
 		sentences, least = []string{fmt.Sprintf("The numbers are of a sample, the first %d models of the queue.", i.looked)}, "at least "
 	}
-	anew := "None is planned anew."
 	if i.Replanned > 0 {
 		starts := redis.Map(i.FirstStarts, func(text string) string {
 			at, _ := time.Parse(time.RFC3339, text) // as it was written
