@@ -15,11 +15,12 @@ import (
 )
 
 // carryOut takes a step of a bulk; more: there is another one to take at once. It must keep no message waiting: while there are any, steps come
-// a tenth of a tick after another, and after an error a tick.
+// a tenth of a tick after another, and after an error a tick. Steps that plan models anew, for which nobody waits, come a tick after another too while
+// messages fill half of a batch: more may stand behind them.
 func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more bool) {
 	pause := time.Duration(0)
 	switch {
-	case p.bulks.failed:
+	case p.bulks.failed, p.bulks.plans && 2*(round.Claimed-round.Waiting) >= p.config.Batch:
 		pause = p.config.Tick
 	case round.Claimed > round.Waiting:
 		pause = p.config.Tick / 10
@@ -51,7 +52,7 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 			turn = append(turn, b)
 		}
 	}
-	p.bulks.last = turn[len(turn)-1].ID
+	p.bulks.last, p.bulks.plans = turn[len(turn)-1].ID, first.Action == model.BulkReplan || first.Action == model.BulkZones
 	if err := p.advance(ctx, turn, now); err != nil {
 		return false, err
 	}

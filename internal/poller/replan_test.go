@@ -256,6 +256,42 @@ func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 	})
 }
 
+// Each step takes longer than the pause behind one, as where Redis or the processor is busy.
+func TestALongWalkLetsALineOfResultsPass(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.rule(yearly)
+		b.walk(b.poller(b.Store, poller.Config{}))
+		for action, most := range map[model.BulkAction]int{model.BulkReplan: 3, model.BulkEnable: 100} {
+			steps := 0
+			p := b.poller(slow{counting{b.Store, &steps}, b}, poller.Config{Batch: 10})
+			b.Clock.Turn(2 * time.Second)
+			for range 1000 {
+				b.Say("garbage")
+			}
+			batches := 0
+			for b.Redis.LLen(t.Context(), b.Store.Keys.Output).Val() > 0 {
+				b.begin("more", action, "policy=feeds", "") // there is always more to do
+				must(t, b.Redis.HSet(t.Context(), b.Store.Keys.Bulk("more"), "since", model.FormatTime(fixture.Start)).Err())
+				b.Clock.Turn(20 * time.Millisecond)
+				b.roundOf(p)
+				batches++
+			}
+			failIf(t, batches != 100 || steps > most || steps < most/2, "%s: want about %d steps before 1000 results in 100 batches, found %d in %d", action, most, steps, batches)
+		}
+	})
+}
+
+// slow takes a while over each step of a walk.
+type slow struct {
+	counting
+	b *bundle
+}
+
+func (s slow) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
+	s.b.Clock.Turn(150 * time.Millisecond)
+	return s.counting.WalkModels(ctx, selector, from, least)
+}
+
 type counting struct {
 	*store.Store
 	steps *int
