@@ -163,11 +163,15 @@ func (s seen) knows(uid string, keep bool) bool {
 
 // ScanKeys walks over the keys that begin with prefix.
 func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
+	return s.ScanPattern(ctx, doing, redis.EscapeGlob(prefix)+"*", visit)
+}
+
+// ScanPattern walks over the keys that fit a pattern.
+func (s Report) ScanPattern(ctx context.Context, doing, pattern string, visit func(keys []string) error) error {
 	node, err := s.store.node(ctx)
 	if err != nil {
 		return err
 	}
-	pattern := redis.EscapeGlob(prefix) + "*"
 	return redis.Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
 		return node.Scan(ctx, cursor, pattern, redis.ScanCount).Result()
 	}, visit)
