@@ -64,7 +64,7 @@ func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 
 // namesBehind lists the rests of keys behind these prefixes, in order. It walks once over the keys of Redis.
 func (f Flow) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
-	err = f.store.Report().ScanPattern(ctx, doing, redis.AnyPrefix(prefixes...), func(keys []string) error {
+	err = f.store.Report().ScanKeys(ctx, doing, redis.AnyPrefix(prefixes...), func(keys []string) error {
 		for _, key := range keys {
 			for _, prefix := range prefixes {
 				if name, is := strings.CutPrefix(key, prefix); is {

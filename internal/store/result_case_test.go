@@ -335,15 +335,6 @@ func counting(counts scores, others scores) scores {
 	return counts
 }
 
-// pastErrors are fingerprints of which the last models have ceased to fail one after the other.
-func pastErrors(from, to int) scores {
-	past := scores{}
-	for i := range to - from {
-		past[fmt.Sprintf("past%03d", from+i)] = six - 1000 + float64(from+i)
-	}
-	return past
-}
-
 var failureCases = []eventCase{
 	{
 		name: "failure by the same fingerprint as before", answers: "oanswer", act: fail503,
@@ -387,18 +378,6 @@ var failureCases = []eventCase{
 		seed: failingKeys(otherError, keys{":errors": scores{http503: 50, otherError: 2}, ":error:" + otherError: hash{"began": "2"}, ":error:" + http503: but(http503Hash, "told_ms", "1795154400001")}),
 		want: failedKeys(http503, keys{":errors": scores{http503: 51, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"},
 			":error:" + http503: but(http503Hash, "began", "2", "failures", "2", "told_ms", "1795154400001")}),
-	},
-	{
-		name: "success of the last model of a signature, when as many as are kept are past", answers: "oanswer", act: successOf,
-		seed: failingKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + http503: http503Hash, ":past_errors": pastErrors(0, 1000)}),
-		want: and(rest, idleKeys, keys{
-			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
-				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "fence", "", "total_retries", "1", "successful_retries", "1", "retried_cycles", "1"),
-			":past_errors": counting(pastErrors(1, 1000), scores{http503: six}), ":error:" + http503: but(http503Hash, "ended", "1"),
-			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
-			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"limit":600000,"why":"finished: one-shot"}`},
-			":stats":      hash{"success": "1", "total_retries": "1", "successful_retries": "1", "retried_cycles": "1"},
-		}),
 	},
 	{
 		name: "success of the last model of a signature", answers: "oanswer", act: successOf,

@@ -167,7 +167,7 @@ func (c *checker) walk(ctx context.Context) error {
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
 	}
 	return redis.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
-		return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", visit) // one may come twice
+		return c.store.Report().ScanKeys(ctx, "walk over the keys", redis.AnyPrefix(k.Queue+":"), visit) // one may come twice
 	}, func(ctx context.Context, keys []string) (check func() error, err error) {
 		models, err := c.models(ctx, named(keys, k.Model))
 		if err != nil {

@@ -18,6 +18,7 @@ var overviewPage = page{
 
 type overview struct {
 	Findings []link // some have no page
+	Calm     string // stands for none
 	Stats    report.Stats
 
 	Never, Fresh, Late, Stale int64
@@ -43,7 +44,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	}
 	stats := queue.Stats
 	o := &overview{
-		Stats: stats, Never: stats.Freshness[model.FreshnessNever],
+		Stats: stats, Calm: queue.Calm(), Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {
