@@ -29,7 +29,10 @@ func rejectedCommand(a *app) *cobra.Command {
 		})(o.Rejected(ctx, uid))
 	})
 	list.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
-	groups := lists(a, "List why messages were rejected, in each queue and list, the most frequent reason first", operate.Operator.RejectedGroups,
+	groups := lists(a, "List why messages were rejected, in each queue and list, the most frequent reason first", func(o operate.Operator, ctx context.Context) ([]operate.RejectedGroup, error) {
+		all, err := o.Rejected(ctx, "")
+		return operate.GroupRejected(all), err
+	},
 		[]any{"GROUP", "MESSAGES", "LAST", "QUEUE", "FROM", "REASON"}, func(g *operate.RejectedGroup) []any {
 			return []any{g.ID, g.Messages, g.Last, g.Queue, g.Source, g.Reason}
 		})

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 
@@ -29,12 +28,6 @@ func groupOf(queue string, r *store.Rejected) RejectedGroup {
 
 // Group is the id of the group of the message.
 func (r *Rejected) Group() string { return groupOf(r.Queue, &r.Rejected).ID }
-
-// RejectedGroups lists the groups of the rejected messages, the largest first.
-func (o Operator) RejectedGroups(ctx context.Context) ([]RejectedGroup, error) {
-	all, err := o.Rejected(ctx, "")
-	return GroupRejected(all), err
-}
 
 // GroupRejected groups messages, the largest group first.
 func GroupRejected(all []Rejected) (groups []RejectedGroup) {
