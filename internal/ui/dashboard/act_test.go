@@ -62,7 +62,7 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	after := d.List(d.Store.Keys.Rejected)
 	d.Command(`{"type":"run","uid":"absent1"}`, `{"type":"run","uid":"absent2"}`)
 	d.apply()
-	expect(t, d.page(home+"rejected"), "By reason", `<td class="number">2</td>`, `<td class="number">1</td>`, "control of bigtables")
+	expect(t, d.page(home+"rejected"), "By reason", "<strong>2</strong>", "<strong>1</strong>", "from control of bigtables")
 	expect(t, d.submit("rejected", "rejected/drop-group"), "2 messages are forgotten.")
 	expectNone(t, d.page(home+"rejected"), "By reason", "absent1")
 	d.Command(`{"type":"run","uid":"absent1"}`, `{"type":"run","uid":"absent2"}`)
