@@ -213,19 +213,20 @@ const maxFirstStarts = 3
 
 // Sentences describes it, with times as clock writes them.
 func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
+	least, anew := "", "None is planned anew."
 	if i.looked > 0 {
 		sentences = []string{fmt.Sprintf("Only the first %d models of the queue were looked at.", i.looked)}
+		least, anew = "at least ", "None of these is planned anew."
 	}
-	anew := "None is planned anew."
 	if i.Replanned > 0 {
 		starts := redis.Map(i.FirstStarts, func(text string) string {
 			at, _ := time.Parse(time.RFC3339, text) // as it was written
 			return clock(at)
 		})
-		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %d, first at %s", i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
+		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %s%d, first at %s", least, i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
 	}
-	return append(sentences, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),
-		fmt.Sprintf("Due at once: %d. Running: %d. Disabled: %d.", i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
+	return append(sentences, words.Sentence(fmt.Sprintf("%s%s it, %[1]s%[3]d would decide otherwise", least, words.Count(i.Models, "model uses", "models use"), i.Changed)),
+		fmt.Sprintf("Due at once: %s%d. Running: %[1]s%[3]d. Disabled: %[1]s%[4]d.", least, i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
 }
 
 // String describes it in a line.
