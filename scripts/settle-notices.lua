@@ -7,7 +7,7 @@
 -- KEYS[3] <queue>:deliveries hash HDEL HGET HSET, recipient -> the message in hand, "" = none is, but something waits
 -- KEYS[4] <queue>:undelivered list LTRIM RPUSH
 -- KEYS[5] <queue>:stats hash HINCRBY
--- KEYS[6] <queue>:summary:<name> hash DEL EXISTS HGETALL, notice without its end -> how many it stands for
+-- KEYS[6] <queue>:summary:<name> hash DEL HGETALL, notice without its end -> how many it stands for
 -- ARGV[1] recipient
 -- ARGV[2] its delivery as it was read, "" = none
 -- ARGV[3] its delivery as it is to be, "" = none
@@ -34,8 +34,7 @@ local changed = (redis.call('HGET', deliveries, recipient) or '') ~= was
 changed = changed or (redis.call('LINDEX', notices, 0) or '') ~= first
 -- Likewise if its holder has taken it once more.
 changed = changed or tonumber(redis.call('ZSCORE', recipients, recipient) or '') ~= tonumber(due)
-local waits = redis.call('LLEN', notices) > done or redis.call('EXISTS', summary) == 1
-if changed or next_ms == '' and waits then
+if changed or next_ms == '' and redis.call('LLEN', notices) > done then
   return 0
 end
 
@@ -43,21 +42,23 @@ end
 if done > 0 then
   redis.call('LTRIM', notices, done, -1)
 end
-if done > 0 and redis.call('LLEN', notices) < few then
+local follows = false
+if (done > 0 or next_ms == '') and redis.call('LLEN', notices) < few then
   local counts = redis.call('HGETALL', summary)
   for i = 1, #counts, 2 do
     redis.call('RPUSH', notices, counts[i] .. string.format(ending, i, counts[i + 1]))
   end
   redis.call('DEL', summary)
+  follows = #counts > 0
 end
-if is == '' and next_ms == '' then
+if is == '' and next_ms == '' and not follows then
   redis.call('HDEL', deliveries, recipient)
 else
   redis.call('HSET', deliveries, recipient, is)
 end
-if next_ms == '' then
+if next_ms == '' and not follows then
   redis.call('ZREM', recipients, recipient)
-else
+elseif next_ms ~= '' then
   redis.call('ZADD', recipients, next_ms, recipient)
 end
 if undelivered_text ~= '' then

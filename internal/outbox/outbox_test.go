@@ -227,5 +227,16 @@ func TestASummaryNamesSoManyCausesAndFollowsWhenFewNoticesWait(t *testing.T) {
 			failIf(t, n["of"] != "failing" || n["count"] == "" || n["at"] != model.FormatTime(b.Clock()) || n["id"] == "", "found %s", text)
 		}
 		failIf(t, b.Redis.Exists(ctx, b.Keys.Summary("ops")).Val() != 0, "the summary is told and kept")
+		// Somebody has emptied the mailbox by hand.
+		must(t, b.Redis.Del(ctx, key).Err())
+		must(t, b.Redis.HSet(ctx, b.Keys.Summary("ops"), `{"of":"stale"`, 7).Err())
+		settle(0)
+		for _, left := range []int64{1, 0} {
+			waits, err := outbox.Of(b.Store).ReadMailbox(ctx, "ops", "ops", 10)
+			must(t, err)
+			settled, err := outbox.Of(b.Store).Settle(ctx, waits, outbox.Settlement{At: b.Clock(), Done: len(waits.Notices)})
+			failIf(t, err != nil || !settled, "settled %t, %v", settled, err)
+			expectEqual(t, "what waits and who is due", [2]int64{left, left}, [2]int64{b.Redis.LLen(ctx, key).Val(), b.Redis.ZCard(ctx, b.Keys.Recipients("ops")).Val()})
+		}
 	})
 }
