@@ -97,6 +97,15 @@ func (s *Liveness) Dead() []Missing {
 	return slices.DeleteFunc(slices.Concat(s.without(RoleDispatcher), s.worker(), s.without(RolePoller)), func(a Missing) bool { return !a.Certain })
 }
 
+// Doubtful lists the roles for which something has waited for too long, and of which nobody knows whether they live.
+func (s *Liveness) Doubtful() []Missing {
+	doubtful := s.Missing()
+	if pool := s.without(RoleWorker); s.Queued > 0 && s.Held > 0 && s.waited(s.HeadStartedAt) && len(pool) > 0 && pool[0].Known {
+		doubtful = append(doubtful, Missing{Role: RoleWorker, Known: true, Silence: pool[0].Silence}) // the dead may hold them
+	}
+	return slices.DeleteFunc(doubtful, func(a Missing) bool { return a.Certain })
+}
+
 // MissingFor returns the role that a model of this status misses; false: none. A message that waits for a poller may be about any model.
 func (s *Liveness) MissingFor(m *State, status Status) (Missing, bool) {
 	var missing []Missing

@@ -66,6 +66,46 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 	}
 }
 
+func TestWhoMayLiveOrNotIsDoubtfulWhileSomethingWaits(t *testing.T) {
+	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	ago := func(seconds int) time.Time { return now.Add(-time.Duration(seconds) * time.Second) }
+	for name, test := range map[string]struct {
+		role          Role
+		silent        int // seconds since its heartbeat; -1: it gives none
+		front         int // seconds since the attempt at the front was started
+		held          int64
+		due           int
+		want, certain int
+	}{
+		"a worker that lives":                           {RoleWorker, 5, 90, 0, 0, 0, 0},
+		"a worker that has died, and nothing waits":     {RoleWorker, 6, 0, 0, 0, 0, 0},
+		"a worker that has died, and what waits is new": {RoleWorker, 6, 5, 0, 0, 0, 0},
+		"a worker that has died":                        {RoleWorker, 6, 6, 0, 0, 1, 0},
+		"a worker that is dead for certain":             {RoleWorker, 90, 90, 0, 0, 0, 1},
+		"a worker that has died with an attempt":        {RoleWorker, 90, 90, 1, 0, 1, 0},
+		"workers without heartbeats are busy":           {RoleWorker, -1, 90, 1, 0, 0, 0},
+		"workers without heartbeats take none":          {RoleWorker, -1, 59, 0, 0, 1, 0},
+		"a dispatcher that has died":                    {RoleDispatcher, 6, 0, 0, 6, 1, 0},
+		"a dispatcher that is dead for certain":         {RoleDispatcher, 90, 0, 0, 90, 0, 1},
+	} {
+		s := Liveness{Now: now, Held: test.held}
+		for _, role := range Roles {
+			s.Heartbeat(role, now)
+		}
+		if delete(s.Last, test.role); test.silent >= 0 {
+			s.Heartbeat(test.role, ago(test.silent))
+		}
+		if test.front > 0 {
+			s.Queued, s.HeadStartedAt = 1, ago(test.front)
+		}
+		if test.due > 0 {
+			s.OldestDue = ago(test.due)
+		}
+		doubtful, dead := s.Doubtful(), s.Dead()
+		failIf(t, len(doubtful) != test.want || len(dead) != test.certain, "%s: want %d doubtful and %d dead, found %v, %v", name, test.want, test.certain, doubtful, dead)
+	}
+}
+
 func TestAModelThatADispatcherLeavesDueLacksRoom(t *testing.T) {
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	m := State{RefreshAt: now.Add(-time.Minute)}

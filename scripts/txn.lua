@@ -12,13 +12,14 @@
 --   <queue>:wake list LLEN RPUSH, <queue>:policies hash HSETNX, <queue>:policy_uses hash HSET,
 --   <queue>:commands zset ZADD ZCOUNT ZREMRANGEBYRANK ZSCORE, <queue>:gates zset ZADD, <queue>:holds hash HGET,
 --   <queue>:heard hash HDEL,
---   <queue>:errors zset ZCARD ZINCRBY ZREM ZSCORE, <queue>:past_errors zset EXPIRE ZADD ZCARD ZREM ZREMRANGEBYSCORE,
+--   <queue>:errors zset ZCARD ZINCRBY ZREM ZSCORE, <queue>:past_errors zset EXPIRE ZADD ZREM ZREMRANGEBYRANK
+--   ZREMRANGEBYSCORE,
 --   <queue>:model:<uid> hash DEL HDEL HMGET HSET ZSCORE, <queue>:history:<uid> list DEL LPUSH LSET LTRIM ZSCORE,
 --   <queue>:payload:<uid> string DEL SET ZSCORE, <queue>:reply:<name> list EXPIRE LTRIM RPUSH,
 --   <queue>:limit:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:rate:<name> string GET SET,
 --   <queue>:circuit:<key> hash EXPIRE HDEL HGET HINCRBY HMGET HSET, <queue>:label:<name> set SADD SREM,
 --   <queue>:parked:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:logs list LTRIM RPUSH,
---   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
+--   <queue>:error:<name> hash EXPIRE HGET HINCRBY HSET HSETNX PERSIST
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
 -- ARGV[3] the types of the keys of the batch, in their order; "!" before a type: if it is wrong, nothing is done;

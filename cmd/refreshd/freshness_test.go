@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,9 @@ func TestFreshnessTellsTheShareAndWhichAreStaleForLongest(t *testing.T) {
 		c.aged(queue)
 		c.do("model", "disable", "old", "--reason", "not paid")
 		expectContains(t, c.do("freshness"), "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale\n", "old  4h", "disabled: not paid")
+		untried := c.do("stats")
+		failIf(t, strings.Contains(untried, "never succeeded yet. "), "expected no word of models that nobody has tried, found %s", untried)
+		queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1, Member: "never"})
 		expectContains(t, c.do("stats"), "1 model has never succeeded yet. Some may be new. Look at those that have failed.  -> refreshd model ls -l status=never\n", "freshness", "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale")
 		for selector, want := range map[string][4]float64{"tenant=t0": {2, 1, 0, 1}, "tenant=t1": {2, 0, 1, 0}, "": {4, 1, 1, 1}, "status=stale": {1, 0, 0, 1}, "status=never": {1, 0, 0, 0}, "uid=unwatched": {}} {
 			v := c.object("freshness", "-l", selector)

@@ -231,7 +231,7 @@ func limitCommand(a *app) *cobra.Command {
 				return err
 			}
 			counted := model.SelectKey + "=" + keys[0]
-			err := table(a, limitHeader, limitRow)(o.Limits(ctx))
+			err := table(a, limitHeader, limitRow)(o.Limits(ctx, keys[0]))
 			_, unfit := model.ParseSelector(counted) // a template is no key
 			return a.warnOfNoMatch(ctx, o, counted, unfit == nil, err)
 		})

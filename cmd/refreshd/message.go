@@ -14,6 +14,9 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
+// aRejected is the kind of rejected messages, which have groups.
+const aRejected = "a rejected"
+
 func rejectedCommand(a *app) *cobra.Command {
 	uid := ""
 	list := a.operates("ls", "List rejected messages, oldest first", cobra.NoArgs, func(ctx context.Context, o operate.Operator, _ []string) error {
@@ -26,16 +29,24 @@ func rejectedCommand(a *app) *cobra.Command {
 		})(o.Rejected(ctx, uid))
 	})
 	list.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
-	requeue := a.changeMessages("requeue", "Move rejected messages back to the list that they came from, to be handled again", "a rejected", operate.Operator.RequeueRejected)
-	drop := a.changeMessages("drop", "Forget rejected messages", "a rejected", operate.Operator.DropRejected)
+	groups := lists(a, "List why messages were rejected, in each queue and list, the most frequent reason first", func(o operate.Operator, ctx context.Context) ([]operate.RejectedGroup, error) {
+		all, err := o.Rejected(ctx, "")
+		return operate.GroupRejected(all), err
+	},
+		[]any{"GROUP", "MESSAGES", "LAST", "QUEUE", "FROM", "REASON"}, func(g *operate.RejectedGroup) []any {
+			return []any{g.ID, g.Messages, g.Last, g.Queue, g.Source, g.Reason}
+		})
+	groups.Use = "groups"
+	requeue := a.changeMessages("requeue", "Move rejected messages back to the list that they came from, to be handled again", aRejected, operate.Operator.RequeueRejected)
+	drop := a.changeMessages("drop", "Forget rejected messages", aRejected, operate.Operator.DropRejected)
 	requeue.ValidArgsFunction = a.offer(rejectedIDs, cobra.ShellCompDirectiveNoFileComp)
 	drop.ValidArgsFunction = requeue.ValidArgsFunction
-	command := group("rejected", "List the messages that could not be handled, requeue or drop them", list, requeue, drop)
+	command := group("rejected", "List the messages that could not be handled, requeue or drop them", list, groups, requeue, drop)
 	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
 such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
 more than 16 KiB only the beginning is kept; it can only be dropped.
 
-A message is named by its ID, which ls shows. Two that are alike in all have one ID.`
+A message is named by its ID, which ls shows. Two that are alike in all have one ID. groups counts them by reason: --group names all of one.`
 	return command
 }
 
@@ -73,6 +84,10 @@ func (a *app) changeMessages(
 		_, err = fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
 		return cmp.Or(err, reported(len(changed.Refused) > 0))
 	})
+	if kind == aRejected {
+		command.Use = use + " [ID...|--group GROUP|--all]"
+		command.Flags().StringVar(&m.Group, "group", "", "all of the `GROUP`, as groups names it")
+	}
 	command.Flags().BoolVar(&m.All, "all", false, "all that are kept")
 	return command
 }

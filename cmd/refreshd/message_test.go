@@ -53,6 +53,38 @@ func TestARejectedMessageIsListedAndHandledAgainOnceItsReasonIsMended(t *testing
 	})
 }
 
+func TestRejectedMessagesAreGroupedByReasonAndAGroupIsRequeuedOrDropped(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, q := at(t, server), fixture.Live(t, server)
+		for i := range 3 {
+			q.Command(fmt.Sprintf(`{"type":"run","uid":"late%d"}`, i))
+		}
+		q.Say(fixture.Result("dance", "a", "a1"), fixture.Result("dance", "b", "b2"), fixture.Result("success", "late0", "c3"))
+		poll(q)
+		var groups []string
+		id := map[string]string{}
+		for _, group := range c.objects(c.do("rejected", "groups", "-o", "json")) {
+			text := fmt.Sprint(group["messages"], " ", group["source"], " ", group["queue"])
+			groups = append(groups, text)
+			id[text] = fmt.Sprint(group["id"])
+			failIf(t, group["reason"] == "" || group["first_at"] == "" || group["last_at"] == "", "found %v", group)
+		}
+		equal(t, []string{"3 control bigtables", "2 output bigtables", "1 output bigtables"}, groups)
+		expectContains(t, c.do("rejected", "groups"), "GROUP  ", "MESSAGES", "uid: expected a stored model", id["2 output bigtables"])
+		expectContains(t, c.do("rejected", "drop", "--group", id["2 output bigtables"]), "2 messages\n")
+		expectContains(t, c.fail(exitFailed, "rejected", "drop", "--group", id["2 output bigtables"]), "expected the ID of a group of messages, found none of that ID")
+		c.put("uid: late0\nrrule: FREQ=YEARLY\n---\nuid: late1\nrrule: FREQ=YEARLY\n---\nuid: late2\nrrule: FREQ=YEARLY\n")
+		expectContains(t, c.do("rejected", "requeue", "--group", id["3 control bigtables"]), "3 messages\n")
+		poll(q)
+		for i := range 3 {
+			got := c.object("model", "get", fmt.Sprint("late", i))["refresh_why"]
+			failIf(t, got != "run by hand", "expected the run that was rejected, found %v", got)
+		}
+		left := c.ids()
+		failIf(t, len(left) != 1, "expected the one of the other group, found %v", left)
+	})
+}
+
 func TestAModelTellsOfTheNewestRejectedMessageAboutIt(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, q := at(t, server), fixture.Live(t, server)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/alerts"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -28,7 +27,7 @@ func statsCommand(a *app) *cobra.Command {
 // printStats begins with the findings.
 func (a *app) printStats(v *operate.Stats) error {
 	if len(v.Findings) == 0 {
-		fmt.Fprintln(a.stdout, alerts.None)
+		fmt.Fprintln(a.stdout, v.Calm)
 	}
 	for _, one := range v.Findings {
 		fmt.Fprintf(a.stdout, "%s %s  -> %s\n", plain(one.Text), one.Do, one.Command)

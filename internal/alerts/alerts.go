@@ -26,7 +26,8 @@ type Queue struct {
 	Holds    []flow.HoldStatus
 	Circuits []flow.KeyCircuit // that are open
 	Missing  []Missing
-	Zones    []string // planned by different zone data
+	Doubtful []model.Role // for which something waits, and of which nobody knows whether they live
+	Zones    []string     // planned by different zone data
 	Parts    int
 }
 
@@ -54,10 +55,14 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 		for _, missing := range liveness.Dead() {
 			parts[missing.Role] = append(parts[missing.Role], missing)
 		}
+		for _, doubtful := range liveness.Doubtful() {
+			q.Doubtful = append(q.Doubtful, doubtful.Role)
+		}
 		doubts, failed := store.ZoneDoubts(ctx, part.Report(), zonedata.Here())
 		q.Zones = append(q.Zones, doubts...)
 		return cmp.Or(err, failed)
 	})
+	slices.Sort(q.Doubtful)
 	slices.Sort(q.Zones)
 	q.Zones = slices.Compact(q.Zones)
 	for _, role := range model.Roles {
@@ -79,8 +84,21 @@ type Finding struct {
 	Fields []string `json:"-"` // of its address, in pairs of name and value
 }
 
-// None stands for no findings.
+// None stands for no findings, where nothing waits for a role that may not live.
 const None = "Nothing is stopped."
+
+// Calm stands for no findings. It does not say that nothing is stopped before that is known.
+func (q *Queue) Calm() string {
+	if len(q.Doubtful) == 0 {
+		return None
+	}
+	what := map[model.Role]string{
+		model.RoleDispatcher: "models are due, and no dispatcher has given a sign of life of late",
+		model.RoleWorker:     "attempts wait, and no worker has taken any of late",
+		model.RolePoller:     "messages wait, and no poller has given a sign of life of late",
+	}
+	return "It is not known whether anything is stopped: " + what[q.Doubtful[0]] + "."
+}
 
 const (
 	// lateness is how long a model may be due without a finding: a living dispatcher starts it before, unless it has no room.
@@ -129,6 +147,9 @@ func (q *Queue) Findings() []Finding {
 		{q.Freshness[model.FreshnessNever], "never", "never", "model has never succeeded yet", "models have never succeeded yet",
 			"Some may be new. Look at those that have failed."},
 	} {
+		if row.code == "never" && q.Failing == 0 { // they have not been tried yet
+			continue
+		}
 		if row.models > 0 {
 			status, text := "status="+row.status, words.Count(int(row.models), row.one, row.many)+"."
 			command := "refreshd model ls -l " + status

@@ -67,7 +67,9 @@ func situations(t *testing.T) map[string]Queue {
 		"other zone data":       with(Queue{Zones: []string{"daemons with zone data of 2025b of /usr/share/zoneinfo and 2026f of refreshd, which differ for America/Havana from 2026-11-01"}}),
 		"due for long":          stats(func(g *report.Stats) { g.Due, g.OldestDue = 1, before }),
 		"disabled":              stats(func(g *report.Stats) { g.Disabled = 400 }),
+		"never tried":           stats(func(g *report.Stats) { g.Freshness = report.FreshnessCounts{model.FreshnessNever: 7} }),
 		"never succeeded": stats(func(g *report.Stats) {
+			g.Failing = 1
 			g.Freshness = report.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
 		}),
 		"parked by a calendar":   stats(func(g *report.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
@@ -79,7 +81,7 @@ func situations(t *testing.T) map[string]Queue {
 
 func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 	want := map[string][]string{
-		"": nil, "due just now": nil, "nothing due any more": nil, "a hold that has ended": nil,
+		"": nil, "due just now": nil, "nothing due any more": nil, "a hold that has ended": nil, "never tried": nil,
 		"all models are held":    {`all-held: All models are held by ann since 2026-11-21 05:00:00 UTC (hold h1). Reason: "deploy". 1 model waits for it.`},
 		"a tenant is held":       {`held: Models are held by ann since 2026-11-21 05:00:00 UTC until 2026-11-21 08:00:00 UTC (hold h2). Reason: "deploy". 40 models wait for it.`},
 		"a circuit is open":      {"circuit-open: The circuit of host=a.example is open. It was opened by bob at 2026-11-21 05:00:00 UTC. 0 models wait for it."},
@@ -103,6 +105,18 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 		}
 		diff := cmp.Diff(want[name], got)
 		failIf(t, diff != "", "%s: -want +got\n%s", name, diff)
+	}
+}
+
+func TestThatNothingIsStoppedIsSaidWhereItIsKnown(t *testing.T) {
+	for want, doubtful := range map[string][]model.Role{
+		"Nothing is stopped.": nil,
+		"It is not known whether anything is stopped: attempts wait, and no worker has taken any of late.":                 {model.RoleWorker},
+		"It is not known whether anything is stopped: messages wait, and no poller has given a sign of life of late.":      {model.RolePoller, model.RoleWorker},
+		"It is not known whether anything is stopped: models are due, and no dispatcher has given a sign of life of late.": {model.RoleDispatcher},
+	} {
+		q := Queue{Doubtful: doubtful}
+		failIf(t, q.Calm() != want, "%v: want %q, found %q", doubtful, want, q.Calm())
 	}
 }
 

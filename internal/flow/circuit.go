@@ -62,16 +62,18 @@ func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 	}
 }
 
-// namesBehind lists the rests of keys behind these prefixes, in order.
+// namesBehind lists the rests of keys behind these prefixes, in order. It walks once over the keys of Redis.
 func (f Flow) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
-	for _, prefix := range prefixes {
-		err = cmp.Or(err, f.store.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
-			for _, key := range keys {
-				names = append(names, strings.TrimPrefix(key, prefix))
+	err = f.store.Report().ScanKeys(ctx, doing, redis.AnyPrefix(prefixes...), func(keys []string) error {
+		for _, key := range keys {
+			for _, prefix := range prefixes {
+				if name, is := strings.CutPrefix(key, prefix); is {
+					names = append(names, name)
+				}
 			}
-			return nil
-		}))
-	}
+		}
+		return nil
+	})
 	slices.Sort(names)
 	return slices.Compact(names), err
 }

@@ -11,18 +11,20 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// Messages name some of the messages that are kept until a person decides: by their IDs, or all.
+// Messages name some of the messages that are kept until a person decides: by their IDs, by their group, or all.
 type Messages struct {
-	IDs []string
-	All bool
+	IDs   []string
+	Group string // of rejected ones
+	All   bool
 }
 
-// Validate refuses both and neither. kind is as in "a rejected".
+// Validate refuses several of these and none. kind is as in "a rejected".
 func (m Messages) Validate(kind string) error {
-	if m.All == (len(m.IDs) > 0) {
-		return refuse("", "the ID of "+kind+" message, or several, or `all`", map[bool]string{true: "both", false: "neither"}[m.All])
+	ways := slices.DeleteFunc([]bool{len(m.IDs) > 0, m.Group != "", m.All}, func(named bool) bool { return !named })
+	if len(ways) == 1 {
+		return nil
 	}
-	return nil
+	return refuse("", "the ID of "+kind+" message, or several, or `all`", []string{"neither", "", "both", "a group too"}[len(ways)])
 }
 
 // Changed is the outcome for messages.
@@ -36,11 +38,15 @@ type kept[T any] struct {
 	kind string // as in "a rejected"
 	read func(outbox.Outbox, context.Context) ([]T, error)
 	id   func(*T) string
+	// group is the id of the group of one that is kept in a queue.
+	group func(queue string, one *T) string
 }
 
 var (
-	keptRejected    = kept[store.Rejected]{"a rejected", outbox.Outbox.Rejected, (*store.Rejected).ID}
-	keptUndelivered = kept[outbox.Undelivered]{"an undelivered", outbox.Outbox.Undelivered, (*outbox.Undelivered).ID}
+	keptRejected = kept[store.Rejected]{"a rejected", outbox.Outbox.Rejected, (*store.Rejected).ID,
+		func(queue string, r *store.Rejected) string { return groupOf(queue, r).ID }}
+	keptUndelivered = kept[outbox.Undelivered]{"an undelivered", outbox.Outbox.Undelivered, (*outbox.Undelivered).ID,
+		func(string, *outbox.Undelivered) string { return "" }}
 )
 
 // change does something with the named messages of each part.
@@ -50,22 +56,28 @@ func (k kept[T]) change(
 	if err := cmp.Or(m.Validate(k.kind), o.Queue.RequireWhole()); err != nil {
 		return changed, err
 	}
-	missing := slices.Clone(m.IDs)
+	missing, want := slices.Clone(m.IDs), k.kind+" message"
+	if m.Group != "" {
+		missing, want = []string{m.Group}, "a group of messages"
+	}
 	err = o.Queue.Each(func(part *store.Store) error {
 		all, err := k.read(outbox.Of(part), ctx)
 		if err != nil {
 			return err
 		}
 		count, err := do(outbox.Of(part), ctx, slices.DeleteFunc(all, func(one T) bool {
-			own := k.id(&one)
+			own, named := k.id(&one), m.IDs
+			if m.Group != "" {
+				own, named = k.group(part.Keys.Queue, &one), []string{m.Group}
+			}
 			missing = slices.DeleteFunc(missing, func(other string) bool { return other == own })
-			return !m.All && !slices.Contains(m.IDs, own)
+			return !m.All && !slices.Contains(named, own)
 		}))
 		changed.Done += count
 		return err
 	})
 	for _, id := range missing {
-		changed.Refused = append(changed.Refused, fmt.Errorf("%s: expected the ID of %s message, found none of that ID", id, k.kind))
+		changed.Refused = append(changed.Refused, fmt.Errorf("%s: expected the ID of %s, found none of that ID", id, want))
 	}
 	return changed, err
 }

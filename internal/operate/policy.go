@@ -216,17 +216,18 @@ const maxFirstStarts = 3
 func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
 	least, anew := "", "None is planned anew."
 	if i.looked > 0 {
-		sentences, least = []string{fmt.Sprintf("The numbers are of a sample, the first %d models of the queue.", i.looked)}, "at least "
+		sentences = []string{fmt.Sprintf("The numbers are of a sample, the first %d models of the queue.", i.looked)}
+		least, anew = "at least ", "None of these is planned anew."
 	}
 	if i.Replanned > 0 {
 		starts := redis.Map(i.FirstStarts, func(text string) string {
 			at, _ := time.Parse(time.RFC3339, text) // as it was written
 			return clock(at)
 		})
-		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %d, first at %s", i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
+		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %s%d, first at %s", least, i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
 	}
-	return append(sentences, words.Sentence(fmt.Sprintf("%[1]s%[2]s it, %[1]s%[3]d would decide otherwise", least, words.Count(i.Models, "model uses", "models use"), i.Changed)),
-		fmt.Sprintf("Due at once: %d. Running: %d. Disabled: %d.", i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
+	return append(sentences, words.Sentence(fmt.Sprintf("%s%s it, %[1]s%[3]d would decide otherwise", least, words.Count(i.Models, "model uses", "models use"), i.Changed)),
+		fmt.Sprintf("Due at once: %s%d. Running: %[1]s%[3]d. Disabled: %[1]s%[4]d.", least, i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
 }
 
 // String describes it in a line.

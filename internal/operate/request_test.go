@@ -164,6 +164,8 @@ func TestARequestIsRefusedByTheFieldThatIsWrongForAnyQueue(t *testing.T) {
 		"messages: all":                      {messages(Messages{All: true}), "-"},
 		"messages: none":                     {messages(Messages{}), ""},
 		"messages: both":                     {messages(Messages{IDs: []string{"a"}, All: true}), ""},
+		"messages: a group":                  {messages(Messages{Group: "a"}), "-"},
+		"messages: a group and all":          {messages(Messages{Group: "a", All: true}), ""},
 		"slots: too far ahead":               {func() error { return only(PlanSlots(t.Context(), nil, "61m")) }, "horizon"},
 		"simulate: a policy":                 {simulation(SimulateRequest{Policy: "p"}), "-"},
 		"simulate: nothing":                  {simulation(SimulateRequest{}), "policy"},

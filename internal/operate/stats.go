@@ -20,6 +20,7 @@ import (
 type Stats struct {
 	// Findings are what is stopped or wrong, the most important first.
 	Findings []alerts.Finding `json:"findings"`
+	Calm     string           `json:"-"` // stands for none
 
 	Queue string `json:"queue"`
 	Parts int    `json:"parts,omitempty"` // of a queue that has several
@@ -68,7 +69,7 @@ func (o Operator) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	v := Stats{
-		Findings: s.Findings(), Queue: o.Queue.Name, Stats: s.Stats, RetryStats: NewRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
+		Findings: s.Findings(), Calm: s.Calm(), Queue: o.Queue.Name, Stats: s.Stats, RetryStats: NewRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
 		ZoneData: zones.InUse().Origin,
 	}
 	if len(o.Queue.Parts) > 1 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -22,9 +23,12 @@ var (
 
 // Bounds of the mailboxes.
 const (
-	maxLine        = 10_000 // notices that wait for one recipient
-	maxUndelivered = 1_000  // messages that could not be delivered
-	maxTold        = 10_000 // notices in a list for other programs
+	maxDetails     = 10_000  // notices that wait for one recipient; beyond it others are only counted in its summary
+	maxLine        = 100_000 // the same, of notices that are kept
+	maxCauses      = 100     // of a summary; those beyond are not told apart
+	fewNotices     = 500     // a summary follows when fewer wait
+	maxUndelivered = 1_000   // messages that could not be delivered
+	maxTold        = 10_000  // notices in a list for other programs
 )
 
 // Routed is an entry of the outbox with its recipients.
@@ -40,24 +44,50 @@ type Addressed struct {
 	Recipient string // begins with the name of the channel; another one of the channel differs behind it
 	At        time.Time
 	Notice    string // JSON
+	Kept      bool   // it opens or closes something: a full mailbox takes it too
+	// Summary is the beginning of the notice that counts those for which there is no room, and Cause what it goes on with.
+	Summary, Cause string
+}
+
+// Outcome says what became of entries that were to be routed.
+type Outcome struct {
+	Routed  int // entries; another notifier has routed the others
+	Counted int // notices for which a mailbox had no room: its summary counts them
 }
 
 // Route puts entries of the outbox in the mailboxes of their recipients and acknowledges them, all of one entry or nothing. An entry that another
-// notifier has routed is left alone. It returns how many were routed.
-func (o Outbox) Route(ctx context.Context, entries []Routed) (routed int, err error) {
+// notifier has routed is left alone.
+func (o Outbox) Route(ctx context.Context, entries []Routed) (outcome Outcome, err error) {
 	if len(entries) == 0 {
-		return 0, nil
+		return outcome, nil
 	}
-	keys, args := []string{o.store.Keys.Outbox, o.store.Keys.Stats, o.store.Keys.Deliveries}, []any{notifierGroup, maxLine}
+	keys, args := []string{o.store.Keys.Outbox, o.store.Keys.Stats, o.store.Keys.Deliveries}, []any{notifierGroup, maxCauses}
 	for _, entry := range entries {
 		args = append(args, entry.ID, entry.Nobody, len(entry.Told))
 		for _, told := range entry.Told {
-			keys = append(keys, o.store.Keys.Recipients(told.Channel), o.store.Keys.Notices(told.Recipient))
-			args = append(args, told.Recipient, redis.Millis(told.At), told.Notice)
+			most := maxDetails
+			if told.Kept {
+				most = maxLine
+			}
+			keys = append(keys, o.store.Keys.Recipients(told.Channel), o.store.Keys.Notices(told.Recipient), o.store.Keys.Summary(told.Recipient))
+			args = append(args, told.Recipient, redis.Millis(told.At), told.Notice, most, told.Summary, told.Cause)
 		}
 	}
-	routed, err = redis.RunScript(ctx, o.store.Clients.Write, routeNotices, keys, args...).Int()
-	return routed, redis.Wrap(err, "route entries of the outbox")
+	counts, err := redis.RunScript(ctx, o.store.Clients.Write, routeNotices, keys, args...).Int64Slice()
+	if err == nil {
+		outcome = Outcome{Routed: int(counts[0]), Counted: int(counts[1])}
+	}
+	return outcome, redis.Wrap(err, "route entries of the outbox")
+}
+
+// Counted is how many notices the summary of a recipient stands for, which waits with its mailbox.
+func (o Outbox) Counted(ctx context.Context, recipient string) (counted int, err error) {
+	counts, err := o.store.Clients.Read.HGetAll(ctx, o.store.Keys.Summary(recipient)).Result()
+	for _, text := range counts {
+		count, _ := strconv.Atoi(text) // an unreadable one counts as none
+		counted += count
+	}
+	return counted, redis.Wrap(err, "read the summary of a recipient")
 }
 
 // DueRecipients are recipients of a channel that are due by now, those that wait longest first.
@@ -129,7 +159,7 @@ type Settlement struct {
 // Settle changes a mailbox as it was read; false: somebody else has it in hand, and nothing has changed.
 func (o Outbox) Settle(ctx context.Context, mailbox *Mailbox, to Settlement) (bool, error) {
 	k := &o.store.Keys
-	keys := []string{k.Recipients(mailbox.Channel), k.Notices(mailbox.Recipient), k.Deliveries, k.Undelivered, k.Stats}
+	keys := []string{k.Recipients(mailbox.Channel), k.Notices(mailbox.Recipient), k.Deliveries, k.Undelivered, k.Stats, k.Summary(mailbox.Recipient)}
 	lost := ""
 	if to.Undelivered != "" {
 		text, _ := json.Marshal(Undelivered{
@@ -142,7 +172,10 @@ func (o Outbox) Settle(ctx context.Context, mailbox *Mailbox, to Settlement) (bo
 	if len(mailbox.Notices) > 0 {
 		first = mailbox.Notices[0]
 	}
-	args := []any{mailbox.Recipient, mailbox.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first, redis.Millis(mailbox.Next)}
+	args := []any{
+		mailbox.Recipient, mailbox.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first, redis.Millis(mailbox.Next),
+		fewNotices, fmt.Sprintf(`,"at":%q,"id":"%s/%s-%%d","count":"%%s"}`, model.FormatTime(to.At), k.Queue, store.ShortID(mailbox.Recipient+first)),
+	}
 	settled, err := redis.RunScript(ctx, o.store.Clients.Write, settleNotices, keys, args...).Bool()
 	if settled {
 		mailbox.Delivery, mailbox.text, mailbox.Notices, mailbox.Next = to.Delivery, to.Delivery.text(), mailbox.Notices[to.Done:], to.Next

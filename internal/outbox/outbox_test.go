@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"testing"
@@ -55,7 +56,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		for i, want := range []int{3, 0} {
 			n, err := outbox.Of(b.Store).Route(ctx, routed[1:])
 			check.Must(t, err)
-			expectEqual(t, fmt.Sprint("routed ", i), want, n)
+			expectEqual(t, fmt.Sprint("routed ", i), want, n.Routed)
 		}
 		expect("the first of ours is pending", 0, 4, 5)
 		check.Must(t, check.Only(outbox.Of(b.Store).Route(ctx, routed[:1])))
@@ -127,7 +128,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 			entries, err := outbox.Of(b.Store).Read(ctx, 1)
 			check.StopIf(t, err != nil || len(entries) != 1, "%v, %v", entries, err)
 			told := []outbox.Addressed{{Channel: "ops", Recipient: "ops", At: b.Clock(), Notice: notice}}
-			if n, err := outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[0].ID, Told: told}}); err != nil || n != 1 {
+			if n, err := outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[0].ID, Told: told}}); err != nil || n.Routed != 1 {
 				t.Fatal(n, err)
 			}
 		}
@@ -175,5 +176,67 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		}
 		n := b.Redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val()
 		check.FailIf(t, n != 0, "%d keys are left", n)
+	})
+}
+
+func TestASummaryNamesSoManyCausesAndFollowsWhenFewNoticesWait(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		ctx, key := t.Context(), b.Keys.Notices("ops")
+		must(t, only(outbox.Of(b.Store).Read(ctx, 1)))
+		full := make([]any, 10_000)
+		for i := range full {
+			full[i] = fmt.Sprint(i)
+		}
+		must(t, b.Redis.RPush(ctx, key, full...).Err())
+		var told []outbox.Addressed
+		for i := range 150 {
+			told = append(told, outbox.Addressed{
+				Channel: "ops", Recipient: "ops", At: b.Clock(), Notice: "no room", Summary: `{"of":"failing"`, Cause: fmt.Sprintf(`,"reason":"%d"`, i),
+			})
+		}
+		told = append(told, outbox.Addressed{Channel: "ops", Recipient: "ops", At: b.Clock(), Notice: "kept", Kept: true})
+		must(t, b.Redis.XAdd(ctx, &goredis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "failing"}}).Err())
+		entries, err := outbox.Of(b.Store).Read(ctx, 1)
+		must(t, err)
+		outcome, err := outbox.Of(b.Store).Route(ctx, []outbox.Routed{{ID: entries[0].ID, Told: told}})
+		must(t, err)
+		expectEqual(t, "routed", outbox.Outcome{Routed: 1, Counted: 150}, outcome)
+		counts := b.Redis.HGetAll(ctx, b.Keys.Summary("ops")).Val()
+		failIf(t, len(counts) != 101 || counts[`{"of":"failing"`] != "50", "expected 100 causes and 50 of others, found %d, %v", len(counts), counts)
+		settle := func(done int) {
+			t.Helper()
+			waits, err := outbox.Of(b.Store).ReadMailbox(ctx, "ops", "ops", 1)
+			must(t, err)
+			waits.Notices = append(waits.Notices, make([]string, done)...) // as if more had been read
+			settled, err := outbox.Of(b.Store).Settle(ctx, waits, outbox.Settlement{Done: done, Next: b.Clock(), At: b.Clock()})
+			failIf(t, err != nil || !settled, "settled %t, %v", settled, err)
+		}
+		settle(9_501) // of 10,001
+		expectEqual(t, "500 wait", 500, b.Redis.LLen(ctx, key).Val())
+		b.Unchanged(func() {
+			waits, err := outbox.Of(b.Store).ReadMailbox(ctx, "ops", "ops", 1)
+			must(t, err)
+			settled, err := outbox.Of(b.Store).Settle(ctx, waits, outbox.Settlement{})
+			failIf(t, err != nil || settled, "what waits was forgotten: %t, %v", settled, err)
+		})
+		settle(1)
+		expectEqual(t, "the summary follows", 499+101, b.Redis.LLen(ctx, key).Val())
+		for _, text := range b.Redis.LRange(ctx, key, 499, -1).Val() {
+			var n map[string]string
+			must(t, json.Unmarshal([]byte(text), &n))
+			failIf(t, n["of"] != "failing" || n["count"] == "" || n["at"] != model.FormatTime(b.Clock()) || n["id"] == "", "found %s", text)
+		}
+		failIf(t, b.Redis.Exists(ctx, b.Keys.Summary("ops")).Val() != 0, "the summary is told and kept")
+		// Somebody has emptied the mailbox by hand.
+		must(t, b.Redis.Del(ctx, key).Err())
+		must(t, b.Redis.HSet(ctx, b.Keys.Summary("ops"), `{"of":"stale"`, 7).Err())
+		settle(0)
+		for _, left := range []int64{1, 0} {
+			waits, err := outbox.Of(b.Store).ReadMailbox(ctx, "ops", "ops", 10)
+			must(t, err)
+			settled, err := outbox.Of(b.Store).Settle(ctx, waits, outbox.Settlement{At: b.Clock(), Done: len(waits.Notices)})
+			failIf(t, err != nil || !settled, "settled %t, %v", settled, err)
+			expectEqual(t, "what waits and who is due", [2]int64{left, left}, [2]int64{b.Redis.LLen(ctx, key).Val(), b.Redis.ZCard(ctx, b.Keys.Recipients("ops")).Val()})
+		}
 	})
 }

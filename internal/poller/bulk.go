@@ -15,11 +15,12 @@ import (
 )
 
 // carryOut takes a step of a bulk; more: there is another one to take at once. It must keep no message waiting: while there are any, steps come
-// a tenth of a tick after another, and after an error a tick.
+// a tenth of a tick after another, and after an error a tick. Steps that plan models anew, for which nobody waits, come a tick after another too while
+// messages fill half of a batch: more may stand behind them.
 func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more bool) {
 	pause := time.Duration(0)
 	switch {
-	case p.bulks.failed:
+	case p.bulks.failed, p.bulks.planned.Equal(p.bulks.stepped) && 2*(round.Claimed-round.Waiting) >= p.config.Batch:
 		pause = p.config.Tick
 	case round.Claimed > round.Waiting:
 		pause = p.config.Tick / 10
@@ -35,12 +36,18 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 	return more
 }
 
-// stepBulk takes a step of the bulk after the last one. Policies that have changed together share their walk.
+// stepBulk takes a step of the bulk after the last one. Policies that have changed together share their walk, which lets bulks pass that a person has
+// begun, but for a step a tick.
 func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err error) {
 	open, err := p.flow.Bulks(ctx)
 	open = slices.DeleteFunc(open, func(b flow.Bulk) bool { return !p.ready(&b, now) })
 	if err != nil || len(open) == 0 {
 		return false, err
+	}
+	all := len(open)
+	byHand := slices.DeleteFunc(slices.Clone(open), func(b flow.Bulk) bool { return plansAnew(&b) })
+	if len(byHand) > 0 && backoff.Recent(p.bulks.planned, now, p.config.Tick) {
+		open = byHand
 	}
 	next := 1 + slices.IndexFunc(open, func(b flow.Bulk) bool { return b.ID == p.bulks.last })
 	first := &open[next%len(open)]
@@ -51,12 +58,14 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 			turn = append(turn, b)
 		}
 	}
-	p.bulks.last = turn[len(turn)-1].ID
+	if p.bulks.last = turn[len(turn)-1].ID; plansAnew(first) {
+		p.bulks.planned = now
+	}
 	if err := p.advance(ctx, turn, now); err != nil {
 		return false, err
 	}
 	again := slices.ContainsFunc(turn, func(b *flow.Bulk) bool { return b.EndedAt.IsZero() && p.ready(b, now) })
-	return again || len(open) > len(turn), nil
+	return again || all > len(turn), nil
 }
 
 // ready reports whether a step of a bulk may be taken now. Where a policy has changed, a batch that was read before is committed two ticks later:
@@ -69,6 +78,8 @@ func (p *Poller) ready(b *flow.Bulk, now time.Time) bool {
 
 // behind is how far back a rate catches up: over a pause between two steps.
 func (p *Poller) behind() time.Duration { return max(time.Second, 2*p.config.Tick) }
+
+func plansAnew(b *flow.Bulk) bool { return b.Action == model.BulkReplan || b.Action == model.BulkZones }
 
 func sharesWalk(b *flow.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
 

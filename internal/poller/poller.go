@@ -79,6 +79,7 @@ type Poller struct {
 type bulks struct {
 	stepped time.Time // when the last one was taken, on the clock of Redis
 	failed  bool      // it failed
+	planned time.Time // when the last one was taken that plans models anew
 	last    string    // id of the bulk that it was about
 }
 

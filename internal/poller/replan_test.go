@@ -256,6 +256,81 @@ func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 	})
 }
 
+// Each step takes longer than the pause behind one, as where Redis or the processor is busy.
+func TestALongWalkLetsALineOfResultsPass(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.rule(yearly)
+		b.walk(b.poller(b.Store, poller.Config{}))
+		for action, most := range map[model.BulkAction]int{model.BulkReplan: 3, model.BulkEnable: 100} {
+			steps := 0
+			p := b.poller(slow{counting{b.Store, &steps}, b}, poller.Config{Batch: 10})
+			b.Clock.Turn(2 * time.Second)
+			for range 1000 {
+				b.Say("garbage")
+			}
+			batches := 0
+			for b.Redis.LLen(t.Context(), b.Store.Keys.Output).Val() > 0 {
+				b.begin("more", action, "policy=feeds", "") // there is always more to do
+				must(t, b.Redis.HSet(t.Context(), b.Store.Keys.Bulk("more"), "since", model.FormatTime(fixture.Start)).Err())
+				b.Clock.Turn(20 * time.Millisecond)
+				b.roundOf(p)
+				batches++
+			}
+			failIf(t, batches != 100 || steps > most || steps < most/2, "%s: want about %d steps before 1000 results in 100 batches, found %d in %d", action, most, steps, batches)
+		}
+	})
+}
+
+// A step of the bulk is 10 models, one of the walk all that are met at once: in turns, the bulk would take as long as both.
+func TestABulkThatAPersonHasBegunGoesBeforeAWalkThatPlansModelsAnew(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.rule(yearly)
+		b.fleet(100, "t1")
+		for i := range 20 {
+			b.apply(feed(fmt.Sprint("m", i)))
+		}
+		steps := 0
+		p := b.poller(counting{b.Store, &steps}, poller.Config{Batch: 10})
+		b.walk(p)
+		steps = 0
+		b.begin("x", model.BulkRun, "tenant=t1", "")
+		bulk := func() flow.Bulk {
+			found, _, err := flow.Of(b.Store).ReadBulk(t.Context(), "x")
+			must(t, err)
+			return found
+		}
+		walks := 0
+		for bulk().EndedAt.IsZero() {
+			b.begin("more", model.BulkReplan, "policy=feeds", "") // there is always more to do
+			must(t, b.Redis.HSet(t.Context(), b.Store.Keys.Bulk("more"), "since", model.FormatTime(fixture.Start)).Err())
+			b.Clock.Turn(50 * time.Millisecond)
+			before := bulk().Done
+			b.roundOf(p)
+			if bulk().Done == before && bulk().EndedAt.IsZero() {
+				walks++
+			}
+		}
+		failIf(t, bulk().Done != 100 || walks > 1, "want 100 models started with one step of the walk in half a second, found %d with %d", bulk().Done, walks)
+		for range 3 { // and where nothing else is to be done, the walk goes on
+			b.Clock.Turn(50 * time.Millisecond)
+			b.roundOf(p)
+		}
+		left, err := flow.Of(b.Store).Bulks(t.Context())
+		failIf(t, err != nil || len(left) > 0, "want the walk over, found %v, %v", left, err)
+	})
+}
+
+// slow takes a while over each step of a walk.
+type slow struct {
+	counting
+	b *bundle
+}
+
+func (s slow) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
+	s.b.Clock.Turn(150 * time.Millisecond)
+	return s.counting.WalkModels(ctx, selector, from, least)
+}
+
 type counting struct {
 	*store.Store
 	steps *int

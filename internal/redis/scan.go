@@ -89,6 +89,21 @@ func MasterFor(ctx context.Context, client goredis.UniversalClient, key string) 
 	return client, nil
 }
 
+// AnyPrefix is a pattern of the keys that begin with one of these texts, and of few others. They may differ in letters only.
+func AnyPrefix(prefixes ...string) string {
+	var pattern strings.Builder
+	for i := range len(slices.MinFunc(prefixes, func(a, b string) int { return cmp.Compare(len(a), len(b)) })) {
+		letters := Map(prefixes, func(prefix string) byte { return prefix[i] })
+		slices.Sort(letters)
+		if letters = slices.Compact(letters); len(letters) == 1 {
+			pattern.WriteString(EscapeGlob(string(letters)))
+		} else {
+			pattern.WriteString("[" + string(letters) + "]")
+		}
+	}
+	return pattern.String() + "*"
+}
+
 // EscapeGlob makes a text mean itself in a pattern of SCAN.
 func EscapeGlob(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)

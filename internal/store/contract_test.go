@@ -15,7 +15,7 @@ const wirePage = "../../docs/wire.md"
 
 // variables are how the contract calls the part of a key that varies, by the method that builds the key.
 var variables = map[string]string{
-	"ParkedBy": "GATE", "Limit": "KEY", "Rate": "KEY", "Circuit": "KEY", "Label": "NAME=VALUE", "Bulk": "ID", "Recipients": "CHANNEL", "Notices": "RECIPIENT",
+	"ParkedBy": "GATE", "Limit": "KEY", "Rate": "KEY", "Circuit": "KEY", "Label": "NAME=VALUE", "Bulk": "ID", "Recipients": "CHANNEL", "Notices": "RECIPIENT", "Summary": "RECIPIENT",
 	"Told": "NAME", "Error": "<id>", "Claimed": "<owner>", "Taken": "<owner>", "Reply": "<name>",
 }
 

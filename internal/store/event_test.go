@@ -95,7 +95,7 @@ type eventCase struct {
 	answers string // a claimed message; empty: none
 }
 
-var eventCases = slices.Concat(startCases, resultCases, failureCases, commandCases, freshnessCases)
+var eventCases = slices.Concat(startCases, resultCases, failureCases, pastErrorCases, commandCases, freshnessCases)
 
 // withJournal completes the journal that is wanted. Beside event and notes, each entry has uid and instant, and each changed field of the model,
 // without a value if it is gone, except fields that go with attempt_uid and a revision that is one more. It always has why the model waits, and the

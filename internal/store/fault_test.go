@@ -119,7 +119,7 @@ func TestEachWalkEndsWithTheErrorOfItsVisitor(t *testing.T) {
 		"each selected": part.Report().EachSelected(ctx, fixture.Picks(t, "tenant=t1"), each),
 		"each picked":   part.Report().EachPicked(ctx, model.Selector{}, record),
 		"few picked":    check.Only(part.Report().FewPicked(ctx, model.Selector{}, 9, record)),
-		"scan keys":     part.Report().ScanKeys(ctx, "scan", part.Keys.Queue, each),
+		"scan keys":     part.Report().ScanKeys(ctx, "scan", part.Keys.Queue+"*", each),
 		"all parts":     queue.Each(func(*store.Store) error { return enough }),
 	} {
 		check.FailIf(t, !errors.Is(err, enough), "%s: error %v, want that of its visitor", name, err)

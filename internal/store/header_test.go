@@ -126,7 +126,7 @@ var keyPatterns = allKeys(newKeys("<queue>"), func(method string) string {
 	switch method {
 	case "Claimed", "Taken":
 		return "<owner>"
-	case "Bulk", "Reply", "Error", "Label", "ParkedBy", "Limit", "Rate", "Recipients", "Notices", "Told":
+	case "Bulk", "Reply", "Error", "Label", "ParkedBy", "Limit", "Rate", "Recipients", "Notices", "Summary", "Told":
 		return "<name>"
 	case "Circuit":
 		return "<key>"

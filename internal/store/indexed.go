@@ -118,6 +118,13 @@ var errSeen = errors.New("seen")
 
 // PicksAny reports whether a selector picks a model now, or more than so many would have to be looked at to know.
 func PicksAny(ctx context.Context, s Report, selector model.Selector, most int) (bool, error) {
+	from, may, err := s.store.source(ctx, selector)
+	if err == nil && from.name == sourceAll { // all would be looked at
+		may, err = s.models(ctx)
+	}
+	if err != nil || may > int64(most) {
+		return err == nil, err
+	}
 	load, err := s.picker(ctx, selector, func(*Record) error { return errSeen })
 	if err != nil {
 		return false, err

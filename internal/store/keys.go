@@ -149,6 +149,9 @@ func (k *Keys) Recipients(channel string) string { return k.Queue + ":recipients
 // Notices is a list: the mailbox of one recipient, oldest first, bounded.
 func (k *Keys) Notices(recipient string) string { return k.Queue + ":notices:" + recipient }
 
+// Summary is a hash: notice without its end to how many it stands for, of those for which a mailbox had no room.
+func (k *Keys) Summary(recipient string) string { return k.Queue + ":summary:" + recipient }
+
 // Told is a list: notices for other programs, RPUSH / LPOP, capped.
 func (k *Keys) Told(name string) string { return k.Queue + ":told:" + name }
 

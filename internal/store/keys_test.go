@@ -33,7 +33,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Taken": "q:taken:u", "Workers": "q:workers", "Orders": "q:orders",
 		"Journal": "q:journal", "Deeds": "q:deeds", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Zones": "q:zones", "Hours": "q:hours", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "Front": "q:front", "Heard": "q:heard",
 		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Bulk": "q:bulk:u", "Bulks": "q:bulks", "BulksEnded": "q:bulks_ended",
-		"Recipients": "q:recipients:u", "Notices": "q:notices:u", "Deliveries": "q:deliveries", "Undelivered": "q:undelivered", "Told": "q:told:u",
+		"Recipients": "q:recipients:u", "Notices": "q:notices:u", "Summary": "q:summary:u", "Deliveries": "q:deliveries", "Undelivered": "q:undelivered", "Told": "q:told:u",
 	}
 	keys, err := NewKeys("q")
 	must(t, err)

@@ -109,7 +109,7 @@ func (s Report) Clear(ctx context.Context) error {
 	if err := s.store.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err(); err != nil {
 		return fmt.Errorf("clear the queue: %w", err)
 	}
-	return s.ScanKeys(ctx, "clear the queue", k.Queue+":", func(keys []string) error {
+	return s.ScanKeys(ctx, "clear the queue", redis.AnyPrefix(k.Queue+":"), func(keys []string) error {
 		return s.store.Clients.Write.Unlink(ctx, keys...).Err()
 	})
 }
@@ -161,13 +161,12 @@ func (s seen) knows(uid string, keep bool) bool {
 	return known
 }
 
-// ScanKeys walks over the keys that begin with prefix.
-func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
+// ScanKeys walks over the keys that fit a pattern, see redis.AnyPrefix.
+func (s Report) ScanKeys(ctx context.Context, doing, pattern string, visit func(keys []string) error) error {
 	node, err := s.store.node(ctx)
 	if err != nil {
 		return err
 	}
-	pattern := redis.EscapeGlob(prefix) + "*"
 	return redis.Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
 		return node.Scan(ctx, cursor, pattern, redis.ScanCount).Result()
 	}, visit)

@@ -47,17 +47,15 @@ local function join_group(group, uid)
   group.uids, group.began, group.models = last, group.began + 1, group.models + 1 --@ join the error
 end
 
--- forget_group keeps the group of a fingerprint without failing models for a day, if there is room.
+-- forget_group keeps the group of a fingerprint without failing models for a day. Beyond the cap the oldest goes; its
+-- hash expires by itself.
 local function forget_group(group)
   redis.call('ZREM', errors, group.id)
   redis.call('ZREMRANGEBYSCORE', past_errors, '-inf', now - day * 1000)
-  if redis.call('ZCARD', past_errors) < most_errors then
-    redis.call('ZADD', past_errors, now, group.id)
-    redis.call('EXPIRE', past_errors, day)
-    redis.call('EXPIRE', group.key, day)
-  else
-    redis.call('DEL', group.key)
-  end
+  redis.call('ZADD', past_errors, now, group.id)
+  redis.call('ZREMRANGEBYRANK', past_errors, 0, -most_errors - 1)
+  redis.call('EXPIRE', past_errors, day)
+  redis.call('EXPIRE', group.key, day)
 end
 
 finishes[#finishes + 1] = function()

@@ -131,7 +131,7 @@ var (
 	stopPollers     = []string{":due", ":running", ":policies", ":pollers", ":claimed:p"}
 	stopDispatchers = []string{":due", ":running", "-input"}
 	stopResults     = append([]string{"-output"}, stopPollers...)
-	unused          = []string{":deeds", ":disabled", ":parked", ":policy_uses", ":stale", ":payload:u", ":label:tenant=t1", ":parked:hold:h1", ":rate:host=example.com", ":bulk:b1", ":bulks_ended", ":recipients:mail", ":notices:ann", ":deliveries", ":undelivered", ":told:hook", ":taken:w", ":workers", ":hours", ":orders", ":zones"}
+	unused          = []string{":deeds", ":disabled", ":parked", ":policy_uses", ":stale", ":payload:u", ":label:tenant=t1", ":parked:hold:h1", ":rate:host=example.com", ":bulk:b1", ":bulks_ended", ":recipients:mail", ":notices:ann", ":summary:ann", ":deliveries", ":undelivered", ":told:hook", ":taken:w", ":workers", ":hours", ":orders", ":zones"}
 	stopCommands    = append([]string{"-control", ":claimed:control", ":holder", ":forwarded"}, stopPollers...)
 )
 

@@ -30,21 +30,21 @@ var everyKey = map[string]string{
 	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list", "q:errors": "zset", "q:past_errors": "zset", "q:error:x": "hash",
 	"q:failing": "zset", "q:disabled": "zset", "q:parked": "zset", "q:label:tenant=t1": "set", "q:gates": "zset", "q:parked:hold:h1": "zset", "q:holds": "hash", "q:limits": "hash",
 	"q:calendars": "hash", "q:limit:host=h": "zset", "q:rate:host=h": "string", "q:circuit:host=h": "hash", "q:circuit:queue": "hash",
-	"q:recipients:ops": "zset", "q:notices:ops": "list", "q:deliveries": "hash", "q:undelivered": "list", "q:told:ops": "list",
+	"q:recipients:ops": "zset", "q:notices:ops": "list", "q:summary:ops": "hash", "q:deliveries": "hash", "q:undelivered": "list", "q:told:ops": "list",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
 // t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
 var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
-		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
+		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "a",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:hours": "acr", "q:circuit:queue": "acf", "q:wake": "a", "q:front": "adr", "q:taken:w": "cmr", "q:workers": "acr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "acr", "q:limits": "cr",
 		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar", "q:bulks": "a", "q:zones": "acr", "q:pollers": "r",
 	},
 	acl.Poller: {
-		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
+		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "a",
 		"q-input": "acr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "ac", "q:running": "acs",
 		"q:policies": "cf", "q:policy_uses": "a", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "ar", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "ac", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:stats": "r", "q:wake": "a",
 		"q:commands": "ac", "q:reply:r": "a", "q:holds": "ar", "q:limits": "r", "q:calendars": "r", "q:forwarded": "a", "q:zones": "acr",
@@ -53,7 +53,7 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Worker: {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "ac", "q:reply:r": "t"},
 	acl.Notifier: { // and XACK
 		"q:model:m": "r", "q:payload:m": "r", "q:policies": "f", "q:circuit:queue": "f", "q:outbox": "g",
-		"q:recipients:ops": "acr", "q:notices:ops": "ar", "q:deliveries": "ac", "q:undelivered": "a", "q:told:ops": "a",
+		"q:recipients:ops": "acr", "q:notices:ops": "ar", "q:summary:ops": "dr", "q:deliveries": "ac", "q:undelivered": "a", "q:told:ops": "a",
 	},
 	acl.Subscriber:    {"q:outbox": "g", "q:told:ops": "t"},                // and XACK
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a", "q:reply:r": "t"}, // and HGET of a fence
@@ -62,12 +62,12 @@ var matrix = map[acl.Role]map[string]string{
 		"q:running": "s", "q:failing": "s", "q:disabled": "s", "q:parked": "s",
 	},
 	acl.Operator: {
-		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",
+		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "afr",
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:orders": "acfr", "q:journal": "acr", "q:outbox": "ar",
 		"q:rejected": "cr", "q:stats": "cfr", "q:hours": "fr", "q:zones": "fr", "q:circuit:queue": "acfr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "acr", "q:circuit:host=h": "acfr", "q:disabled": "acrs", "q:failing": "acrs", "q:gates": "as", "q:holds": "ar", "q:label:tenant=t1": "acs", "q:limit:host=h": "acrs", "q:limits": "acr",
-		"q:recipients:ops": "ars", "q:notices:ops": "ar", "q:deliveries": "fr", "q:undelivered": "cr", "q:told:ops": "r",
+		"q:recipients:ops": "ars", "q:notices:ops": "ar", "q:summary:ops": "fr", "q:deliveries": "fr", "q:undelivered": "cr", "q:told:ops": "r",
 		"q:parked": "acrs", "q:parked:hold:h1": "acs", "q:rate:host=h": "ar",
 	},
 	acl.Viewer: {
@@ -76,7 +76,7 @@ var matrix = map[acl.Role]map[string]string{
 		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:orders": "fr", "q:journal": "r", "q:outbox": "r",
 		"q:rejected": "r", "q:stats": "fr", "q:hours": "fr", "q:zones": "fr", "q:circuit:queue": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "r", "q:circuit:host=h": "fr", "q:disabled": "rs", "q:failing": "rs", "q:gates": "s", "q:holds": "r", "q:label:tenant=t1": "s", "q:limit:host=h": "rs", "q:limits": "r",
-		"q:recipients:ops": "rs", "q:notices:ops": "r", "q:deliveries": "fr", "q:undelivered": "r", "q:told:ops": "r",
+		"q:recipients:ops": "rs", "q:notices:ops": "r", "q:summary:ops": "fr", "q:deliveries": "fr", "q:undelivered": "r", "q:told:ops": "r",
 		"q:parked": "rs", "q:parked:hold:h1": "s", "q:rate:host=h": "r",
 	},
 }

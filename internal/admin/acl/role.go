@@ -203,7 +203,7 @@ func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Leader, k.Notices(all), k.Told(all))
 	lists := reading(k.Input, k.Output, k.Control, k.Rejected, k.Logs, k.Undelivered, k.Wake, k.Front)
 	sets := reading(append(k.ScoreSets(), k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Errors, k.PastErrors, k.Recipients(all))...)
-	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Orders, k.Zones, k.Heard)
+	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Summary(all), k.Orders, k.Zones, k.Heard)
 	streams := reading(k.Journal, k.Outbox, k.Deeds)
 	settings := []string{k.queue.Settings}
 	if k.several {

@@ -18,6 +18,15 @@ const (
 	noticeWaits = time.Hour
 )
 
+// summary says of how many notices a recipient only gets a number.
+func (c *checker) summary(ctx context.Context, recipient string) error {
+	counted, err := outbox.Of(c.store).Counted(ctx, recipient)
+	if err == nil && counted > 0 {
+		c.note(noticesFull, c.store.Keys.Summary(recipient), fmt.Sprintf("a full one, and %d beyond", counted))
+	}
+	return err
+}
+
 func (c *checker) backlog(ctx context.Context) error {
 	b, err := report.Of(c.store).Stats(ctx)
 	if _, wrong := redis.WrongType(err); err != nil && !wrong { // the checks of keys report that

@@ -176,11 +176,11 @@ func (c *checker) walk(ctx context.Context) error {
 	}{
 		{k.Payload, "string", c.orphans("a payload")}, {k.History, "list", c.orphans("a history")}, {k.Claimed, "list", c.owned(claimed)},
 		{k.Taken, "list", c.owned(taken)}, {k.Reply, "list", nil}, {k.Bulk, "hash", each(c.bulk)}, {k.Error, "hash", c.fingerprints},
-		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
+		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Summary, "hash", each(c.summary)}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
 	}
 	return redis.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
-		return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", visit) // one may come twice
+		return c.store.Report().ScanKeys(ctx, "walk over the keys", redis.AnyPrefix(k.Queue+":"), visit) // one may come twice
 	}, func(ctx context.Context, keys []string) (check func() error, err error) {
 		models, err := c.models(ctx, named(keys, k.Model))
 		if err != nil {

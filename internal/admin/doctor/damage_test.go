@@ -134,6 +134,7 @@ var damages = map[string]damage{
 	"a notification that waits for hours": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds) {
 		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: keys.Outbox, Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits - time.Second))}}).Err())
 	}},
+	"notices for which there was no room":   {"notices-counted", Warning, "bigtables:summary:ops", false, sends("HSET", keys.Summary("ops"), `{"of":"stale"`, 7)},
 	"a message that could not be delivered": {"undelivered", Warning, "bigtables:undelivered", false, sends("RPUSH", keys.Undelivered, "{}")},
 	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds) {
 		pipe := r.Pipeline()

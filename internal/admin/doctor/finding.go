@@ -109,6 +109,7 @@ var (
 	outboxWaits = kind{"outbox", Info, "notifications that are delivered", ""}
 	outboxLong  = kind{"outbox", Warning, "notifications that are delivered", "refreshd notifier --routes FILE, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
 	undelivered = kind{"undelivered", Warning, "messages that can be delivered", "refreshd undelivered ls, and then requeue or drop"}
+	noticesFull = kind{"notices-counted", Warning, "a mailbox with room for each notice", "a summary says how many; look why its messages are slow, or name fewer events in the routes"}
 	rejected    = kind{"rejected", Warning, "messages that can be handled", "refreshd rejected ls, and then requeue or drop"}
 	wakeLong    = kind{"wake-long", Warning, "at most one call", repairWake}
 	zoneData    = kind{"zone-data", Warning, "the same zone data everywhere", "run the same release of refreshd everywhere, or update tzdata of the hosts and begin again"}

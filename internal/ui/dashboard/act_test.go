@@ -60,6 +60,15 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	expect(t, d.submit("rejected", "rejected/requeue"), "is requeued")
 	d.apply()
 	after := d.List(d.Store.Keys.Rejected)
+	d.Command(`{"type":"run","uid":"absent1"}`, `{"type":"run","uid":"absent2"}`)
+	d.apply()
+	expect(t, d.page(home+"rejected"), "By reason", "<strong>2</strong>", "<strong>1</strong>", "from control of bigtables")
+	expect(t, d.submit("rejected", "rejected/drop-group"), "2 messages are forgotten.")
+	expectNone(t, d.page(home+"rejected"), "By reason", "absent1")
+	d.Command(`{"type":"run","uid":"absent1"}`, `{"type":"run","uid":"absent2"}`)
+	d.apply()
+	expect(t, d.submit("rejected", "rejected/requeue-group"), "2 messages are requeued")
+	expect(t, d.page(home+"rejected"), "1 are kept")
 	failIf(t, len(before) != 1 || len(after) != 1 || after[0] == before[0], "expected the one message rejected again, found %q after %q", after, before)
 }
 

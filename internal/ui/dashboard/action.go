@@ -47,6 +47,8 @@ var actions = []action{
 	{path: "bulk/cancel", do: named("id", "The bulk %s is cancelled; what it has done stays done.", cancelBulk)},
 	{path: "rejected/requeue", do: named("id", "The message %s is requeued: look whether it is rejected again.", message(operate.Operator.RequeueRejected))},
 	{path: "rejected/drop", do: named("id", "The message %s is forgotten.", message(operate.Operator.DropRejected))},
+	{path: "rejected/requeue-group", do: messageGroup("%s requeued: look whether they are rejected again.", operate.Operator.RequeueRejected)},
+	{path: "rejected/drop-group", do: messageGroup("%s forgotten.", operate.Operator.DropRejected)},
 	{path: "worker/quiet", do: order(store.PoolQuiet, "takes nothing new from the next heartbeat on")},
 	{path: "worker/resume", do: order("", "takes attempts again from the next heartbeat on")},
 	{path: "worker/stop", do: order(store.PoolStop, "stops with the next heartbeat")},

@@ -18,6 +18,7 @@ var overviewPage = page{
 
 type overview struct {
 	Findings []link // some have no page
+	Calm     string // stands for none
 	Stats    report.Stats
 	Models   int64 // the sum of those that run, are due, wait, are parked and are disabled
 
@@ -44,7 +45,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	}
 	stats := queue.Stats
 	o := &overview{
-		Stats: stats, Models: stats.Sample().Values[report.MetricModels], Never: stats.Freshness[model.FreshnessNever],
+		Stats: stats, Calm: queue.Calm(), Models: stats.Sample().Values[report.MetricModels], Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {

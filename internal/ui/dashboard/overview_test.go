@@ -34,8 +34,8 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","rrule":"every day at 6 AM","policy":{"fresh_within":"30d"}`, `"uid":"b","rrule":"every day at 6 AM"`)
-		d.start() // which gives signs of life
-		expect(t, d.page(home), `<li><a href="`+home+`models?l=status%3Dnever">1 model has never succeeded yet. Some may be new. Look at those that have failed.</a></li>`)
+		d.start()                                      // which gives signs of life
+		expect(t, d.page(home), "Nothing is stopped.") // the new one has not been tried
 		d.press(home+"hold/put", "all", "yes", "reason", "deploy <b>", "id", "h1")
 		d.press(home+"circuit/open", "key", "host=a.example", "reason", "down", "probe", "5m")
 		d.press(home+"model/disable", "uid", "b")
@@ -57,6 +57,10 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		for range 3 {
 			d.start()
 		}
+		d.press(home+"model/run", "uid", "a")
+		d.start()
+		d.answer("failure", "a")
+		expect(t, d.page(home), `<li><a href="`+home+`models?l=status%3Dnever">1 model has never succeeded yet. Some may be new. Look at those that have failed.</a></li>`)
 		d.press(home+"model/run", "uid", "a")
 		d.start()
 		d.answer("success", "a")

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,12 +13,15 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 var rejectedPage = page{path: "rejected", title: "Rejected", nav: true, file: "rejected", read: readRejected, live: []string{"rejected-list"}}
 
 type rejections struct {
 	Now          time.Time
+	Groups       []operate.RejectedGroup
+	Group        string // that is shown; "": all are
 	Messages     []rejection
 	Total        int
 	Newer, Older string // where these pages begin; "": there are none
@@ -36,13 +40,17 @@ func readRejected(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	page := &rejections{Now: now, Total: len(entries), Groups: operate.GroupRejected(entries), Group: req.get("group")}
+	if page.Group != "" {
+		entries = slices.DeleteFunc(entries, func(one operate.Rejected) bool { return one.Group() != page.Group })
+	}
 	all := redis.Map(entries, func(entry operate.Rejected) rejection { return rejection{entry} })
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b rejection) int { return strings.Compare(b.At, a.At) })
 	from, _ := strconv.Atoi(req.get("from")) // other texts begin in front
 	from = max(0, min(from, len(all)))
 	to := min(len(all), from+rejectedAPage)
-	page := &rejections{Now: now, Total: len(all), Messages: all[from:to]}
+	page.Messages = all[from:to]
 	if from > 0 {
 		page.Newer = strconv.Itoa(max(0, from-rejectedAPage))
 	}
@@ -52,11 +60,30 @@ func readRejected(ctx context.Context, req *request) (any, error) {
 	return page, nil
 }
 
+// Several reports whether there is something to choose or to do together.
+func (p *rejections) Several() bool { return p.Total > 1 || p.Group != "" }
+
+// messageGroup changes all messages of a group.
+func messageGroup(done string, change func(operate.Operator, context.Context, operate.Messages) (operate.Changed, error)) func(context.Context, *request) (outcome, error) {
+	return func(ctx context.Context, req *request) (outcome, error) {
+		changed, err := change(req.operator, ctx, operate.Messages{Group: req.get("group")})
+		if err = errors.Join(append(changed.Refused, err)...); err != nil && changed.Done > 0 {
+			err = fmt.Errorf("%s done; %w", words.Count(changed.Done, "message is", "messages are"), err)
+		}
+		return outcome{text: fmt.Sprintf(done, words.Count(changed.Done, "message is", "messages are"))}, err
+	}
+}
+
 // Time is when it was rejected; zero: unknown.
-func (r *rejection) Time() time.Time {
-	at, _ := time.Parse(time.RFC3339, r.At)
+func (r *rejection) Time() time.Time { return rejectedAt(r.At) }
+
+func rejectedAt(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339, text)
 	return at
 }
+
+// At is the time of a group; zero: unknown.
+func (*rejections) At(text string) time.Time { return rejectedAt(text) }
 
 // Whole: it can be requeued.
 func (r *rejection) Whole() bool {

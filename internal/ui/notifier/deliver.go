@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/outbox"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -34,6 +35,7 @@ func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err err
 	if err != nil {
 		return false, err
 	}
+	n.logCounted(now)
 	channel := n.routes.channels[name]
 	if now.UnixMilli() < channel.closed.Load() {
 		return false, nil
@@ -46,6 +48,15 @@ func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err err
 	}
 	delivering.Wait()
 	return len(recipients) > 0, errors.Join(append(errs, err)...)
+}
+
+// logCounted says once a minute for how many notices a mailbox had no room.
+func (n *Notifier) logCounted(now time.Time) {
+	last := n.loggedMs.Load()
+	if n.counted.Load() == 0 || backoff.Recent(time.UnixMilli(last), now, time.Minute) || !n.loggedMs.CompareAndSwap(last, now.UnixMilli()) {
+		return
+	}
+	n.config.Log.Warn().Int64("notices", n.counted.Swap(0)).Msg("notifier: a mailbox is full: notices are only counted, and a summary says how many")
 }
 
 // deliver takes the next message of a recipient, sends it, and stores the outcome.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -66,6 +67,9 @@ type Notifier struct {
 	owner  string
 	adopt  time.Duration   // after it another notifier takes over entries that were read and not routed
 	nobody backoff.Sampler // routing goroutine only
+
+	counted  atomic.Int64 // notices for which a mailbox had no room, and that no line of the log tells
+	loggedMs atomic.Int64 // when the last line told of some
 }
 
 // New returns a notifier. It opens nothing: the caller closes the connections of the store.

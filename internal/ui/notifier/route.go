@@ -20,6 +20,7 @@ import (
 	"github.com/refreshd/refreshd/internal/redis"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -50,14 +51,17 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	routed := redis.Map(entries, func(entry outbox.Entry) outbox.Routed { return n.route(entry, models[entry.Fields[fieldUID]], now) })
-	_, err = outbox.Of(n.store).Route(ctx, routed)
+	outcome, err := outbox.Of(n.store).Route(ctx, routed)
+	n.counted.Add(int64(outcome.Counted))
 	return true, err
 }
 
 // route decides who gets an entry, and when. about is its model; nil: it has none.
 func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time) outbox.Routed {
 	routed := outbox.Routed{ID: entry.ID}
-	notice, _ := json.Marshal(noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry)) // texts only
+	notice := noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry)
+	text, _ := json.Marshal(notice) // texts only
+	summary, cause := notice.summary()
 	for _, name := range n.routes.channelsFor(entry, about, now) {
 		channel := n.routes.channels[name]
 		recipient := name
@@ -78,7 +82,10 @@ func (n *Notifier) route(entry outbox.Entry, about *store.Record, now time.Time)
 			_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
 			recipient += " " + strconv.Itoa(int(hash.Sum32()%maxAtOnce))
 		}
-		routed.Told = append(routed.Told, outbox.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: string(notice)})
+		routed.Told = append(routed.Told, outbox.Addressed{
+			Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: string(text),
+			Kept: slices.Contains(kept, entry.Fields[fieldEvent]), Summary: summary, Cause: cause,
+		})
 	}
 	return routed
 }
@@ -132,8 +139,12 @@ const (
 	fieldUID   = "uid"
 	fieldKey   = "key"
 	fieldAt    = "at"
+	fieldOf    = "of"   // of a summary: the event that it counts
 	fieldLink  = "link" // of a model, if the notifier knows where the dashboard is
 )
+
+// eventSummary is the event of a notice that stands for those that found a full mailbox.
+const eventSummary = "summary"
 
 // noticeOf makes the notice of an entry; dashboard is the address of the queue there, or empty.
 func noticeOf(queue, dashboard string, entry outbox.Entry) Notice {
@@ -144,6 +155,19 @@ func noticeOf(queue, dashboard string, entry outbox.Entry) Notice {
 		n[fieldLink] = dashboard + "/model?" + url.Values{"uid": {uid}}.Encode()
 	}
 	return n
+}
+
+// kept are the events that open or close something. Of the others a full mailbox keeps a number.
+var kept = []string{string(policy.NoticeDisabled), string(policy.NoticeRecovered), "circuit_opened", "circuit_closed", "new_error"}
+
+// summary is the beginning of the notice that counts notices like this one, and what it says of their cause.
+func (n Notice) summary() (beginning, cause string) {
+	text, _ := json.Marshal(Notice{fieldEvent: eventSummary, fieldOf: n[fieldEvent], fieldQueue: n[fieldQueue]}) // texts only
+	if n["reason"] != "" || n["error_type"] != "" {
+		reason, _ := json.Marshal(fingerprint.Of(n[fieldUID], n["error_type"], n["reason"]))
+		cause = `,"reason":` + string(reason)
+	}
+	return strings.TrimSuffix(string(text), "}"), cause
 }
 
 // message is one notice for a recipient, or a digest of several. The same notices are the same message.
@@ -195,6 +219,9 @@ func (n Notice) say() [3]string {
 	case "new_error":
 		what := words.Count(number("models"), "model fails", "models fail") + " with " + cmp.Or(n["signature"], n["error"]) + "."
 		return [3]string{what, reason, "Mend the cause, then run these models."}
+	case eventSummary:
+		what := words.Count(number("count"), "more notice says ", "more notices say ") + strings.ReplaceAll(n[fieldOf], "_", " ") + "."
+		return [3]string{what, words.Sentence(n["reason"]), "Too many waited to be told one by one."}
 	case string(policy.NoticeRecovered):
 		return [3]string{n[fieldUID] + " works again.", by}
 	case string(policy.NoticeFresh):

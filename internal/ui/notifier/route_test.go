@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,21 +116,58 @@ func (b *bench) route(n *Notifier) {
 	must(b.t, check.Only(n.Route(b.t.Context())))
 }
 
-func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
+func TestAWaveLeavesRoomForWhatOpensOrClosesAndASummarySaysHowManyItWas(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server, fmt.Sprintf(hookRoutes, newHook(t).URL))
-		waiting := make([]any, 9_999)
-		for i := range waiting {
-			waiting[i] = "{}"
+		h := newHook(t)
+		b := setup(t, server, fmt.Sprintf(`
+channels: {ops: {webhook: "%s", secret: {env: SECRET}, gather: 0s}}
+routes: [{events: [stale, failing, disabled, recovered, circuit_opened, circuit_closed, new_error], channels: [ops]}]`, h.URL))
+		var wave [][]string
+		for i := range 16_000 {
+			wave = append(wave, []string{"event", "stale", "uid", fmt.Sprint("m", i)})
 		}
-		line := b.Store.Keys.Notices("ops")
-		must(t, b.Redis.RPush(t.Context(), line, waiting...).Err())
-		b.tell(disabled("m1", "the last that has room"), disabled("m2", "too many"))
-		check.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
-		last, err := b.Redis.LRange(t.Context(), line, -1, -1).Result()
-		failIf(t, err != nil || b.Redis.LLen(t.Context(), line).Val() != 10_000 || !strings.Contains(last[0], `"m1"`),
-			"expected 10000 notices up to that of m1, found %v, %v", last, err)
-		dropped := b.Stats()["notices_dropped"]
-		failIf(t, dropped != 1, "expected one dropped, found %d", dropped)
+		for i := range 200 { // of two causes
+			wave = append(wave, []string{"event", "failing", "uid", "m", "error_type", "http_50" + fmt.Sprint(i%2), "reason", fmt.Sprint("HTTP 50", i%2)})
+		}
+		b.tell(wave...)
+		b.tell(disabled("m1", "gone"), []string{"event", "circuit_opened", "key", "host=a"}, []string{"event", "new_error", "error", "e1", "models", "51"},
+			[]string{"event", "circuit_closed", "key", "host=a"}, []string{"event", "recovered", "uid", "m1"})
+		check.Eventually(t, "all is routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
+		waiting := b.Redis.LLen(t.Context(), b.Store.Keys.Notices("ops")).Val()
+		failIf(t, waiting != 10_005, "expected a full mailbox and the five beyond, found %d", waiting)
+		b.round(b.Notifier)
+		b.after(5 * time.Minute)
+		told, ids, counts := map[string]int{}, map[string]bool{}, []string{}
+		for _, message := range h.all() {
+			var body struct{ Data struct{ Notices []Notice } }
+			must(t, json.Unmarshal(message.body, &body))
+			for _, n := range body.Data.Notices {
+				told[n["event"]]++
+				ids[n["id"]] = true
+				if n["event"] == "summary" {
+					counts = append(counts, n["count"]+" "+n["of"]+" "+n["reason"])
+				}
+			}
+		}
+		equal(t, map[string]int{"stale": 10_000, "disabled": 1, "circuit_opened": 1, "new_error": 1, "circuit_closed": 1, "recovered": 1, "summary": 3}, told)
+		slices.Sort(counts)
+		equal(t, []string{"100 failing http_500: HTTP 500", "100 failing http_501: HTTP 501", "6000 stale "}, counts)
+		failIf(t, len(ids) != 10_008, "expected an id of each notice, found %d", len(ids))
+		dropped, left := b.Stats()["notices_dropped"], b.Redis.Exists(t.Context(), b.Store.Keys.Summary("ops")).Val()
+		failIf(t, dropped != 6200 || left != 0, "expected 6200 counted and no summary left, found %d, %d", dropped, left)
+		if got := b.log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"notices":6200`) {
+			t.Errorf("expected one line with their number, found %s", got)
+		}
 	})
+}
+
+func TestALogTellsOfAFullMailboxOnceAMinute(t *testing.T) {
+	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(hookRoutes, newHook(t).URL))
+	for _, wait := range []time.Duration{0, 30 * time.Second, 29 * time.Second, time.Second} {
+		b.counted.Add(7)
+		b.after(wait)
+	}
+	if got := b.log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"notices":7`) || !strings.Contains(got, `"notices":21`) {
+		t.Errorf("expected 7 and, a minute later, 21, found %s", got)
+	}
 }

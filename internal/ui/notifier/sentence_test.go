@@ -17,6 +17,7 @@ var notices = map[string][]Notice{
 	"stale":     {{"uid": "tbl_1", "last_success_at": "2026-11-20T07:00:00.000Z"}, {"uid": "tbl_1"}},
 	"circuit_opened": {{"key": "host=a.example"}, {"key": "host=a.example", "by": "ann", "reason": "the host moves"},
 		{"key": "queue", "successes": "3", "failures": "97"}},
+	"summary":        {{"of": "stale", "count": "5990"}, {"of": "failing", "count": "1", "reason": "HTTP 503"}, {"of": "circuit_opened", "count": "7"}},
 	"circuit_closed": {{"key": "host=a.example"}, {"key": "queue"}},
 	"new_error":      {{"error": "6b3c238ebcf1", "signature": "HTTP 503", "models": "120", "reason": "HTTP 503 of a.example"}},
 }
