@@ -210,8 +210,6 @@ type Impact struct {
 	looked      int      // at the first models of the queue alone, and how many; 0: at all
 }
 
-const maxFirstStarts = 3
-
 // Sentences describes it, with times as clock writes them.
 func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
 	least, anew := "", "None is planned anew."
@@ -233,8 +231,8 @@ func (i *Impact) Sentences(clock func(time.Time) string) (sentences []string) {
 // String describes it in a line.
 func (i *Impact) String() string { return strings.Join(i.Sentences(explain.UTC), " ") }
 
-// mostAsked bounds the models that a page reads, as each costs a call of Redis.
-const mostAsked = 400
+// mostAsked bounds the models that a page reads, as each costs a call of Redis, and maxFirstStarts those that it names.
+const mostAsked, maxFirstStarts = 400, 3
 
 // measureImpact decides for the models that use a policy what they would do under another one. It reads at most the first most models of the queue;
 // 0: all.
