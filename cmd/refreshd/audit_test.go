@@ -67,7 +67,7 @@ var changing = []struct{ command, in, want string }{
 // unchanging are the commands that change nothing, or only what a worker or a daemon does.
 var unchanging = strings.Fields(`acl audit bulk·ls bulk·show calendar·ls circuit·ls circuit·show conformance dashboard demo bench dispatcher explain failures failures·show history import·bullmq import·celery-beat import·k8s import·sidekiq-cron import·systemd policy·english
 	forecast freshness health hold·ls import·crontab limit·ls model·export model·get model·history model·ls notifier policy·check policy·diff policy·get policy·ls
-	poller queue·show rejected·ls schedule·next shadow simulate stats suspect·ls undelivered·ls up version worker worker·ls`)
+	poller queue·show rejected·groups rejected·ls schedule·next shadow simulate stats suspect·ls undelivered·ls up version worker worker·ls`)
 
 // elsewhere are the commands whose deeds other tests show.
 var elsewhere = strings.Fields("bulk·cancel failures·run queue·create suspect·accept suspect·reject")

@@ -194,10 +194,10 @@ func TestAStoredPolicyThatCannotBeReadIsListedWithoutItsFields(t *testing.T) {
 func TestNumbersOfASampleOfModelsSayAtLeast(t *testing.T) {
 	counted := Impact{Models: 326, Changed: 3, DueAtOnce: 5, Running: 2, Disabled: 1, Replanned: 3, FirstStarts: []string{"2026-11-21T07:00:00.000Z"}}
 	for want, change := range map[string]func(*Impact){
-		"326 models use it, 3 would decide otherwise. Due at once: 5. Running: 2. Disabled: 1. Planned anew: 3, first at 2026-11-21T07:00:00.000Z. The others decide at their next refresh.": func(*Impact) {},
-		"Only the first 400 models of the queue were looked at. At least 326 models use it, at least 3 would decide otherwise. Due at once: at least 5. Running: at least 2. " +
-			"Disabled: at least 1. Planned anew: at least 3, first at 2026-11-21T07:00:00.000Z. The others decide at their next refresh.": func(i *Impact) { i.looked = 400 },
-		"Only the first 400 models of the queue were looked at. At least 326 models use it, at least 3 would decide otherwise. Due at once: at least 5. Running: at least 2. " +
+		"326 models use it, 3 would decide otherwise. Due at once: 5. Running: 2. Disabled: 1. Planned anew: 3, first at 2026-11-21 07:00:00 UTC. The others decide at their next refresh.": func(*Impact) {},
+		"The numbers are of a sample, the first 400 models of the queue. At least 326 models use it, at least 3 would decide otherwise. Due at once: at least 5. Running: at least 2. " +
+			"Disabled: at least 1. Planned anew: at least 3, first at 2026-11-21 07:00:00 UTC. The others decide at their next refresh.": func(i *Impact) { i.looked = 400 },
+		"The numbers are of a sample, the first 400 models of the queue. At least 326 models use it, at least 3 would decide otherwise. Due at once: at least 5. Running: at least 2. " +
 			"Disabled: at least 1. None of these is planned anew. The others decide at their next refresh.": func(i *Impact) { i.looked, i.Replanned = 400, 0 },
 	} {
 		is := counted
