@@ -133,4 +133,8 @@ func NearestWord(mistyped string, known []string) string {
 	return best
 }
 
-func letters(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }
+func letters(word string) string {
+	all := []byte(word)
+	slices.Sort(all)
+	return string(all)
+}

@@ -80,7 +80,8 @@ func (e Event) isRetry() bool {
 }
 
 func ordered(events []Event) []Event {
-	events = slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.At.Compare(b.At) })
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b Event) int { return a.At.Compare(b.At) })
 	for i := range events[min(1, len(events)):] {
 		before, next := events[i], &events[i+1]
 		next.Planned = next.Planned && !next.Kind.begins() || next.Kind.begins() && before.Planned && !next.At.Before(before.RefreshAt)
