@@ -11,6 +11,9 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
+// DeedCancels is the verb of a deed that ends another, of which it has the id.
+const DeedCancels = "bulk cancel"
+
 // MaxDeedText bounds each text of a deed, in bytes.
 const MaxDeedText = 60
 
@@ -45,17 +48,15 @@ func (d Deed) Shortened() Deed {
 func (d Deed) With(earlier *Deed) Deed {
 	sum := *earlier
 	sum.Number, sum.Begins, sum.Ends = d.Number+earlier.Number, d.Begins+earlier.Begins, d.Ends+earlier.Ends
-	if sum.What == "" {
-		sum.What = d.What
-	}
+	sum.What, sum.After = cmp.Or(sum.What, d.What), cmp.Or(d.After, sum.After)
 	return sum
 }
 
 // GoesOn reports whether the deed has begun in more parts than it has ended in.
 func (d *Deed) GoesOn() bool { return d.Begins > d.Ends }
 
-// Differing returns in what two texts differ: of JSON objects, or of one and nothing, the fields that do, else all of both. When a setting was made and by
-// whom is left out: its deed has that.
+// Differing returns in what two texts differ: of JSON objects, or of one and nothing, the fields that do, else all of both. When a setting was made, by
+// whom and why is left out: its deed has that.
 func Differing(before, after string) (was, is string) {
 	old, isOld := readFields(before)
 	next, isNext := readFields(after)
@@ -64,11 +65,15 @@ func Differing(before, after string) (was, is string) {
 	}
 	both := maps.Clone(old)
 	maps.Copy(both, next)
-	for _, name := range []string{"since", "by", "name"} {
+	for _, name := range []string{"since", "by", "name", "reason"} {
 		delete(both, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(both)) {
-		if a, b := string(old[name]), string(next[name]); a != b {
+		a, b := string(old[name]), string(next[name])
+		if strings.HasPrefix(a, "{") && strings.HasPrefix(b, "{") {
+			a, b = Differing(a, b) // only what differs inside fits
+		}
+		if a != b {
 			was, is = appendField(was, name, a), appendField(is, name, b)
 		}
 	}

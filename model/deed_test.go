@@ -8,13 +8,14 @@ import (
 func TestADeedNamesWhatDiffersOfTwoTexts(t *testing.T) {
 	for _, test := range []struct{ before, after, was, is string }{
 		{"", `{"running":3,"since":"x","by":"ann"}`, "", "running 3"},
-		{`{"running":3,"since":"x"}`, `{"running":5,"since":"y","reason":"why"}`, "running 3", "reason why running 5"},
+		{`{"running":3,"since":"x"}`, `{"running":5,"since":"y","reason":"why"}`, "running 3", "running 5"},
 		{`{"name":"p","timeout":"1m","retries":["1m"]}`, `{"name":"p","timeout":"2m","retries":["1m"]}`, "timeout 1m", "timeout 2m"},
 		{`{"until":"x"}`, "", "until x", ""},
+		{`{"circuit":{"key":"{host}","probe":"30s"},"retries":["1m"]}`, `{"circuit":{"key":"{host}","probe":"1m"},"retries":["2m"]}`, `circuit probe 30s retries ["1m"]`, `circuit probe 1m retries ["2m"]`},
 		{"quiet ann", "", "quiet ann", ""},
 		{"0.5", "0.7", "0.5", "0.7"},
 		{"{", `{"a":1}`, "{", `{"a":1}`},
-		{`{"reason":""}`, `{"reason":"x"}`, "", "reason x"},
+		{`{"zone":""}`, `{"zone":"x"}`, "", "zone x"},
 	} {
 		if was, is := Differing(test.before, test.after); was != test.was || is != test.is {
 			t.Errorf("%s and %s: got %q and %q, want %q and %q", test.before, test.after, was, is, test.was, test.is)

@@ -37,7 +37,9 @@ end
 
 -- Write
 redis.call('HINCRBY', forwarded, 'changes', 1)
-write_deed(deeds, deed)
+if opens or is ~= '' then
+  write_deed(deeds, deed)
+end
 for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
   if string.sub(field, 1, 1) == '@' then
     redis.call('HDEL', stats, field) --@ forget

@@ -143,6 +143,9 @@ func summaryText(v *apply.Summary, carriedOut bool) string {
 	if n := v.Models.Failed + v.Policies.Failed + len(v.Refused); n > 0 {
 		text += fmt.Sprintf("; %d refused", n)
 	}
+	if len(v.Refused) > 0 {
+		text += ", so nothing is applied"
+	}
 	if v.AtOnce > 0 {
 		text += fmt.Sprintf("; %s at once", words.Count(v.AtOnce, "model starts", "models start"))
 	}

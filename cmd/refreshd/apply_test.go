@@ -88,7 +88,7 @@ func TestWhatTheDirectoryHasNoLongerIsDeletedOnlyIfAskedForAndNeverTooMuch(t *te
 		d.expect(exitDone, "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 0 to delete; 2 unchanged; 2 models are not in the directory: --prune deletes them\n", "--plan")
 		before := server.Dump(t)
 		deletes := "delete   model   c\ndelete   model   d\n"
-		tooMuch := deletes + "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 2 to delete; 2 unchanged; 1 refused\n" +
+		tooMuch := deletes + "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 2 to delete; 2 unchanged; 1 refused, so nothing is applied\n" +
 			"refreshd: max-delete: expected at most 1 models to delete, which is 5% of the 4 of ann, found 2\n"
 		d.expect(exitFailed, tooMuch, "--prune")
 		d.expect(exitFailed, tooMuch, "--prune", "--plan")
@@ -107,7 +107,7 @@ func TestWhatBelongsToOthersIsTakenOverOnlyIfAskedFor(t *testing.T) {
 		d.write("fleet.yaml", "- {uid: bobs}\n- {uid: new}\n- {uid: nobodys}\n")
 		before := server.Dump(t)
 		d.expect(exitFailed, "create   model   new                               starts at once\n"+
-			"ann: 0 policies to create, 0 to change; 1 model to create, 0 to change, 0 to delete; 0 unchanged; 2 refused; 1 model starts at once\n"+
+			"ann: 0 policies to create, 0 to change; 1 model to create, 0 to change, 0 to delete; 0 unchanged; 2 refused, so nothing is applied; 1 model starts at once\n"+
 			"refreshd: fleet.yaml line 1: uid: expected a model of ann, or --adopt, found one of bob\n"+
 			"refreshd: fleet.yaml line 3: uid: expected a model of ann, or --adopt, found one of nobody\n")
 		equal(t, before, server.Dump(t))

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func auditCommand(a *app) *cobra.Command {
 		return nil
 	})
 	command.Long = `Show what people and programs changed: by this command line, a dashboard, or commands of the control list that say who wants them. A part keeps
-the last 10,000 deeds, for 90 days. A deed about many models is shown once, with how many it has changed so far.`
+the last 10,000 deeds, for 90 days. A deed about many models is shown once, and when it is over with how many it has changed.`
 	flags := command.Flags()
 	flags.StringVar(&r.By, "by", "", "only what `NAME` did")
 	flags.StringVar(&r.About, "about", "", "only deeds with this `TEXT` in the deed, what it is about, or the reason")
@@ -42,9 +43,12 @@ func deedCells(d *model.Deed) []any {
 	if d.Before != "" || d.After != "" {
 		change = cmp.Or(d.Before, "nothing") + " -> " + cmp.Or(d.After, "nothing")
 	}
-	deed := d.Verb
+	deed, number := d.Verb, "-"
 	if d.GoesOn() {
-		deed += " (goes on)"
+		deed += " (still going on)"
 	}
-	return []any{d.At, cmp.Or(d.By, "-"), cmp.Or(d.From, "-"), deed, cmp.Or(strings.TrimSpace(d.What), "-"), d.Number, cmp.Or(change, "-"), cmp.Or(d.Reason, "-")}
+	if d.Number > 0 {
+		number = strconv.Itoa(d.Number)
+	}
+	return []any{d.At, cmp.Or(d.By, "-"), cmp.Or(d.From, "-"), deed, cmp.Or(strings.TrimSpace(d.What), "-"), number, cmp.Or(change, "-"), cmp.Or(d.Reason, "-")}
 }

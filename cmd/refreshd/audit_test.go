@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/check"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -32,11 +33,12 @@ func (c *console) newest() string {
 var changing = []struct{ command, in, want string }{
 	{"model put -", `{"uid":"a","rrule":"FREQ=YEARLY","labels":{"t":"1"}}` + "\n" + `{"uid":"b","rrule":"FREQ=YEARLY"}`, "model put|a b|2|| > "},
 	{"model put -", `{"uid":"b","rrule":"FREQ=DAILY"}`, "model put|b|1||rrule FREQ=YEARLY > rrule FREQ=DAILY|ann"},
+	{"model put -", `{"uid":"a","rrule":"FREQ=YEARLY","labels":{"t":"1","k":"v"},"payload":{"n":2}}`, "model put|a|1|| > k=v, another payload|ann"},
 	{"model run a b", "", "model run|a b|2|| > "},
 	{"model disable a --reason not·paid", "", "model disable|a|1|not paid| > "},
 	{"model enable a", "", "model enable|a|1|| > "},
-	{"hold --id h -l t=1 --reason deploy", "", "hold|h t=1|0|deploy| > reason deploy selector t=1"},
-	{"release h", "", "release|h t=1|0|ann: deploy|"},
+	{"hold --id h -l t=1 --reason deploy", "", "hold|h t=1|0|deploy| > selector t=1"},
+	{"release h", "", "release|h t=1|0||held by ann: deploy > released"},
 	{"limit set host=a --running 3", "", "limit set|host=a|0|| > running 3"},
 	{"limit set host=a --running 5", "", "limit set|host=a|0||running 3 > running 5"},
 	{"limit rm host=a", "", "limit rm|host=a|0||running 5 > "},
@@ -53,12 +55,14 @@ var changing = []struct{ command, in, want string }{
 	{"worker quiet host:1-w1", "", "worker quiet|host:1-w1|0|| > "},
 	{"worker resume host:1-w1", "", "worker resume|host:1-w1|0||quiet ann > "},
 	{"worker stop host:1-w1", "", "worker stop|host:1-w1|0|| > "},
-	{"rejected requeue --all", "", "rejected requeue||1|| > "},
+	{"rejected requeue --all", "", "rejected requeue|expected a JSON object, found \"garbage\"|1|| > "},
 	{"rejected drop --all", "", "rejected drop||2|| > "},
 	{"undelivered requeue --all", "", "undelivered requeue|mail:a|1|| > "},
 	{"undelivered drop --all", "", "undelivered drop||1|| > "},
-	{"level --apply --within 1h", "", "level||"},
-	{"apply -f DIR --owner ann", "", "apply|owner=ann|1|| > "},
+	{"limit set host=d --running 1 --reason slow", "", "limit set|host=d|0|slow| > running 1"},
+	{"level --apply --within 1h", "", "level --apply|all models|0|| > within 1h"},
+	{"level --clear", "", "level --clear|all models|"},
+	{"apply -f DIR --owner ann", "", "apply|owner=ann|1|| > 1 created, 0 changed, 0 deleted; policies 0"},
 	{"model import -", `{"kind":"model","uid":"i","rrule":"FREQ=YEARLY"}`, "model import|standard input|1|| > "},
 	{"doctor --repair", "", "doctor --repair||"},
 	{"model rm b", "", "model rm|b|1|| > "},
@@ -152,6 +156,15 @@ func TestABulkIsOneDeedFromItsBeginToItsEnd(t *testing.T) {
 		id := strings.Fields(strings.Split(c.do("bulk", "ls"), "\n")[1])[0]
 		code, _, _ := c.run("bulk", "cancel", id)
 		failIf(t, code != exitFailed || len(c.deeds("--about", "bulk cancel")) != 0, "expected no deed of what was refused")
+		code, _, _ = c.run("circuit", "close", "host=x")
+		failIf(t, code != exitFailed || len(c.deeds("--about", "circuit close")) != 0, "expected no deed of a circuit that was not open")
+
+		slow := c.start("model", "disable", "-l", "tenant=t2", "--rate", "1/h", "--by", "bob")
+		check.Eventually(t, "a bulk that goes on", func() bool { return strings.Contains(c.do("audit"), "still going on") })
+		rows := strings.Split(strings.TrimSpace(c.do("bulk", "ls")), "\n")
+		c.do("bulk", "cancel", strings.Fields(rows[len(rows)-1])[0])
+		_ = slow.stop()
+		failIf(t, strings.Contains(c.do("audit"), "still going on"), "expected that the cancel ends it, found %s", c.do("audit"))
 	})
 }
 
@@ -162,7 +175,7 @@ func TestACreatedQueueAndItsHoldInAllPartsAreADeedEach(t *testing.T) {
 		c.do("queue", "create", "--parts", "4") // changes nothing
 		c.put("uid: a\n---\nuid: b\n---\nuid: c\n---\nuid: d\n")
 		found := c.deeds()
-		failIf(t, len(found) != 3 || !strings.HasPrefix(found[0], "model put|") || found[1] != "hold|h|0|ann" || !strings.HasPrefix(found[2], "queue create|"), "found %q", found)
+		failIf(t, len(found) != 3 || !strings.HasPrefix(found[0], "model put|") || found[1] != "hold|h all models|0|ann" || !strings.HasPrefix(found[2], "queue create|"), "found %q", found)
 		failIf(t, !strings.Contains(found[0], "|4|"), "expected four models of all parts together, found %s", found[0])
 	})
 }
@@ -172,8 +185,8 @@ func TestDeedsAreFoundByWhoWhatAndWhen(t *testing.T) {
 	for i := range 7 {
 		c.do("hold", "--id", fmt.Sprint("h", i), "--reason", "move", "--by", []string{"ann", "bob"}[i%2])
 	}
-	equal(t, []string{"hold|h5|0|bob", "hold|h3|0|bob", "hold|h1|0|bob"}, c.deeds("--by", "BOB"))
-	equal(t, []string{"hold|h4|0|ann"}, c.deeds("--about", "H4"))
+	equal(t, []string{"hold|h5 all models|0|bob", "hold|h3 all models|0|bob", "hold|h1 all models|0|bob"}, c.deeds("--by", "BOB"))
+	equal(t, []string{"hold|h4 all models|0|ann"}, c.deeds("--about", "H4"))
 	failIf(t, len(c.deeds("--since", "1h")) != 7 || len(c.deeds("--since", "2099-01-01T00:00:00Z")) != 0, "expected all within an hour, and none of the future")
 	var paged []string
 	args := []string{"--limit", "3"}

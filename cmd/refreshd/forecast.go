@@ -71,7 +71,7 @@ func backlogText(load operate.Load) string {
 
 func drainText(drain operate.Drain) string {
 	if drain.PerMinute == nil {
-		return "not known: of late no attempt had to wait for a worker; --drain names it"
+		return "not known: of late no worker took an attempt that had waited; give it as --drain, such as 100/m"
 	}
 	return fmt.Sprintf("%.4g a minute, %s", *drain.PerMinute, drain.Source)
 }

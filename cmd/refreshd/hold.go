@@ -86,7 +86,7 @@ func holdRow(h *flow.HoldStatus) []any {
 	case h.Released:
 		until = "letting go"
 	case h.Until.IsZero():
-		until = "released"
+		until = "until released"
 	}
 	return []any{h.ID, cmp.Or(h.Selector.String(), "all"), h.Since, until, h.Parked, h.By, h.Reason}
 }

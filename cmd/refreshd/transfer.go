@@ -73,9 +73,10 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 		}
 	}
 	began := time.Now()
-	err = i.Queue.AsOneDeed(ctx, model.Deed{Verb: "model import", What: filepath.Base(name)}, func(ctx context.Context) (int, error) {
+	err = i.Queue.AsOneDeed(ctx, model.Deed{Verb: "model import", What: filepath.Base(name)}, func(ctx context.Context, end *model.Deed) error {
 		err := i.Read(ctx, name, a.showProgress(in))
-		return i.Models.Created + i.Models.Replaced, err
+		end.Number = i.Models.Created + i.Models.Replaced
+		return err
 	})
 	rate := float64(i.Models.All()) / max(time.Since(began), time.Millisecond).Seconds()
 	refused := 0

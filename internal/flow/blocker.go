@@ -15,14 +15,15 @@ import (
 )
 
 // changeBlocker stores the text of a blocker; an empty one removes it. Its models are rechecked immediately. false: it was so before.
-func (f Flow) changeBlocker(ctx context.Context, verb, key string, blocker model.Blocker, text string, now time.Time) (bool, error) {
+func (f Flow) changeBlocker(ctx context.Context, deed model.Deed, key string, blocker model.Blocker, text string, now time.Time) (bool, error) {
 	_, name := blocker.Split()
+	deed.What = name
 	return f.store.Fleet().Change(ctx, key, store.Order{}, func() (store.Change, error) {
 		was, err := f.store.Clients.Read.HGet(ctx, key, name).Result()
 		if err = redis.IgnoreMissing(err); err != nil || was == text {
 			return store.Change{}, redis.Wrap(err, "read "+string(blocker))
 		}
-		return store.Change{Fields: []string{name, text}, Blocker: blocker, Recheck: now, Deed: model.Deed{Verb: verb, What: name}}, nil
+		return store.Change{Fields: []string{name, text}, Blocker: blocker, Recheck: now, Deed: deed}, nil
 	})
 }
 

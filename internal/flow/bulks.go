@@ -114,7 +114,7 @@ func (f Flow) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error
 		deed = model.Deed{ID: b.ID, Verb: verbOf(b.Action), What: b.Selector.String(), Number: int(b.Done), By: b.By, From: "poller", Ends: 1}
 	}
 	if b.Cancelled {
-		deed = model.Deed{Verb: "bulk cancel", What: b.ID, Number: int(b.Done)}
+		deed = model.Deed{Verb: model.DeedCancels, What: b.ID, Number: int(b.Done)}
 	}
 	deeds, text, err := f.store.Fleet().DeedArgs(ctx, deed)
 	if err != nil {

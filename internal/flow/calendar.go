@@ -20,13 +20,13 @@ func (f Flow) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Tim
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	_, err = f.changeBlocker(ctx, "calendar put", f.store.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, c.Name), string(text), now)
+	_, err = f.changeBlocker(ctx, model.Deed{Verb: "calendar put"}, f.store.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, c.Name), string(text), now)
 	return err
 }
 
 // RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
 func (f Flow) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
-	return f.changeBlocker(ctx, "calendar rm", f.store.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, name), "", now)
+	return f.changeBlocker(ctx, model.Deed{Verb: "calendar rm"}, f.store.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, name), "", now)
 }
 
 // StoredCalendars reads the calendars that can be read, by their names.

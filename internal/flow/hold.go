@@ -44,7 +44,7 @@ func (f Flow) putHold(ctx context.Context, hold *model.Hold, by store.Order) (bo
 		if err != nil {
 			return store.Change{}, err
 		}
-		return changeHold(hold, model.Deed{Verb: "hold", What: strings.TrimSpace(hold.ID + " " + hold.Selector.String()), By: hold.By, Reason: hold.Reason}), nil
+		return changeHold(hold, model.Deed{Verb: "hold", What: heldWhat(hold), By: hold.By, Reason: hold.Reason}), nil
 	})
 }
 
@@ -56,6 +56,11 @@ func (f Flow) hold(ctx context.Context, id string) (hold model.Hold, found bool,
 	}
 	hold, _ = store.ReadHold(id, text)
 	return hold, true, nil
+}
+
+// heldWhat names a hold and its models for a deed.
+func heldWhat(hold *model.Hold) string {
+	return hold.ID + " " + cmp.Or(hold.Selector.String(), "all models")
 }
 
 // changeHold stores a hold, and lets a dispatcher recheck it when it ends.
@@ -85,7 +90,7 @@ func (f Flow) releaseHold(ctx context.Context, id string, within *time.Duration,
 		if !hold.Since.Before(now) {
 			hold.Since = now.Add(-time.Millisecond)
 		}
-		deed := model.Deed{Verb: "release", What: strings.TrimSpace(hold.ID + " " + hold.Selector.String()), Reason: strings.TrimPrefix(hold.By+": "+hold.Reason, ": ")}
+		deed := model.Deed{Verb: "release", What: heldWhat(&hold), Before: "held by " + cmp.Or(hold.By, "somebody") + ": " + hold.Reason, After: "released"}
 		return changeHold(&hold, deed), nil
 	})
 }
@@ -149,5 +154,5 @@ func (q Queue) CancelHeld(ctx context.Context, hold *model.Hold) (id string, err
 		return "", err
 	}
 	id = "cancel-" + hold.ID
-	return id, q.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Since: hold.Since})
+	return id, q.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Reason: hold.Reason, Since: hold.Since})
 }

@@ -34,13 +34,13 @@ func (f Flow) ForgetLimits(ctx context.Context, ended []store.EndedLimit) error 
 
 // PutLimit sets a limit for a key, or for all keys of a template. Its models are rechecked immediately.
 func (f Flow) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	_, err := f.changeBlocker(ctx, "limit set", f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), store.WriteLimit(l), now)
+	_, err := f.changeBlocker(ctx, model.Deed{Verb: "limit set", Reason: l.Reason}, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), store.WriteLimit(l), now)
 	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
 func (f Flow) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	return f.changeBlocker(ctx, "limit rm", f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
+	return f.changeBlocker(ctx, model.Deed{Verb: "limit rm"}, f.store.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
 // OpenLimit opens a key that an answer has closed, and has it rechecked immediately. false: no answer has closed it.

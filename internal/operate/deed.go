@@ -32,11 +32,14 @@ func Deeds(ctx context.Context, o Operator, r DeedsRequest) ([]model.Deed, strin
 			return nil, "", err
 		}
 	}
-	about := strings.ToLower(r.About)
-	deeds, more, err := report.OfQueue(o.Queue).Deeds(ctx, r.Before, r.Limit, func(d *model.Deed) bool {
-		text := strings.ToLower(strings.Join([]string{d.Verb, d.What, d.Reason}, "\n"))
-		return !d.At.Before(since) && (r.By == "" || strings.EqualFold(d.By, r.By)) && strings.Contains(text, about)
-	})
+	var pick func(*model.Deed) bool
+	if about := strings.ToLower(r.About); about != "" || r.By != "" || r.Since != "" {
+		pick = func(d *model.Deed) bool {
+			text := strings.ToLower(strings.Join([]string{d.Verb, d.What, d.Reason}, "\n"))
+			return !d.At.Before(since) && (r.By == "" || strings.EqualFold(d.By, r.By)) && strings.Contains(text, about)
+		}
+	}
+	deeds, more, err := report.OfQueue(o.Queue).Deeds(ctx, r.Before, r.Limit, pick)
 	if _, is := errors.AsType[*document.Error](err); is {
 		err = refused(err)
 	}

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -73,7 +74,7 @@ func (o Outbox) RequeueRejected(ctx context.Context, entries []store.Rejected) (
 			command, _ := model.DecodeCommand([]byte(raw)) // an unreadable command may still have an id
 			args = append(args, entry.Stored, redis.Flag(entry.Source == store.SourceControl), raw, command.ID)
 		}
-		deeds, deed, err := o.store.Fleet().DeedArgs(ctx, model.Deed{Verb: "rejected requeue", What: chunk[0].UID})
+		deeds, deed, err := o.store.Fleet().DeedArgs(ctx, model.Deed{Verb: "rejected requeue", What: cmp.Or(chunk[0].UID, chunk[0].Reason)})
 		if err != nil {
 			return moved, err
 		}

@@ -44,7 +44,7 @@ func TestWhatSomebodyWantsOnTheWireIsADeed(t *testing.T) {
 			got = append(got, fmt.Sprint(d.Verb, "|", d.What, "|", d.By, "|", d.From, "|", d.Number, "|", d.Reason))
 		}
 		equal(t, []string{
-			"hold|h1|ann|control list|0|maintenance", "release|h1|bob|control list|0|ann: maintenance", "hold|h1|ann|control list|0|maintenance",
+			"hold|h1 all models|ann|control list|0|maintenance", "release|h1 all models|bob|control list|0|", "hold|h1 all models|ann|control list|0|maintenance",
 			"model disable|a|ann|control list|1|not paid",
 		}, got)
 	})

@@ -83,26 +83,29 @@ func (q Queue) Recent(ctx context.Context, behind string, visit func(position st
 	})
 }
 
-// Deeds returns what people and programs did, the newest first: at most so many deeds that pick accepts, from those behind a position on. more is where the
-// next page begins; empty: there is none.
+// Deeds returns what people and programs did, the newest first: at most so many deeds that pick accepts, nil: of all, from those behind a position on. more
+// is where the next page begins; empty: there is none.
 func (q Queue) Deeds(ctx context.Context, behind string, most int, pick func(*model.Deed) bool) (deeds []model.Deed, more string, err error) {
 	if behind != "" && !journalPosition.MatchString(behind) {
 		return nil, "", document.Refuse("before", "a position as a page of deeds has printed it", document.Found(behind))
 	}
-	places, last := map[string]int{}, ""
+	places, before, cancelled := map[string]int{}, []string{}, map[string]bool{}
+	last := behind
 	err = q.eachNewest(ctx, behind, func(k *store.Keys) string { return k.Deeds }, func(position string, entry goredis.XMessage) error {
 		deed := store.ReadDeed(entry)
+		cancelled[deed.What] = cancelled[deed.What] || deed.Verb == model.DeedCancels
+		if cancelled[deed.ID] {
+			deed.Begins = 0
+		}
 		place, known := places[deed.ID]
 		switch {
 		case known:
 			deeds[place] = deeds[place].With(&deed)
-		case !pick(&deed):
-		case len(deeds) == most:
-			more = last
+		case pick == nil && len(deeds) > most:
 			return errEnough
 		default:
 			places[deed.ID] = len(deeds)
-			deeds = append(deeds, deed)
+			deeds, before = append(deeds, deed), append(before, last)
 		}
 		last = position
 		return nil
@@ -110,7 +113,17 @@ func (q Queue) Deeds(ctx context.Context, behind string, most int, pick func(*mo
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return deeds, more, err
+	picked := 0
+	for i := range deeds {
+		if pick != nil && !pick(&deeds[i]) {
+			continue
+		}
+		if picked == most {
+			return deeds[:picked], before[i], err
+		}
+		deeds[picked], picked = deeds[i], picked+1
+	}
+	return deeds[:picked], "", err
 }
 
 var errEnough = errors.New("enough was read")

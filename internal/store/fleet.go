@@ -70,7 +70,7 @@ type Change struct {
 	Recheck time.Time     // when a dispatcher rechecks it
 	Hold    bool          // also if no model waits for it; and holds are counted
 	Bulk    *BulkWish     // that begins, anew if there was one of its id; nil: none
-	Deed    model.Deed    // what an actor does by it; without a verb: nothing. What was before and is after is read.
+	Deed    model.Deed    // what an actor does by it; without a verb: nothing. What was before and is after is read, unless it has that.
 }
 
 // The outcomes of scripts that change operators' settings.
@@ -109,7 +109,7 @@ func (s Fleet) Change(ctx context.Context, key string, by Order, decide func() (
 		if c.Bulk != nil {
 			since, wish = redis.Millis(bulk.Since), bulk.fields()
 		}
-		if c.Deed.Verb != "" && len(c.Fields) > 0 && ActorOf(ctx) != nil {
+		if c.Deed.Verb != "" && c.Deed.Before == "" && len(c.Fields) > 0 && ActorOf(ctx) != nil {
 			if failed := s.compare(ctx, key, &c); failed != nil {
 				return ChangeNone, failed
 			}

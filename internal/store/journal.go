@@ -231,15 +231,14 @@ func (q *Queue) NoteDeed(ctx context.Context, d model.Deed) error {
 	return redis.Wrap(err, "keep what was done")
 }
 
-// AsOneDeed keeps the begin and the end of many changes as one deed. do returns how many there were.
-func (q *Queue) AsOneDeed(ctx context.Context, d model.Deed, do func(ctx context.Context) (changed int, err error)) error {
+// AsOneDeed keeps the begin and the end of many changes as one deed. do notes at its end how many there were.
+func (q *Queue) AsOneDeed(ctx context.Context, d model.Deed, do func(ctx context.Context, end *model.Deed) error) error {
 	begin, end := d, d
 	begin.Begins, end.Ends = 1, 1
 	if err := q.NoteDeed(ctx, begin); err != nil {
 		return err
 	}
-	changed, err := do(WithActor(ctx, nil))
-	end.Number = changed
+	err := do(WithActor(ctx, nil), &end)
 	failed := q.NoteDeed(context.WithoutCancel(ctx), end)
 	return cmp.Or(err, failed)
 }
@@ -295,13 +294,19 @@ func (e *encoder) groupDeeds() {
 	}
 }
 
-// redefined is in what the saved fields of the model differ, but for its payload and labels.
+// redefined is in what the saved fields of the model differ. Of a payload it says only that it is another.
 func (t *Transition) redefined() (was, is string) {
 	var were, are []string
 	for _, name := range []string{"rrule", "timezone", "dtstart", "policy"} {
 		if before, after := t.before.of(name), t.after.of(name); before != after {
 			were, are = append(were, strings.TrimSpace(name+" "+before)), append(are, strings.TrimSpace(name+" "+after))
 		}
+	}
+	before, after := model.LabelTerms(t.wasLabels), model.LabelTerms(t.isLabels)
+	were = append(were, slices.DeleteFunc(slices.Clone(before), func(term string) bool { return slices.Contains(after, term) })...)
+	are = append(are, slices.DeleteFunc(slices.Clone(after), func(term string) bool { return slices.Contains(before, term) })...)
+	if t.payload != "" {
+		are = append(are, "another payload")
 	}
 	return strings.Join(were, ", "), strings.Join(are, ", ")
 }

@@ -230,14 +230,12 @@ func (p *Plan) CarryOut(ctx context.Context) error {
 	if len(p.Steps) == 0 {
 		return nil
 	}
-	return p.queue.AsOneDeed(ctx, model.Deed{Verb: "apply", What: OwnerLabel + "=" + p.options.Owner}, func(ctx context.Context) (applied int, err error) {
-		err = p.carryOut(ctx)
-		for _, step := range p.Steps {
-			if step.Applied {
-				applied++
-			}
-		}
-		return applied, err
+	return p.queue.AsOneDeed(ctx, model.Deed{Verb: "apply", What: OwnerLabel + "=" + p.options.Owner}, func(ctx context.Context, end *model.Deed) error {
+		err := p.carryOut(ctx)
+		sum := p.Summary(true)
+		end.Number = sum.Models.Create + sum.Models.Change + sum.Models.Delete
+		end.After = fmt.Sprintf("%d created, %d changed, %d deleted; policies %d", sum.Models.Create, sum.Models.Change, sum.Models.Delete, sum.Policies.Create+sum.Policies.Change)
+		return err
 	})
 }
 

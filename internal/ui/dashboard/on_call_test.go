@@ -83,7 +83,7 @@ func TestAnOperatorOnCallFindsTheCauseHoldsMendsAndReleases(t *testing.T) {
 	accessible(t, tab)
 	tab.Await(`!document.body.innerText.includes("so far")`)
 	told := tab.Text()
-	for _, want := range []string{"ann model run error=", "(5 changed)", "ann release ", ": ann: 503 since three", "ann circuit close host=host03.example", "ann hold ", " host=host03.example: 503 since three", "dashboard 127.0.0.1"} {
+	for _, want := range []string{"ann model run error=", "(5 changed)", "ann release ", "held by ann: 503 since three", "ann circuit close host=host03.example", "ann hold ", " host=host03.example: 503 since three", "dashboard 127.0.0.1"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("got %s, want %q in the audit", told, want)
 		}
