@@ -189,6 +189,7 @@ func (q *Queue) held() (found []Finding) {
 			found = append(found, Finding{code, text, do, "refreshd hold ls", "steering", nil})
 		}
 	}
+	slices.SortStableFunc(found, func(a, b Finding) int { return store.TrueFirst(a.Code == "all-held", b.Code == "all-held") })
 	return found
 }
 
@@ -198,7 +199,7 @@ func (q *Queue) open() (found []Finding) {
 		code, text, do := "circuit-open", "The circuit of "+c.Key+" is open. ", "Mend the cause; it closes when a probe succeeds."
 		command := "refreshd circuit ls"
 		if c.Key == model.QueueCircuitKey {
-			code, text, do = "queue-circuit-open", "The circuit of the whole queue is open, so nobody is disabled. ", "Look for a cause on your side."
+			code, text, do = "queue-circuit-open", "The circuit of the whole queue is open, so no failure disables a model. ", "Look for a cause on your side."
 			command = "refreshd circuit show queue"
 		}
 		text += strings.TrimSuffix(explain.OpenedText(c, explain.UTC), ".") + waiting(c.Parked)

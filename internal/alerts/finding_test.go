@@ -85,7 +85,7 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 		"all models are held":    {`all-held: All models are held by ann since 2026-11-21 05:00:00 UTC (hold h1). Reason: "deploy". 1 model waits for it.`},
 		"a tenant is held":       {`held: Models are held by ann since 2026-11-21 05:00:00 UTC until 2026-11-21 08:00:00 UTC (hold h2). Reason: "deploy". 40 models wait for it.`},
 		"a circuit is open":      {"circuit-open: The circuit of host=a.example is open. It was opened by bob at 2026-11-21 05:00:00 UTC. 0 models wait for it."},
-		"that of the queue":      {"queue-circuit-open: The circuit of the whole queue is open, so nobody is disabled. It opened at 2026-11-21 05:00:00 UTC. 0 models wait for it."},
+		"that of the queue":      {"queue-circuit-open: The circuit of the whole queue is open, so no failure disables a model. It opened at 2026-11-21 05:00:00 UTC. 0 models wait for it."},
 		"no dispatcher":          {"dispatcher-missing: No dispatcher is running."},
 		"no worker, no poller":   {"worker-missing: Attempts wait, and no worker takes any.", "poller-missing: No poller is running."},
 		"a part without poller":  {"poller-missing: No poller is running, in 2 of 4 parts."},
