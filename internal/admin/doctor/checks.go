@@ -68,7 +68,7 @@ func Check(ctx context.Context, queue *store.Queue, options Options) (*Report, e
 	mending := store.WithActor(ctx, nil) // all repairs are one deed
 	report, err := eachPart(queue, options, func(c *checker) error { return c.check(mending) })
 	if mended := report.Repaired(); mended > 0 {
-		err = errors.Join(err, queue.NoteDeed(ctx, model.Deed{Verb: "doctor --repair", Number: mended}))
+		err = errors.Join(err, queue.NoteDeed(ctx, model.Deed{Verb: "doctor repair", Number: mended}))
 	}
 	return report, err
 }
