@@ -10,7 +10,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 	const of = " --policy ../../examples/policies/twice-daily.txt"
 	nowhere(t).refuses(exitUsage, map[string]string{
 		"refresh":     `unknown command "refresh"` + "\n",
-		"models -l a": `unknown command "models"; nearest: refreshd model` + "\n", "modell": "nearest: refreshd model\n", "circut ls": "nearest: refreshd circuit ls\n",
+		"models -l a": `unknown command "models"; nearest: refreshd model` + "\n", "modell": "nearest: refreshd model\n", "circiut ls": "nearest: refreshd circuit ls\n",
 		"crontabs -": "nearest: refreshd import crontab\n", "list models": "nearest: refreshd model ls\n", "put": "nearest: refreshd model put, refreshd calendar put, refreshd policy put\n",
 		"inspect a": "nearest: refreshd model get, refreshd bulk show, refreshd circuit show\n", "--redis redis://x modles": "nearest: refreshd model\n",
 		"model gett a --fast": `found "gett"; nearest: refreshd model get` + "\n", "hold lsit": `hold: expected one of ls, found "lsit"; nearest: refreshd hold ls` + "\n",
