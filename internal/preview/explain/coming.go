@@ -80,7 +80,7 @@ func (s *Explanation) coming(b model.Branch) string {
 	case b.Trigger == model.TriggerGiveUp && s.m.QueueCircuit.Open:
 		return "Next try " + at + ": the circuit of the queue holds giving up back."
 	case b.Trigger == model.TriggerGiveUp:
-		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. Its next start would come after that."
+		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. No attempt starts before that."
 	case b.Trigger == model.TriggerDeferred, b.Ended != nil && b.Ended.Outcome == model.EventQueueTimeout:
 		return "It starts again " + at + ". That does not count as a failure."
 	case b.Trigger == model.TriggerRetry:
