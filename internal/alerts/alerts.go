@@ -93,7 +93,7 @@ func (q *Queue) Calm() string {
 		return None
 	}
 	what := map[model.Role]string{
-		model.RoleDispatcher: "models are due, and no dispatcher has given a sign of life of late",
+		model.RoleDispatcher: "models are due or attempts out of time, and no dispatcher has given a sign of life of late",
 		model.RoleWorker:     "attempts wait, and no worker has taken any of late",
 		model.RolePoller:     "messages wait, and no poller has given a sign of life of late",
 	}

@@ -114,7 +114,7 @@ var timedBugs = []bug{
 			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
-	{name: "a retry forgets its window behind a limit or a circuit", first: 237, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
+	{name: "a retry forgets its window behind a limit or a circuit", first: 1256, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
 		if r.Waiting() {
 			r.Window = nil
 		}
