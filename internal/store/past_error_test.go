@@ -13,6 +13,12 @@ func pastErrors(from, to int) scores {
 
 var pastErrorCases = []eventCase{
 	{
+		name: "failure by a fingerprint that the cap has forgotten", answers: "oanswer", act: fail503,
+		seed: failingKeys(otherError, keys{":errors": scores{otherError: 2}, ":error:" + otherError: hash{"began": "2"},
+			":error:" + http503: but(http503Hash, "uids", "m9", "first_at", "2026-11-20T05:00:00.000Z", "began", "4", "ended", "4", "failures", "7")}),
+		want: failedKeys(http503, keys{":errors": scores{http503: 1, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"}, ":error:" + http503: http503Hash}),
+	},
+	{
 		name: "success of the last model of a signature, when as many as are kept are past", answers: "oanswer", act: successOf,
 		seed: failingKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + http503: http503Hash, ":past_errors": pastErrors(0, 1000)}),
 		want: and(rest, idleKeys, keys{

@@ -38,6 +38,10 @@ local function leave_group(group)
 end
 
 local function join_group(group, uid)
+  if group.models_before == 0 and group.began == 0 and not redis.call('ZSCORE', past_errors, group.id) then
+    redis.call('DEL', group.key) -- what the cap has forgotten begins anew
+    group.uids = ''
+  end
   local last = uid
   for earlier in string.gmatch(group.uids, '%S+') do
     local _, spaces = string.gsub(last, ' ', '')
