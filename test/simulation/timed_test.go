@@ -109,7 +109,7 @@ var timedBugs = []bug{
 			r.Window = nil
 		}
 	}},
-	{name: "a retry that is held past its window drops planned refreshes", first: 2371, timed: true, believed: func(r *model.Model) {
+	{name: "a retry that is held past its window drops planned refreshes", first: 3292, timed: true, believed: func(r *model.Model) {
 		if r.Waiting() && r.Trigger == model.TriggerRetry {
 			r.Policy.Alignment = policy.UntilSuccess
 		}
