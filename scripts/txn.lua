@@ -19,7 +19,7 @@
 --   <queue>:limit:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:rate:<name> string GET SET,
 --   <queue>:circuit:<key> hash EXPIRE HDEL HGET HINCRBY HMGET HSET, <queue>:label:<name> set SADD SREM,
 --   <queue>:parked:<name> zset ZADD ZCARD ZREM ZSCORE, <queue>:logs list LTRIM RPUSH,
---   <queue>:error:<name> hash EXPIRE HGET HINCRBY HSET HSETNX PERSIST
+--   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
 -- ARGV[3] the types of the keys of the batch, in their order; "!" before a type: if it is wrong, nothing is done;

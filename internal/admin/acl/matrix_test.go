@@ -37,14 +37,14 @@ var everyKey = map[string]string{
 // t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
 var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
-		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "a",
+		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:hours": "acr", "q:circuit:queue": "acf", "q:wake": "a", "q:front": "adr", "q:taken:w": "cmr", "q:workers": "acr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "acr", "q:limits": "cr",
 		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar", "q:bulks": "a", "q:zones": "acr", "q:pollers": "r",
 	},
 	acl.Poller: {
-		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "a",
+		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "ac", "q:running": "acs",
 		"q:policies": "cf", "q:policy_uses": "a", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "ar", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "ac", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:stats": "r", "q:wake": "a",
 		"q:commands": "ac", "q:reply:r": "a", "q:holds": "ar", "q:limits": "r", "q:calendars": "r", "q:forwarded": "a", "q:zones": "acr",
@@ -62,7 +62,7 @@ var matrix = map[acl.Role]map[string]string{
 		"q:running": "s", "q:failing": "s", "q:disabled": "s", "q:parked": "s",
 	},
 	acl.Operator: {
-		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "afr",
+		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:orders": "acfr", "q:journal": "acr", "q:outbox": "ar",
 		"q:rejected": "cr", "q:stats": "cfr", "q:hours": "fr", "q:zones": "fr", "q:circuit:queue": "acfr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
