@@ -111,8 +111,8 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 func TestThatNothingIsStoppedIsSaidWhereItIsKnown(t *testing.T) {
 	for want, doubtful := range map[string][]model.Role{
 		"Nothing is stopped.": nil,
-		"It is not known whether anything is stopped: attempts wait, and no worker has taken any of late.":                 {model.RoleWorker},
-		"It is not known whether anything is stopped: messages wait, and no poller has given a sign of life of late.":      {model.RolePoller, model.RoleWorker},
+		"It is not known whether anything is stopped: attempts wait, and no worker has taken any of late.":                                         {model.RoleWorker},
+		"It is not known whether anything is stopped: messages wait, and no poller has given a sign of life of late.":                              {model.RolePoller, model.RoleWorker},
 		"It is not known whether anything is stopped: models are due or attempts out of time, and no dispatcher has given a sign of life of late.": {model.RoleDispatcher},
 	} {
 		q := Queue{Doubtful: doubtful}
