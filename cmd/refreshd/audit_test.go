@@ -61,7 +61,7 @@ var changing = []struct{ command, in, want string }{
 	{"undelivered drop --all", "", "undelivered drop||1|| > "},
 	{"limit set host=d --running 1 --reason slow", "", "limit set|host=d|0|slow| > running 1"},
 	{"level --apply --within 1h", "", "level apply|all models|0|| > within 1h"},
-	{"level --clear", "", "level clear|all models|"},
+	{"level --clear", "", "level clear|all models|0|| > |"},
 	{"apply -f DIR --owner ann", "", "apply|owner=ann|1|| > 1 created, 0 changed, 0 deleted; policies 0"},
 	{"model import -", `{"kind":"model","uid":"i","rrule":"FREQ=YEARLY"}`, "model import|standard input|1|| > "},
 	{"doctor --repair", "", "doctor repair||"},

@@ -83,7 +83,11 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	if !r.Apply && !r.Clear {
 		return found, nil
 	}
-	err = o.Queue.AsOneDeed(ctx, model.Deed{Verb: map[bool]string{false: "level apply", true: "level clear"}[r.Clear], What: cmp.Or(r.Selector, "all models"), After: "within " + r.Within}, func(ctx context.Context, end *model.Deed) error {
+	deed := model.Deed{Verb: "level apply", What: cmp.Or(r.Selector, "all models"), After: "within " + r.Within}
+	if r.Clear {
+		deed.Verb, deed.After = "level clear", ""
+	}
+	err = o.Queue.AsOneDeed(ctx, deed, func(ctx context.Context, end *model.Deed) error {
 		err := o.Queue.Each(func(part *store.Store) error { // also of idle models, which may be put again
 			return part.Report().Walk(ctx, r.picks, func(uids []string) error { return found.apply(ctx, part, input, uids, phase) })
 		})

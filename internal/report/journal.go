@@ -93,7 +93,9 @@ func (q Queue) Deeds(ctx context.Context, behind string, most int, pick func(*mo
 	last := behind
 	err = q.eachNewest(ctx, behind, func(k *store.Keys) string { return k.Deeds }, func(position string, entry goredis.XMessage) error {
 		deed := store.ReadDeed(entry)
-		cancelled[deed.What] = cancelled[deed.What] || deed.Verb == model.DeedCancels
+		if deed.Verb == model.DeedCancels {
+			cancelled[deed.What] = true
+		}
 		if cancelled[deed.ID] {
 			deed.Begins = 0
 		}

@@ -79,7 +79,6 @@ type Actor struct {
 	// ID is one for all that is done; empty: of each command about a model its own, and those that do not say who wants them are none.
 	ID       string
 	By, From string // see model.Deed
-	Selector string // what it is done to, instead of the names of models; empty: these
 	// Untold is called for each part whose stream cannot be written, as this user of Redis may not, with why: nobody sees the deeds there. nil: nobody
 	// listens.
 	Untold func(key string, err error)
@@ -164,7 +163,7 @@ func (s *Store) deedFields(ctx context.Context, d model.Deed) ([]string, error) 
 }
 
 func (a *Actor) fields(d model.Deed) (fields []string) {
-	d.ID, d.By, d.From, d.What = cmp.Or(d.ID, a.ID), cmp.Or(d.By, a.By), cmp.Or(d.From, a.From), cmp.Or(a.Selector, d.What)
+	d.ID, d.By, d.From = cmp.Or(d.ID, a.ID), cmp.Or(d.By, a.By), cmp.Or(d.From, a.From)
 	d = d.Shortened()
 	c := codec{set: func(name, value string) {
 		if value != "" {
@@ -246,11 +245,11 @@ func (q *Queue) AsOneDeed(ctx context.Context, d model.Deed, do func(ctx context
 // deedKey identifies the items of a batch that are one deed.
 type deedKey struct{ verb, by, reason string }
 
-// verbs are the commands that do what transitions do.
+// verbs are the commands that do what transitions do. An import and a levelling are one deed, see AsOneDeed.
 var verbs = map[model.Event]string{
-	model.EventCreate: "model put", model.EventUpdate: "model put", model.EventRemove: "model rm", model.EventImport: "model import",
+	model.EventCreate: "model put", model.EventUpdate: "model put", model.EventRemove: "model rm",
 	model.EventRun: "model run", model.EventEnable: "model enable", model.EventDisable: "model disable", model.EventCancel: "model cancel",
-	model.EventAccept: "suspect accept", model.EventSuccess: "suspect accept", model.EventFailure: "suspect reject", model.EventLevel: "level",
+	model.EventAccept: "suspect accept", model.EventSuccess: "suspect accept", model.EventFailure: "suspect reject",
 }
 
 // deedKey is the deed that a transition belongs to; without a verb: none.

@@ -24,7 +24,8 @@ func appendNumber(to []byte, number int) []byte {
 	return strconv.AppendInt(to, int64(number), 10)
 }
 
-// Text adds words that are the same in all items of a template, and hold no control character: never what somebody else has written, which is a value.
+// Text adds words that are the same in all items of a template, and hold no control character: never what somebody else has
+// written, which is a value, unless document.Shorten has made a line of it.
 // A name of a command or verb is one.
 func (w *Words) Text(texts ...string) *Words {
 	for _, text := range texts {

@@ -1,4 +1,5 @@
 -- Deeds. write_deed keeps what somebody has done: fields and values, each on a line, and then a number if there is one.
+-- What is done does not fail by it.
 local function write_deed(deeds, deed, number)
   local words = {}
   for word in string.gmatch(deed, '%C+') do
@@ -9,6 +10,6 @@ local function write_deed(deeds, deed, number)
     words[#words + 1] = number
   end
   if deed ~= '' and number ~= 0 then
-    redis.call('XADD', deeds, 'MAXLEN', '~', 10000, '*', unpack(words, 1, math.min(#words, 100))) --@ deed
+    redis.pcall('XADD', deeds, 'MAXLEN', '~', 10000, '*', unpack(words, 1, math.min(#words, 100))) --@ deed
   end
 end
